@@ -1,0 +1,42 @@
+"""What an embedder is to us: texts in, unit vectors out, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Maps a raw cosine to the probability that two texts are about the same thing:
+    1 / (1 + exp(-slope * (cosine - midpoint))). Fitted per model by a script in benchmarks/."""
+
+    midpoint: float
+    slope: float
+
+
+class EmbedderError(Exception):
+    """No vectors could be made. ``permanent``: trying again can't help."""
+
+    def __init__(self, message: str, *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length 1."""
+
+    model_id: str
+    dimensions: int
+    calibration: Calibration
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector of ``dimensions`` floats a text, in order. Raises EmbedderError after
+        the retries."""
+        ...
+
+    def coverage(self, text: str) -> float:
+        """How well the model knows the text's language and words, in [0, 1]. Where it is
+        below 0.5 the vector says nothing and carries no weight."""
+        ...

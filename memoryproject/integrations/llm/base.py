@@ -1,0 +1,61 @@
+"""What a chat model is to us: messages in, one text out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message of a prompt; ``role`` is system, user or assistant."""
+
+    role: str
+    content: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {"role": self.role, "content": self.content}
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """A prompt, with what was recalled for it as plain texts (best first), for models
+    that answer from memory alone. ``language`` is "en" or "he"."""
+
+    messages: Sequence[ChatMessage]
+    recalled: Sequence[str] = field(default_factory=tuple)
+    language: str = "en"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's answer. Token counts are None where the model doesn't report them."""
+
+    text: str
+    model: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    attempts: int = 1
+
+
+class ChatModelError(Exception):
+    """The model gave no answer. ``permanent``: trying again can't help."""
+
+    def __init__(self, message: str, *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+class ChatModel(Protocol):
+    """A model that continues a conversation."""
+
+    name: str
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = lambda: None
+    ) -> Completion:
+        """Answer the request. ``before_attempt`` is called before every try, so that a
+        caller can renew a lease; what it raises goes through. Raises ChatModelError after
+        the retries."""
+        ...

@@ -1,0 +1,73 @@
+"""What every WhatsApp provider can do for us, and how its failures are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """Where a message goes: a phone (digits), a BSUID, a group id or another raw address.
+
+    ``whatsapp_chat`` is the chat's address in our form (``…@c.us``, ``…@g.us``, ``…@bsuid``).
+    """
+
+    whatsapp_chat: str
+    phone: str | None = None
+    bsuid: str | None = None
+    group_id: str | None = None
+
+
+@dataclass(frozen=True)
+class SendResult:
+    """The provider took the message; ``provider_message_id`` is acceptance, not delivery."""
+
+    provider_message_id: str
+
+
+class SendError(Exception):
+    """A message could not be sent.
+
+    permanent: trying again can't help (bad token, closed window, blocked recipient).
+    outcome_unknown: the request may have been carried out (a timeout after it was written);
+        it must not be repeated by itself.
+    retry_after: seconds to wait before the next try, where the provider or its documents say.
+    alert: staff must act (token expired, account blocked, billing).
+    code: the provider's own error code, where it gave one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        outcome_unknown: bool = False,
+        retry_after: float | None = None,
+        alert: bool = False,
+        code: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+        self.outcome_unknown = outcome_unknown
+        self.retry_after = retry_after
+        self.alert = alert
+        self.code = code
+
+
+class WhatsAppProvider(Protocol):
+    """A way to send WhatsApp messages. Implementations hold no state between calls."""
+
+    name: str
+    text_limit: int
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Send one text of at most ``text_limit`` characters. Raises SendError."""
+        ...
+
+    def mark_read(self, *, provider_message_id: str, typing: bool = True) -> None:
+        """Show the message as read and, where the provider can, that we are typing.
+        Raises SendError; callers treat that as unimportant."""
+        ...

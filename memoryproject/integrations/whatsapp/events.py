@@ -1,0 +1,191 @@
+"""What a WhatsApp webhook can tell us, in one vocabulary for all providers.
+
+Parsers turn a provider's JSON into these records; nothing here knows Django.
+Every event keeps ``raw``, the part of the provider's body that it was read from,
+and ``delivery_key``, which is the same for every retry of the same event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Party:
+    """A person on WhatsApp, by whatever the provider shows of them.
+
+    ``phone`` is digits only. ``bsuid`` is Meta's business-scoped user id.
+    ``other`` is an address of another form (a Green API ``…@lid``), as it came.
+    At least one of the three is set for a message's sender.
+    """
+
+    phone: str | None = None
+    bsuid: str | None = None
+    other: str | None = None
+    name: str = ""
+    username: str = ""
+
+    def addresses(self) -> list[str]:
+        """The addresses in ``whatsapp_chat`` form, the phone first."""
+        found = []
+        if self.phone:
+            found.append(f"{self.phone}@c.us")
+        if self.bsuid:
+            found.append(f"{self.bsuid}@bsuid")
+        if self.other:
+            found.append(self.other)
+        return found
+
+
+@dataclass(frozen=True)
+class Media:
+    """A reference to a file at the provider; the file itself is not fetched."""
+
+    media_id: str = ""
+    url: str = ""
+    mime_type: str = ""
+    sha256: str = ""
+    filename: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        return {key: value for key, value in self.__dict__.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Common to all events. ``number_id`` is our own number or instance at the provider."""
+
+    provider: str
+    number_id: str
+    delivery_key: str
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboundMessage(Event):
+    """Something a person sent, or (``from_business``) the owner typed on the phone.
+
+    ``kind`` is one of KINDS. ``text`` is what was written: the body, the caption, the
+    title of a pressed button, or a rendering in words of a location, a contact, an
+    order or a poll; empty for media without a caption. ``mentions_us`` is True when a
+    group message names our number; ``replies_to_us`` when it quotes one of our messages.
+    """
+
+    provider_message_id: str
+    party: Party
+    timestamp: datetime
+    kind: str
+    text: str = ""
+    media: Media | None = None
+    group_id: str | None = None
+    group_name: str = ""
+    reply_to_id: str | None = None
+    mentions_us: bool = False
+    replies_to_us: bool = False
+    from_business: bool = False
+    business_address: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+KINDS = (
+    "text",
+    "image",
+    "video",
+    "audio",
+    "voice",
+    "document",
+    "sticker",
+    "location",
+    "contacts",
+    "interactive",
+    "button",
+    "order",
+    "poll",
+    "unsupported",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageEdited(Event):
+    """A person changed a message that they sent before. ``media`` only where it changed too."""
+
+    original_id: str
+    party: Party
+    timestamp: datetime
+    text: str
+    media: Media | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageRevoked(Event):
+    """A person deleted a message for everyone."""
+
+    original_id: str
+    party: Party
+    timestamp: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reaction(Event):
+    """An emoji put on a message, or taken away (``emoji`` empty)."""
+
+    target_id: str
+    party: Party
+    timestamp: datetime
+    emoji: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusUpdate(Event):
+    """What became of a message that we sent.
+
+    ``status`` is sent, delivered, read, played or failed. ``callback_id`` is the id that
+    we gave when sending, where the provider hands it back. ``party`` shows the recipient's
+    addresses (it may link a phone to a BSUID); None for groups and where nothing is shown.
+    """
+
+    provider_message_id: str
+    status: str
+    timestamp: datetime
+    callback_id: str | None = None
+    party: Party | None = None
+    error_code: int | None = None
+    error_text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSend(Event):
+    """The provider's echo of a message that our API call sent (Green API): never answered,
+    but it proves that a send whose answer was lost did go out."""
+
+    provider_message_id: str
+    whatsapp_chat: str
+    text: str
+    timestamp: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressChanged(Event):
+    """A person moved to a new number or got a new business-scoped id."""
+
+    old: Party
+    new: Party
+    timestamp: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice(Event):
+    """Something for staff: a quota, an instance's state, an account violation, a rate limit.
+    ``level`` is "info", "warning" or "critical"."""
+
+    level: str
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ignored(Event):
+    """Understood well enough to know that nothing is to be done, with the reason."""
+
+    reason: str
