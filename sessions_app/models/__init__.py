@@ -1,0 +1,20 @@
+"""Chats, sessions, messages, turns and what the providers delivered."""
+
+from sessions_app.models.chats import Chat, ChatAddress
+from sessions_app.models.deliveries import InboundDelivery, OutboundPart
+from sessions_app.models.messages import Message, MessageEmbedding
+from sessions_app.models.profile import AssistantProfile
+from sessions_app.models.sessions import ChatSession
+from sessions_app.models.turns import Turn
+
+__all__ = [
+    "AssistantProfile",
+    "Chat",
+    "ChatAddress",
+    "ChatSession",
+    "InboundDelivery",
+    "Message",
+    "MessageEmbedding",
+    "OutboundPart",
+    "Turn",
+]

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class CardsAppConfig(AppConfig):
+    name = "cards_app"

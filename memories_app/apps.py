@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class MemoriesAppConfig(AppConfig):
+    name = "memories_app"

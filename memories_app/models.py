@@ -1,0 +1,84 @@
+"""Long-term memories and their vectors."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from pgvector.django import VectorField
+
+
+class Visibility(models.TextChoices):
+    """Who a memory is recalled for."""
+
+    OWNER = "owner", "owner: only in the godfather's chats"
+    CHAT = "chat", "chat: only in the chat that it came from"
+    PUBLIC = "public", "public: for everyone"
+
+
+class Memory(models.Model):
+    """Something that was told. ``chat_id`` is its scope, the chat's id as a plain column:
+    this app knows no chats."""
+
+    memory_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    content = models.TextField()
+    content_hash = models.CharField(max_length=64, editable=False, help_text="SHA-256, hex.")
+    type = models.CharField(max_length=64, default="fact")
+    category = models.CharField(max_length=64, blank=True)
+    tags = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    visibility = models.CharField(max_length=16, choices=Visibility.choices)
+    chat_id = models.UUIDField(null=True, blank=True)
+    source = models.CharField(max_length=64, blank=True)
+    source_message_id = models.UUIDField(null=True, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(auto_now=True)
+    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+
+    class Meta:
+        verbose_name_plural = "memories"
+        ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(visibility__in=Visibility.values), name="memory_visibility_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(visibility=Visibility.CHAT) | Q(chat_id__isnull=False),
+                name="chat_memory_has_its_chat",
+            ),
+            # A turn that runs again after a crash must not remember twice.
+            models.UniqueConstraint(
+                fields=["source_message_id"],
+                condition=Q(source="command"),
+                name="one_memory_a_command",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["visibility", "chat_id"]),
+            models.Index(fields=["-created_at"]),
+            GinIndex(fields=["terms"], name="memory_terms"),
+        ]
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+
+class MemoryEmbedding(models.Model):
+    """A memory's vector for one model; two models never mix in one search."""
+
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
+    model = models.CharField(max_length=128)
+    vector = VectorField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["memory", "model"], name="memory_vector_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} of {self.memory_id}"

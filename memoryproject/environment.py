@@ -1,0 +1,188 @@
+"""Reads typed settings from the environment and from a ``config.json`` of the old form.
+
+A wrong value in the environment never raises here: it is put into ``errors`` with the
+variable's name, the default stands in, and a system check stops the start with that text.
+A broken config file is an ERROR in ``notes`` and its defaults count (ERR-INTEGRATION-003).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+CONFIG_KEYS: dict[str, tuple[str, ...]] = {
+    "ENABLE_MEMORY_SYSTEM": ("feature_flags", "enable_memory_system"),
+    "GODFATHER_PHONE": ("godfather_phone",),
+    "CLIENT_MAX_TOKENS": ("memory", "session", "max_tokens_by_role", "client"),
+    "GODFATHER_MAX_TOKENS": ("memory", "session", "max_tokens_by_role", "godfather"),
+    "SESSION_TIMEOUT_HOURS": ("memory", "session", "session_timeout_hours"),
+    "LONGTERM_ENABLED": ("memory", "longterm", "enabled"),
+    "EMBEDDING_MODEL": ("memory", "longterm", "embedding_model"),
+    "RECALL_TOP_K": ("memory", "longterm", "top_k_results"),
+    "RECALL_MIN_SIMILARITY": ("memory", "longterm", "min_similarity"),
+}
+"""Which key of seed 002's config.json stands for which setting."""
+
+TRUE_WORDS = {"1", "true", "yes", "on"}
+FALSE_WORDS = {"0", "false", "no", "off"}
+WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]+@bsuid")
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something to log at start; ``level`` is a logging level's name."""
+
+    level: str
+    text: str
+
+
+@dataclass
+class Environment:
+    """The environment over a config file over defaults.
+
+    values: the environment; an empty value counts as unset.
+    config: settings found in the config file, by setting name, in JSON types.
+    """
+
+    values: Mapping[str, str]
+    config: dict[str, Any] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def is_set(self, name: str) -> bool:
+        return bool(self.values.get(name, "").strip()) or name in self.config
+
+    def text(self, name: str, default: str = "") -> str:
+        return str(self._found(name, default)).strip()
+
+    def boolean(self, name: str, default: bool) -> bool:
+        word = str(self._found(name, default)).strip().lower()
+        if word in TRUE_WORDS | FALSE_WORDS:
+            return word in TRUE_WORDS
+        self._refuse(name, word, "must be true or false")
+        return default
+
+    def integer(self, name: str, default: int, *, minimum: int = 0, maximum: int = 10**9) -> int:
+        found = self.optional_integer(name, minimum=minimum, maximum=maximum)
+        return default if found is None else found
+
+    def optional_integer(
+        self, name: str, *, minimum: int = 0, maximum: int = 10**9
+    ) -> int | None:
+        """The number, or None where the setting is unset or wrong."""
+        if not self.is_set(name):
+            return None
+        word = str(self._found(name, "")).strip()
+        if re.fullmatch(r"-?[0-9]{1,12}", word) and minimum <= int(word) <= maximum:
+            return int(word)
+        self._refuse(name, word, f"must be a whole number from {minimum} to {maximum}")
+        return None
+
+    def fraction(self, name: str, default: float) -> float:
+        word = str(self._found(name, default)).strip()
+        try:
+            number = float(word)
+        except ValueError:
+            number = -1.0
+        if 0.0 <= number <= 1.0:
+            return number
+        self._refuse(name, word, "must be a number from 0 to 1")
+        return default
+
+    def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
+        word = self.text(name, default)
+        if word in choices:
+            return word
+        self._refuse(name, word, f"must be one of {', '.join(choices)}")
+        return default
+
+    def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
+        word = self.text(name, default)
+        if not word or re.match(rf"({'|'.join(schemes)})://[^\s/]+", word):
+            return word.rstrip("/")
+        self._refuse(name, word, f"must be a URL that starts with {' or '.join(schemes)}://")
+        return default
+
+    def time_zone(self, name: str, default: str) -> str:
+        word = self.text(name, default)
+        try:
+            ZoneInfo(word)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self._refuse(name, word, "must be a time zone such as Asia/Jerusalem or UTC")
+            return default
+        return word
+
+    def whatsapp_ids(self, name: str) -> frozenset[str]:
+        """A comma-separated list of ids such as 972501234567@c.us."""
+        words = [word.strip() for word in self.text(name).split(",") if word.strip()]
+        wrong = [word for word in words if not WHATSAPP_ID.fullmatch(word)]
+        if wrong:
+            form = "must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid)"
+            self._refuse(name, ", ".join(wrong), f"{form}, separated by commas")
+        return frozenset(word for word in words if word not in wrong)
+
+    def names(self, name: str, default: Sequence[str]) -> list[str]:
+        words = [word.strip() for word in self.text(name).split(",") if word.strip()]
+        return words or list(default)
+
+    def _found(self, name: str, default: Any) -> Any:
+        from_environment = self.values.get(name, "").strip()
+        return from_environment if from_environment else self.config.get(name, default)
+
+    def _refuse(self, name: str, word: str, rule: str) -> None:
+        if self.values.get(name, "").strip():
+            self.errors.append(f"{name} {rule}; it is {word!r}.")
+        else:
+            key = ".".join(CONFIG_KEYS.get(name, (name,)))
+            text = f"MEMORY_CONFIG: {key} {rule}; it is {word!r}. The default is used."
+            self.notes.append(Note("ERROR", text))
+
+
+def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
+    """The settings in a config.json of seed 002's form; {} and an ERROR note if it is broken."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(document, dict):
+            raise ValueError("the file must hold a JSON object")
+    except (OSError, ValueError) as error:
+        notes.append(Note("ERROR", f"MEMORY_CONFIG: cannot use {path}: {error}. Using defaults."))
+        return {}
+    found: dict[str, Any] = {}
+    for name, keys in CONFIG_KEYS.items():
+        value: Any = document
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def secret_from_file(path: Path) -> str:
+    """The secret kept in a file of mode 600, made on first use.
+
+    Where the folder can't be written the secret lives for this process only; the check of
+    the data folder stops the start in that case.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(48))
+        try:
+            # link() fails when another process was first: then its secret counts.
+            os.link(fresh, path)
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return secrets.token_urlsafe(48)

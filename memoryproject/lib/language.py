@@ -1,0 +1,18 @@
+"""Which of the languages of our system texts a text is in."""
+
+from __future__ import annotations
+
+import re
+
+HEBREW_LETTER = re.compile("[\u05d0-\u05ea]")
+LATIN_LETTER = re.compile(r"[A-Za-z]")
+
+
+def detect_language(text: str) -> str:
+    """ "he" where at least every third letter is Hebrew (names often stay in Latin letters),
+    "en" for other letters, "" where there is nothing to tell by."""
+    hebrew = len(HEBREW_LETTER.findall(text))
+    latin = len(LATIN_LETTER.findall(text))
+    if hebrew and hebrew * 2 >= latin:
+        return "he"
+    return "en" if latin else ""

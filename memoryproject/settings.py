@@ -1,0 +1,199 @@
+"""Django's settings and the product's own, all from the environment (see .env.example)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import environ
+
+from memoryproject.environment import Environment, Note, read_config_file, secret_from_file
+from memoryproject.postgres.server import EmbeddedPostgres
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+environ.Env.read_env(BASE_DIR / ".env")  # the environment wins over the file
+
+env = Environment(values=os.environ)
+_config_path = env.text("MEMORY_CONFIG")
+if _config_path:
+    env.config = read_config_file(Path(_config_path), env.notes)
+
+
+def _folder(name: str, default: str) -> Path:
+    path = Path(env.text(name, default)).expanduser()
+    return path if path.is_absolute() else BASE_DIR / path
+
+
+# --- where things are ---------------------------------------------------------------------
+DATA_DIR = _folder("DATA_DIR", "data")
+LOG_DIR = _folder("LOG_DIR", "logs")
+DEBUG = env.boolean("DEBUG", False)
+SECRET_KEY = env.text("SECRET_KEY") or secret_from_file(DATA_DIR / "secret.key")
+AUDIT_KEY = env.text("AUDIT_KEY") or secret_from_file(DATA_DIR / "audit.key")
+ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
+]
+PORT = env.integer("PORT", 8000, minimum=1, maximum=65535)
+BUSINESS_TIME_ZONE = env.time_zone("BUSINESS_TIME_ZONE", "UTC")
+
+# --- memory -------------------------------------------------------------------------------
+ENABLE_MEMORY_SYSTEM = env.boolean("ENABLE_MEMORY_SYSTEM", False)
+if not env.is_set("ENABLE_MEMORY_SYSTEM"):
+    env.notes.append(
+        Note("WARNING", "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled.")
+    )
+GODFATHER_PHONE = env.whatsapp_ids("GODFATHER_PHONE")
+SESSION_TIMEOUT_HOURS = env.integer("SESSION_TIMEOUT_HOURS", 24, minimum=1)
+CLIENT_MAX_TOKENS = env.integer("CLIENT_MAX_TOKENS", 4_000, minimum=1)
+GODFATHER_MAX_TOKENS = env.integer("GODFATHER_MAX_TOKENS", 100_000, minimum=1)
+HISTORY_MAX_MESSAGES = env.optional_integer("HISTORY_MAX_MESSAGES", minimum=2)
+MAX_CONTEXT_TOKENS = env.optional_integer("MAX_CONTEXT_TOKENS", minimum=500)
+LONGTERM_ENABLED = env.boolean("LONGTERM_ENABLED", True)
+RECALL_TOP_K = env.integer("RECALL_TOP_K", 5, minimum=1, maximum=100)
+RECALL_MIN_SIMILARITY = env.fraction("RECALL_MIN_SIMILARITY", 0.7)
+TURN_DEBOUNCE_SECONDS = env.integer("TURN_DEBOUNCE_SECONDS", 0, maximum=60)
+MAX_ANSWER_AGE_HOURS = env.integer("MAX_ANSWER_AGE_HOURS", 24, minimum=1)
+UNCONFIRMED_AFTER_MINUTES = env.integer("UNCONFIRMED_AFTER_MINUTES", 15, minimum=1)
+RAW_RETENTION_DAYS = env.integer("RAW_RETENTION_DAYS", 30, minimum=1)
+GROUP_POLICY = env.choice("GROUP_POLICY", "mention", ["mention", "always", "never"])
+
+# --- models -------------------------------------------------------------------------------
+CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
+OPENAI_API_KEY = env.text("OPENAI_API_KEY")
+OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
+OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
+EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai"])
+EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
+
+# --- WhatsApp -----------------------------------------------------------------------------
+WHATSAPP_PROVIDER = env.choice("WHATSAPP_PROVIDER", "console", ["cloud", "green", "console"])
+WHATSAPP_CLOUD_API_URL = env.url("WHATSAPP_CLOUD_API_URL", "https://graph.facebook.com/v24.0")
+WHATSAPP_CLOUD_APP_SECRET = env.text("WHATSAPP_CLOUD_APP_SECRET")
+WHATSAPP_CLOUD_VERIFY_TOKEN = env.text("WHATSAPP_CLOUD_VERIFY_TOKEN")
+WHATSAPP_CLOUD_ACCESS_TOKEN = env.text("WHATSAPP_CLOUD_ACCESS_TOKEN")
+WHATSAPP_CLOUD_PHONE_NUMBER_ID = env.text("WHATSAPP_CLOUD_PHONE_NUMBER_ID")
+GREEN_API_URL = env.url("GREEN_API_URL", "https://api.green-api.com")
+GREEN_API_ID_INSTANCE = env.text("GREEN_API_ID_INSTANCE")
+GREEN_API_TOKEN = env.text("GREEN_API_TOKEN")
+GREEN_API_WEBHOOK_TOKEN = env.text("GREEN_API_WEBHOOK_TOKEN")
+
+# --- the database -------------------------------------------------------------------------
+DATABASE_URL = env.url("DATABASE_URL", schemes=("postgres", "postgresql"))
+_database: dict[str, Any]
+if DATABASE_URL:
+    _database = environ.Env.db_url_config(DATABASE_URL)
+else:
+    _database = EmbeddedPostgres(DATA_DIR).connection_settings()
+DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Shared by web and workers: django-q2 tells through it that its cluster is alive.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "shared_cache",
+    }
+}
+
+# --- background work ----------------------------------------------------------------------
+Q_BROKER = env.url("Q_BROKER", schemes=("redis", "rediss"))
+Q_CLUSTER: dict[str, Any] = {
+    "name": "memory",
+    "label": "Background work",
+    "workers": 4,
+    "poll": 0.1,
+    "bulk": 1,
+    # A turn may wait for the chat model four times a minute each: see sessions_app.services.
+    "timeout": 600,
+    "retry": 660,
+    "max_attempts": 3,
+    "ack_failures": True,
+    "save_limit": 500,
+    "catch_up": False,
+    **({"redis": Q_BROKER} if Q_BROKER else {"orm": "default"}),
+}
+
+# --- Django -------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "memoryproject.apps.MemoryProjectConfig",
+    "sessions_app",
+    "memories_app",
+    "cards_app",
+    "django_q",
+    "rest_framework",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memoryproject.dashboard.middleware.BusinessTimeZone",
+]
+ROOT_URLCONF = "memoryproject.urls"
+WSGI_APPLICATION = "memoryproject.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+# Static files are served from the packages that bring them: no collectstatic step.
+WHITENOISE_USE_FINDERS = True
+# Meta posts bodies of up to 3 MB; Django's own limit is 2.5.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+    },
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "file": {
+            "class": "memoryproject.lib.logfile.PrivateFileHandler",
+            "filename": str(LOG_DIR / "memory.log"),
+            "delay": True,
+            "encoding": "utf-8",
+            "formatter": "line",
+        },
+    },
+    "root": {"handlers": ["console", "file"], "level": "INFO"},
+    "loggers": {
+        # Green API's token is part of its URLs, which httpx logs at INFO.
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+        "django-q": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,31 @@
+"""Recognises the commands that people can write to the assistant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+COMMAND = re.compile(r"\s*/(remember|reset|help)(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
+LEADING_MENTION = re.compile(r"\s*@\S+\s+")
+
+
+@dataclass(frozen=True)
+class Command:
+    """``name`` is remember, reset or help; ``argument`` is what follows, without the spaces
+    around it."""
+
+    name: str
+    argument: str = ""
+
+
+def parse_command(text: str, *, in_group: bool = False) -> Command | None:
+    """The command that a message is, or None: an unknown ``/word`` is a normal message.
+
+    In a group the command may follow the mention that addresses the assistant.
+    """
+    if in_group:
+        text = LEADING_MENTION.sub("", text, count=1) if LEADING_MENTION.match(text) else text
+    found = COMMAND.fullmatch(text)
+    if found is None:
+        return None
+    return Command(name=found[1].lower(), argument=(found[2] or "").strip())

@@ -1,0 +1,74 @@
+"""A WhatsApp chat, and the addresses under which its person is known."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+
+
+class Provider(models.TextChoices):
+    CLOUD = "cloud", "WhatsApp Cloud API"
+    GREEN = "green", "Green API"
+    CONSOLE = "console", "Terminal"
+
+
+class Chat(models.Model):
+    """One person or one group. Memory hangs on ``id``, never on a phone number."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    whatsapp_chat = models.CharField(
+        max_length=255, unique=True, help_text="Such as 972501234567@c.us, or …@g.us for a group."
+    )
+    provider = models.CharField(
+        max_length=16, choices=Provider.choices, help_text="By which the chat's last message came."
+    )
+    number_id = models.CharField(
+        max_length=64, blank=True, help_text="Our own number or instance there."
+    )
+    is_group = models.BooleanField(default=False)
+    client_name = models.CharField(max_length=255, blank=True)
+    client_phone = models.CharField(max_length=32, blank=True, help_text="Only when it is known.")
+    language = models.CharField(
+        max_length=2, blank=True, help_text="Of the chat's last text: en or he."
+    )
+    memory_enabled = models.BooleanField(
+        null=True,
+        blank=True,
+        default=None,
+        help_text="Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["-updated_at"]
+        indexes: ClassVar = [models.Index(fields=["-updated_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.client_name} ({self.whatsapp_chat})" if self.client_name else self.whatsapp_chat
+
+
+class ChatAddress(models.Model):
+    """One address of a chat's person at one provider, in ``whatsapp_chat`` form.
+
+    ``left_at``: the person moved away from it then; who writes from it later is somebody else.
+    """
+
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="addresses")
+    provider = models.CharField(max_length=16, choices=Provider.choices)
+    address = models.CharField(max_length=255)
+    left_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "chat addresses"
+        ordering: ClassVar = ["created_at", "id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["provider", "address"], name="address_once_a_provider")
+        ]
+        indexes: ClassVar = [models.Index(fields=["address"])]
+
+    def __str__(self) -> str:
+        return self.address

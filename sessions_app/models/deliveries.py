@@ -1,0 +1,110 @@
+"""What a provider delivered to us, and what we handed to a provider."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from sessions_app.models.chats import Chat, Provider
+from sessions_app.models.messages import DeliveryStatus, Message
+from sessions_app.models.turns import Turn
+
+
+class InboundDelivery(models.Model):
+    """One event of a webhook. ``delivery_key`` is the same for every retry: the dedupe, and
+    the proof that nothing is lost. ``raw`` goes after RAW_RETENTION_DAYS, the key stays."""
+
+    provider = models.CharField(max_length=16, choices=Provider.choices)
+    delivery_key = models.CharField(max_length=512)
+    event = models.CharField(max_length=32, help_text="What kind of event it was.")
+    subject_id = models.CharField(
+        max_length=255,
+        blank=True,
+        help_text="The provider's id of the message that a status, edit, … is about.",
+    )
+    outcome = models.CharField(max_length=255, blank=True, help_text="What was done with it.")
+    chat = models.ForeignKey(
+        Chat, null=True, blank=True, on_delete=models.SET_NULL, related_name="deliveries"
+    )
+    message = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="deliveries"
+    )
+    change = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="An edit, revocation or reaction that came before its message, until it does.",
+    )
+    raw = models.JSONField(null=True, blank=True)
+    received_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "inbound deliveries"
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["provider", "delivery_key"], name="delivered_event_once"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["subject_id"], condition=~Q(subject_id=""), name="deliveries_by_subject"
+            ),
+            models.Index(
+                fields=["received_at"], condition=Q(raw__isnull=False), name="deliveries_with_raw"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.event}"
+
+
+class PartState(models.TextChoices):
+    WAITING = "waiting"
+    SENDING = "sending"
+    SENT = "sent"
+    UNCONFIRMED = "unconfirmed"
+    FAILED = "failed"
+
+
+class OutboundPart(models.Model):
+    """One provider message of an answer; a long answer goes out in several, by ``number``.
+
+    ``sending`` is committed before the HTTP call, so that a part found in it after a crash
+    may have gone out and is never repeated by itself. ``content`` is emptied once it is sent.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="parts")
+    number = models.PositiveIntegerField()
+    content = models.TextField(blank=True)
+    state = models.CharField(
+        max_length=16, choices=PartState.choices, default=PartState.WAITING
+    )
+    provider = models.CharField(max_length=16, choices=Provider.choices)
+    number_id = models.CharField(max_length=64, blank=True)
+    provider_message_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 null is outside the constraint
+    delivery_status = models.CharField(
+        max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+    )
+    started_at = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["turn", "number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["turn", "number"], name="part_number_once_a_turn"),
+            models.UniqueConstraint(
+                fields=["provider", "number_id", "provider_message_id"],
+                condition=Q(provider_message_id__isnull=False),
+                name="sent_part_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=PartState.values), name="part_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"part {self.number} of turn {self.turn_id}"

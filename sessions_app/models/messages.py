@@ -1,0 +1,116 @@
+"""A stored message, and its vectors."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from pgvector.django import VectorField
+
+from sessions_app.models.chats import Chat, Provider
+from sessions_app.models.sessions import ChatSession
+
+
+class Role(models.TextChoices):
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+    SUMMARY = "summary"
+
+
+class DeliveryStatus(models.TextChoices):
+    """What became of a message of ours, from lowest to highest; failed is final."""
+
+    SENT = "sent"
+    DELIVERED = "delivered"
+    READ = "read"
+    PLAYED = "played"
+    FAILED = "failed"
+
+
+class Message(models.Model):
+    """One message. Its place is ``order_num``; timestamps never decide about order.
+
+    ``content`` is kept as it came. ``history`` holds the texts before an edit as
+    ``[{"content", "until"}]``; a revoked message has neither content nor history.
+    """
+
+    message_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(ChatSession, on_delete=models.CASCADE, related_name="messages")
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
+    order_num = models.PositiveIntegerField()
+    role = models.CharField(max_length=16, choices=Role.choices)
+    kind = models.CharField(max_length=32, default="text")
+    content = models.TextField(blank=True)
+    sender = models.CharField(max_length=255, blank=True)
+    recipient = models.CharField(max_length=255, blank=True)
+    timestamp = models.DateTimeField(help_text="When it was written, as the provider says.")
+    received_at = models.DateTimeField(default=timezone.now, help_text="When it was stored here.")
+    tokens = models.PositiveIntegerField()
+    was_received = models.BooleanField(default=True)
+    delivery_status = models.CharField(
+        max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+    )
+    provider = models.CharField(max_length=16, choices=Provider.choices, blank=True, default="")
+    number_id = models.CharField(max_length=64, blank=True, default="")
+    provider_message_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 null is outside the constraint
+    answers = models.OneToOneField(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="answer",
+        help_text="The message that this one replies to.",
+    )
+    image_path = models.CharField(max_length=1024, null=True, blank=True)  # noqa: DJ001 the glossary's null
+    media = models.JSONField(default=dict, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    history = models.JSONField(default=list, blank=True)
+    edited_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["session", "order_num"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["session", "order_num"], name="order_num_once_a_session"
+            ),
+            models.UniqueConstraint(
+                fields=["provider", "number_id", "provider_message_id"],
+                condition=Q(provider_message_id__isnull=False),
+                name="provider_message_once",
+            ),
+            models.CheckConstraint(condition=Q(order_num__gte=1), name="order_num_from_one"),
+            models.CheckConstraint(condition=Q(role__in=Role.values), name="message_role_known"),
+            models.CheckConstraint(
+                condition=Q(revoked_at__isnull=True) | Q(content="", history=[]),
+                name="revoked_text_is_gone",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["chat", "session", "order_num"])]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.order_num}"
+
+
+class MessageEmbedding(models.Model):
+    """A message's vector for one model. Searched within one chat only, so it has no
+    approximate index: the scope is small and the hot path stays fast."""
+
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="embeddings")
+    model = models.CharField(max_length=128)
+    vector = VectorField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["message", "model"], name="message_vector_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} of {self.message_id}"

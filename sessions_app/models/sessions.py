@@ -1,0 +1,62 @@
+"""A conversation's session: short-term memory ends where it ends."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from sessions_app.models.chats import Chat
+
+
+class SessionStatus(models.TextChoices):
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    ARCHIVED = "archived"
+
+
+class ChatSession(models.Model):
+    """``message_counter`` is the last order_num given. The window, the part of the history
+    that counts towards the token limit, starts at order_num ``window_start``;
+    ``total_tokens`` is the sum of its messages' tokens."""
+
+    session_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="sessions")
+    status = models.CharField(
+        max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
+    )
+    created_at = models.DateTimeField()
+    last_active = models.DateTimeField(help_text="When the last message was stored.")
+    expired_at = models.DateTimeField(null=True, blank=True)
+    message_counter = models.PositiveIntegerField(default=0)
+    total_tokens = models.PositiveBigIntegerField(default=0)
+    window_start = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering: ClassVar = ["-last_active"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["chat"],
+                condition=Q(status=SessionStatus.ACTIVE),
+                name="one_active_session_a_chat",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=SessionStatus.values), name="session_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(window_start__gte=1), name="session_window_from_one"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["chat", "-created_at"]),
+            models.Index(fields=["-last_active"]),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.session_id)
+
+    @property
+    def whatsapp_chat(self) -> str:
+        return self.chat.whatsapp_chat

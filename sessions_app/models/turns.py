@@ -1,0 +1,119 @@
+"""One answer to one inbound message, with all that is needed to see why it was given."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from sessions_app.models.chats import Chat, Provider
+from sessions_app.models.messages import Message
+from sessions_app.models.sessions import ChatSession
+
+
+class TurnState(models.TextChoices):
+    """pending → running → replied → sending → sent; the others end a turn early:
+    missed (too old to answer), merged (answered with the next message of its burst),
+    cancelled (the message was revoked), unconfirmed (it may have been sent), failed."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    REPLIED = "replied"
+    SENDING = "sending"
+    SENT = "sent"
+    UNCONFIRMED = "unconfirmed"
+    MISSED = "missed"
+    MERGED = "merged"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
+
+
+class Turn(models.Model):
+    """Turns of a chat are answered by rising ``id``. A worker owns a turn while it holds the
+    lease; ``lease_token`` is new with every claim, so that a late worker can't write.
+
+    The replay record: ``prompt`` (messages sent to the model), ``recalled`` (memories and
+    messages with their scores), ``left_out`` (what the budget left out), ``model``, tokens,
+    ``timings`` in milliseconds, ``error``.
+    """
+
+    turn_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="turns")
+    session = models.ForeignKey(
+        ChatSession, null=True, blank=True, on_delete=models.CASCADE, related_name="turns"
+    )
+    message = models.OneToOneField(
+        Message, null=True, blank=True, on_delete=models.CASCADE, related_name="turn"
+    )
+    reply = models.OneToOneField(
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="replied_turn"
+    )
+    provider = models.CharField(max_length=16, choices=Provider.choices)
+    number_id = models.CharField(max_length=64, blank=True)
+    provider_message_id = models.CharField(max_length=255, blank=True)
+    user_role = models.CharField(max_length=16, default="client")
+    asked_at = models.DateTimeField(help_text="When the message was written.")
+    unstored_text = models.TextField(
+        blank=True, help_text="The message itself, where memory is off; gone once it is answered."
+    )
+    unstored_reply = models.TextField(
+        blank=True, help_text="The answer, where memory is off; gone once it is sent."
+    )
+    context = models.JSONField(
+        default=dict, blank=True, help_text="The message's kind, and its session's end by /reset."
+    )
+
+    state = models.CharField(
+        max_length=16, choices=TurnState.choices, default=TurnState.PENDING
+    )
+    attempts = models.PositiveIntegerField(default=0)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_owner = models.CharField(max_length=255, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    prompt = models.JSONField(default=list, blank=True)
+    recalled = models.JSONField(default=list, blank=True)
+    left_out = models.JSONField(default=dict, blank=True)
+    summary = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    model = models.CharField(max_length=128, blank=True)
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    timings = models.JSONField(default=dict, blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=TurnState.values), name="turn_state_known"
+            ),
+            # Two workers never answer in one chat at once, whatever the queue does.
+            models.UniqueConstraint(
+                fields=["chat"],
+                condition=Q(state=TurnState.RUNNING),
+                name="one_running_turn_a_chat",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["chat", "id"],
+                condition=Q(state__in=WAITING_STATES),
+                name="turns_waiting",
+            ),
+            models.Index(
+                fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.id} ({self.state})"

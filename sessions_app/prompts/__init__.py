@@ -1,0 +1,1 @@
+"""Builds what the chat model reads. Pure: no Django here."""

@@ -1,0 +1,168 @@
+"""Recall: what fits a question, from memories and from what was said in the same chat.
+
+One function for the turn, the API, the admin and the commands. Who may see what is decided
+in SQL, in the two querysets that this module ranks, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from django.db.models import Q
+
+from memories_app import ranking
+from memories_app.models import Memory, MemoryEmbedding
+from memories_app.selectors import memories_visible
+from memoryproject.integrations.embedders.base import Embedder
+from sessions_app.models import Message, MessageEmbedding
+from sessions_app.models.messages import Role
+from sessions_app.roles import GODFATHER
+
+logger = logging.getLogger(__name__)
+
+MEMORIES = "memories"
+MESSAGES = "messages"
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """For whom is recalled. ``chat_id`` None and role "staff": all memories, no messages."""
+
+    user_role: str
+    chat_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something recalled. ``similarity`` is the raw cosine, None where the embedder doesn't
+    cover the text; ``score`` is the fused relevance in [0, 1]."""
+
+    source: str
+    id: UUID
+    content: str
+    score: float
+    similarity: float | None
+    created_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the replay record."""
+        return {
+            "source": self.source,
+            "id": str(self.id),
+            "content": self.content,
+            "score": round(self.score, 4),
+            "similarity": None if self.similarity is None else round(self.similarity, 4),
+            "created_at": self.created_at.isoformat(),
+            **self.metadata,
+        }
+
+
+@dataclass(frozen=True)
+class RecallResult:
+    """The hits, best first. ``degraded``: a part of memory could not be searched."""
+
+    hits: list[Hit]
+    degraded: bool = False
+
+
+def recall(
+    *,
+    query: str,
+    viewer: Viewer,
+    embedder: Embedder,
+    top_k: int = 5,
+    min_similarity: float = 0.7,
+    sources: Collection[str] = (MEMORIES, MESSAGES),
+    messages_where: Q | None = None,
+) -> RecallResult:
+    """The best ``top_k`` texts for the query whose score is at least ``min_similarity``.
+
+    messages_where: narrows the past messages, such as to what a prompt doesn't hold already.
+    A failing embedder leaves the search by words; a failing database query is tried once
+    more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
+    """
+    question, embedded = ranking.prepare_query(query, embedder)
+    hits: list[Hit] = []
+    searched = True
+    if MEMORIES in sources:
+        found = _try_twice(lambda: _recall_memories(question, viewer, top_k))
+        searched = searched and found is not None
+        hits += found or []
+    if MESSAGES in sources and viewer.chat_id is not None:
+        found = _try_twice(lambda: _recall_messages(question, viewer, top_k, messages_where))
+        searched = searched and found is not None
+        hits += found or []
+    best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
+    relevant = [hit for hit in best if hit.score >= min_similarity][:top_k]
+    logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
+    return RecallResult(relevant, degraded=not (embedded and searched))
+
+
+def _try_twice(search):  # type: ignore[no-untyped-def]
+    for attempt in (1, 2):
+        try:
+            with transaction.atomic():
+                return search()
+        except DatabaseError:
+            logger.exception("Recall failed (try %d of 2).", attempt)
+    return None
+
+
+def _recall_memories(question: ranking.Question, viewer: Viewer, top_k: int) -> list[Hit]:
+    visible = memories_visible(
+        is_owner=viewer.user_role == GODFATHER,
+        is_staff=viewer.user_role == "staff",
+        chat_id=viewer.chat_id,
+    )
+    ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k)
+    found = Memory.objects.in_bulk([item.key for item in ranked])
+    return [
+        Hit(
+            source="memory",
+            id=item.key,
+            content=found[item.key].content,
+            score=item.score,
+            similarity=item.similarity,
+            created_at=found[item.key].created_at,
+            metadata={"type": found[item.key].type},
+        )
+        for item in ranked
+        if item.key in found
+    ]
+
+
+def _recall_messages(
+    question: ranking.Question, viewer: Viewer, top_k: int, where: Q | None
+) -> list[Hit]:
+    said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
+    said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    # What the system itself says ("Remembered: …", apologies) is no knowledge.
+    said = said.exclude(metadata__has_key="system_text")
+    if where is not None:
+        said = said.filter(where)
+    ranked = ranking.rank(question, said, MessageEmbedding, key="message", top_k=top_k)
+    found = Message.objects.in_bulk([item.key for item in ranked])
+    return [
+        Hit(
+            source="message",
+            id=item.key,
+            content=found[item.key].content,
+            score=item.score,
+            similarity=item.similarity,
+            created_at=found[item.key].timestamp,
+            metadata={
+                "role": found[item.key].role,
+                "session_id": str(found[item.key].session_id),
+                "order_num": found[item.key].order_num,
+            },
+        )
+        for item in ranked
+        if item.key in found
+    ]

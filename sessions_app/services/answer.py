@@ -1,0 +1,121 @@
+"""Makes and stores the answer of one turn. The worker's way through a turn is `turn_run`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+
+from django.utils import timezone
+
+from memoryproject.integrations.whatsapp.base import SendError
+from sessions_app.commands import parse_command
+from sessions_app.models import Turn
+from sessions_app.models.turns import TurnState
+from sessions_app.services.command_replies import command_reply
+from sessions_app.services.draft import Draft
+from sessions_app.services.leases import Lease, LeaseLostError
+from sessions_app.services.model_reply import model_reply
+from sessions_app.services.reply_store import reply_store
+from sessions_app.services.sending import reply_send
+from sessions_app.services.tools import Tools
+from sessions_app.texts import received_text, text_for
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+
+
+def turn_run(*, lease: Lease, tools: Tools) -> None:
+    """Answer a claimed turn and send the answer; ends with the lease given back.
+
+    An unexpected fault leaves the turn for another try; after the third the person gets an
+    apology and staff see the error.
+    """
+    try:
+        turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
+        if turn.state == TurnState.RUNNING:
+            _answer(turn, lease, tools)
+        if Turn.objects.filter(pk=turn.pk, state=TurnState.REPLIED).exists():
+            reply_send(
+                lease=lease,
+                provider=tools.providers[turn.provider],
+                max_age=tools.rules.max_answer_age,
+                sleep=tools.sleep,
+            )
+    except LeaseLostError as lost:
+        logger.warning("%s", lost)
+    except Exception as error:
+        logger.exception("A turn failed.")
+        _fault(lease, error)
+    finally:
+        lease.release()
+
+
+def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
+    if turn.message is not None and turn.message.revoked_at:
+        _end(lease, TurnState.CANCELLED)
+        return
+    if timezone.now() - turn.asked_at > tools.rules.max_answer_age:
+        _end(lease, TurnState.MISSED)
+        return
+    _show_as_read(turn, tools)
+    started = time.monotonic()
+    draft = _draft(turn, lease, tools)
+    draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
+    provider = tools.providers[turn.provider]
+    reply_store(lease=lease, draft=draft, provider=provider, limits=tools.rules.limits)
+
+
+def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
+    """The answer, not stored yet."""
+    text = turn.message.content if turn.message else turn.unstored_text
+    command = parse_command(text, in_group=turn.chat.is_group)
+    if command is not None:
+        return command_reply(
+            turn=turn,
+            command=command,
+            embedder=tools.embedder,
+            longterm_enabled=tools.rules.longterm_enabled,
+        )
+    if not text.strip():
+        kind = turn.context.get("kind", "text")
+        return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
+    if turn.attempts > MAX_ATTEMPTS:
+        return Draft(text=text_for("apology", turn.chat.language), is_system_text=True)
+    return model_reply(turn=turn, text=text, lease=lease, tools=tools)
+
+
+def _show_as_read(turn: Turn, tools: Tools) -> None:
+    """Let the person see that the assistant is at work. Unimportant: a failure is logged."""
+    if turn.attempts > 1 or not turn.provider_message_id:
+        return
+    try:
+        tools.providers[turn.provider].mark_read(
+            provider_message_id=turn.provider_message_id, typing=True
+        )
+    except SendError as error:
+        logger.info("A message could not be marked as read: %s", error)
+
+
+def _end(lease: Lease, state: TurnState) -> None:
+    Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token).update(
+        state=state, finished_at=timezone.now()
+    )
+
+
+def _fault(lease: Lease, error: Exception) -> None:
+    """Note the fault for staff and leave the turn for another try, a little later each time;
+    after the apology has failed too, give up."""
+    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    turn = held.first()
+    if turn is None:
+        return
+    text = f"{type(error).__name__}: {error}"
+    if turn.attempts > MAX_ATTEMPTS:
+        held.update(state=TurnState.FAILED, error=text, finished_at=timezone.now())
+        return
+    later = timezone.now() + timedelta(seconds=2**turn.attempts)
+    again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state
+    held.update(state=again, error=text, not_before=later)
+

@@ -1,0 +1,145 @@
+"""What people do to messages that are stored already: edit, revoke, react.
+
+Webhooks come in any order, so a change may arrive before its message: it is then kept as a
+delivery and applied when the message is stored.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
+from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.turns import TurnState
+from sessions_app.roles import Limits
+from sessions_app.services.messages import message_retext
+from sessions_app.services.scrub import text_scrub
+
+Change = MessageEdited | MessageRevoked | Reaction
+
+
+def change_apply(*, event: Change, limits: Limits, now: datetime) -> str:
+    """Apply a change to its message; returns what was done, in words. Call it in a
+    transaction."""
+    target = event.target_id if isinstance(event, Reaction) else event.original_id
+    found = Message.objects.filter(
+        provider=event.provider, number_id=event.number_id, provider_message_id=target
+    ).first()
+    if found is None:
+        _change_unstored(event, target)
+        return "its message is not here (yet)"
+    # Session before message: the order in which everybody locks.
+    ChatSession.objects.select_for_update().get(pk=found.session_id)
+    message = Message.objects.select_for_update().get(pk=found.pk)
+    if not isinstance(event, Reaction) and message.role != Role.USER:
+        return "ignored: only people change their own messages"
+    return _apply(event, message, limits, now)
+
+
+def early_changes_apply(*, message: Message, limits: Limits, now: datetime) -> None:
+    """Apply what arrived about this message before the message itself did."""
+    early = InboundDelivery.objects.filter(
+        provider=message.provider,
+        subject_id=message.provider_message_id,
+        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
+        change__isnull=False,
+    )
+    for delivery in early.order_by("id"):
+        change = delivery.change or {}
+        if delivery.event == "MessageRevoked":
+            message_revoke(message=message, limits=limits, now=now)
+        elif delivery.event == "MessageEdited":
+            message_edit(message=message, content=change["text"], limits=limits, now=now)
+        else:
+            _react(message, change["who"], change["emoji"])
+        delivery.change = None
+        delivery.save(update_fields=["change"])
+
+
+def message_edit(
+    *,
+    message: Message,
+    content: str,
+    limits: Limits,
+    now: datetime,
+    media: dict[str, str] | None = None,
+) -> None:
+    """Replace the text; the old one goes into the message's history. A revoked message stays
+    revoked: edits can arrive late."""
+    if message.revoked_at or content == message.content:
+        return
+    message.history = [*message.history, {"content": message.content, "until": now.isoformat()}]
+    message_retext(message=message, content=content, token_limit=_limit(message, limits))
+    message.edited_at = now
+    if media:
+        message.media = media
+    message.save()
+
+
+def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
+    """Take the text away, everywhere it was kept because of this message. A turn that has not
+    answered it yet is cancelled."""
+    texts = [message.content, *(entry["content"] for entry in message.history)]
+    message_retext(message=message, content="", token_limit=_limit(message, limits))
+    message.history = []
+    message.media = {}
+    message.image_path = None
+    message.metadata = {}
+    message.revoked_at = now
+    message.save()
+    Turn.objects.filter(
+        message=message, state__in=[TurnState.PENDING, TurnState.RUNNING]
+    ).update(state=TurnState.CANCELLED, finished_at=now, lease_token=None)
+    text_scrub(message=message, texts=texts)
+
+
+def _apply(event: Change, message: Message, limits: Limits, now: datetime) -> str:
+    if isinstance(event, MessageRevoked):
+        message_revoke(message=message, limits=limits, now=now)
+        return "revoked"
+    if isinstance(event, MessageEdited):
+        media = event.media.as_dict() if event.media else None
+        message_edit(message=message, content=event.text, limits=limits, now=now, media=media)
+        return "edited"
+    _react(message, _who(event), event.emoji)
+    return "reaction stored" if event.emoji else "reaction taken away"
+
+
+def _change_unstored(event: Change, target: str) -> None:
+    """The message isn't stored: it may be on its way, or memory is off and it lives in its
+    turn only."""
+    waiting = Turn.objects.filter(
+        provider=event.provider,
+        provider_message_id=target,
+        message__isnull=True,
+        state__in=[TurnState.PENDING, TurnState.RUNNING],
+    )
+    if isinstance(event, MessageRevoked):
+        waiting.update(state=TurnState.CANCELLED, unstored_text="", lease_token=None)
+        change: dict[str, str] = {"revoked": "yes"}
+    elif isinstance(event, MessageEdited):
+        waiting.filter(state=TurnState.PENDING).update(unstored_text=event.text)
+        change = {"text": event.text}
+    else:
+        change = {"who": _who(event), "emoji": event.emoji}
+    InboundDelivery.objects.filter(
+        provider=event.provider, delivery_key=event.delivery_key
+    ).update(change=change)
+
+
+def _react(message: Message, who: str, emoji: str) -> None:
+    reactions = {**message.metadata.get("reactions", {}), who: emoji}
+    message.metadata["reactions"] = {key: value for key, value in reactions.items() if value}
+    message.save(update_fields=["metadata"])
+
+
+def _who(event: Reaction) -> str:
+    addresses = event.party.addresses()
+    return addresses[0] if addresses else "unknown"
+
+
+def _limit(message: Message, limits: Limits) -> int:
+    turn = Turn.objects.filter(message=message).only("user_role").first()
+    return limits.tokens_for(turn.user_role if turn else "client")
+

@@ -1,0 +1,25 @@
+"""An answer that is made but not stored yet, with its replay record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+
+@dataclass
+class Draft:
+    """``is_system_text``: the text is one of ours (a confirmation, an apology), not the
+    model's. The other fields go into the turn as they are."""
+
+    text: str
+    is_system_text: bool = False
+    prompt: list[dict[str, Any]] = field(default_factory=list)
+    recalled: list[dict[str, Any]] = field(default_factory=list)
+    left_out: dict[str, Any] = field(default_factory=dict)
+    summary_id: UUID | None = None
+    model: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    timings: dict[str, int] = field(default_factory=dict)
+    error: str = ""

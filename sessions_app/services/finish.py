@@ -1,0 +1,39 @@
+"""Decides what state a turn is in from the states of its parts."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from sessions_app.models import Turn
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.turns import TurnState
+from sessions_app.services.scrub import unstored_forget
+
+
+def turn_settle(*, turn: Turn) -> bool:
+    """Bring the turn's state in line with its parts; returns whether more is to be sent.
+
+    A part that is being sent, or whose fate is unknown yet, keeps the turn in ``sending``.
+    """
+    states = set(turn.parts.values_list("state", flat=True))
+    if PartState.FAILED in states:
+        _finish(turn, TurnState.FAILED)
+    elif PartState.SENDING in states:
+        return False
+    elif PartState.UNCONFIRMED in states:
+        _finish(turn, TurnState.UNCONFIRMED)
+    elif PartState.WAITING in states:
+        Turn.objects.filter(pk=turn.pk, state=TurnState.SENDING).update(state=TurnState.REPLIED)
+        return True
+    elif states == {PartState.SENT}:
+        _finish(turn, TurnState.SENT)
+        if turn.message_id is None:
+            unstored_forget(turn)
+    return False
+
+
+def _finish(turn: Turn, state: TurnState) -> None:
+    open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
+    Turn.objects.filter(pk=turn.pk, state__in=open_states).exclude(state=state).update(
+        state=state, finished_at=timezone.now()
+    )

@@ -1,0 +1,197 @@
+"""Takes in one message: stores it and opens a turn where it is to be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from memoryproject.integrations.whatsapp.events import InboundMessage
+from memoryproject.lib.language import detect_language
+from sessions_app.commands import parse_command
+from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.turns import TurnState
+from sessions_app.roles import Limits, user_role
+from sessions_app.selectors import profile_current
+from sessions_app.services.addresses import chat_for_group, chat_for_party
+from sessions_app.services.changes import early_changes_apply
+from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.sessions import session_end, session_open, session_start
+
+
+@dataclass(frozen=True)
+class IntakeRules:
+    """The settings that decide about a message that comes in."""
+
+    memory_enabled: bool = False
+    godfather: Collection[str] = ()
+    limits: Limits = field(default_factory=Limits)
+    session_timeout: timedelta = timedelta(hours=24)
+    max_answer_age: timedelta = timedelta(hours=24)
+    group_policy: str = "mention"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a message."""
+
+    text: str
+    chat: Chat
+    message_id: UUID | None = None
+    answer_due: bool = False
+    turn: Turn | None = None
+
+
+def message_take(
+    *, event: InboundMessage, delivery: InboundDelivery, rules: IntakeRules, now: datetime
+) -> Taken:
+    """Store the message and, where it is to be answered, its turn. Call it in the delivery's
+    transaction: the chat's row is locked until it ends, which gives messages their order."""
+    chat = Chat.objects.select_for_update().get(pk=_chat_of(event).pk)
+    _learn_language(chat, event)
+    role = user_role(
+        addresses=chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True),
+        is_group=chat.is_group,
+        whatsapp_chat=chat.whatsapp_chat,
+        godfather=rules.godfather,
+    )
+    remembers = chat.memory_enabled if chat.memory_enabled is not None else rules.memory_enabled
+    due = not event.from_business and _is_for_us(event, rules)
+    if not remembers:
+        return _take_without_memory(event, delivery, chat, role, due=due)
+    session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
+    message = _store(event, chat, session, role, rules, now)
+    early_changes_apply(message=message, limits=rules.limits, now=now)
+    if not due or message.revoked_at:
+        return Taken("stored, not to be answered", chat, message.message_id)
+    too_old = now - event.timestamp > rules.max_answer_age
+    turn = Turn.objects.create(
+        **_turn_values(event, chat, role),
+        session=session,
+        message=message,
+        state=TurnState.MISSED if too_old else TurnState.PENDING,
+        finished_at=now if too_old else None,
+    )
+    if too_old:
+        return Taken("stored, too old to be answered", chat, message.message_id)
+    if _resets(event):
+        # The session ends here and not when the answer is made, so that a message which
+        # follows at once is part of the new conversation.
+        session_end(session=session, now=now)
+        session_start(chat=chat, now=now)
+    return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
+
+
+def _chat_of(event: InboundMessage) -> Chat:
+    if event.group_id:
+        return chat_for_group(
+            provider=event.provider,
+            number_id=event.number_id,
+            group_id=event.group_id,
+            name=event.group_name,
+        )
+    chat = chat_for_party(
+        provider=event.provider,
+        number_id=event.number_id,
+        party=event.party,
+        at=event.timestamp,
+    )
+    assert chat is not None
+    return chat
+
+
+def _learn_language(chat: Chat, event: InboundMessage) -> None:
+    if event.from_business:
+        return
+    command = parse_command(event.text, in_group=chat.is_group)
+    language = detect_language(command.argument if command else event.text)
+    if language and language != chat.language:
+        chat.language = language
+        chat.save(update_fields=["language", "updated_at"])
+
+
+def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
+    """In a group, whether the message is addressed to the assistant."""
+    if not event.group_id or rules.group_policy == "always":
+        return True
+    if rules.group_policy == "never":
+        return False
+    name = profile_current().name.casefold()
+    named = bool(name) and f"@{name}" in event.text.casefold()
+    return event.mentions_us or event.replies_to_us or named or _quotes_our_message(event)
+
+
+def _quotes_our_message(event: InboundMessage) -> bool:
+    return bool(event.reply_to_id) and Message.objects.filter(
+        provider=event.provider,
+        number_id=event.number_id,
+        provider_message_id=event.reply_to_id,
+        role=Role.ASSISTANT,
+    ).exists()
+
+
+def _resets(event: InboundMessage) -> bool:
+    command = parse_command(event.text, in_group=bool(event.group_id))
+    return command is not None and command.name == "reset"
+
+
+def _turn_values(event: InboundMessage, chat: Chat, role: str) -> dict[str, object]:
+    return {
+        "chat": chat,
+        "provider": event.provider,
+        "number_id": event.number_id,
+        "provider_message_id": event.provider_message_id,
+        "user_role": role,
+        "asked_at": event.timestamp,
+        "context": {"kind": event.kind},
+    }
+
+
+def _take_without_memory(
+    event: InboundMessage, delivery: InboundDelivery, chat: Chat, role: str, *, due: bool
+) -> Taken:
+    """Memory is off: what was said lives in the delivery and the turn until the answer is
+    sent, and nowhere else."""
+    if not due:
+        delivery.raw = None
+        delivery.save(update_fields=["raw"])
+        return Taken("memory is off, not to be answered", chat)
+    turn = Turn.objects.create(**_turn_values(event, chat, role), unstored_text=event.text)
+    return Taken("memory is off, answered from the message alone", chat, None, True, turn)
+
+
+def _store(
+    event: InboundMessage,
+    chat: Chat,
+    session: ChatSession,
+    role: str,
+    rules: IntakeRules,
+    now: datetime,
+) -> Message:
+    addresses = event.party.addresses()
+    person = addresses[0] if addresses else chat.whatsapp_chat
+    ours = event.business_address or event.number_id
+    metadata = dict(event.metadata)
+    if event.reply_to_id:
+        metadata["reply_to_id"] = event.reply_to_id
+    if event.group_id and event.party.name:
+        metadata["sender_name"] = event.party.name
+    media = event.media.as_dict() if event.media else {}
+    new = NewMessage(
+        role=Role.ASSISTANT if event.from_business else Role.USER,
+        content=event.text,
+        timestamp=event.timestamp,
+        sender=ours if event.from_business else person,
+        recipient=chat.whatsapp_chat if event.from_business else ours,
+        kind=event.kind,
+        provider=event.provider,
+        number_id=event.number_id,
+        provider_message_id=event.provider_message_id,
+        media=media,
+        metadata=metadata,
+    )
+    return message_add(
+        session=session, new=new, token_limit=rules.limits.tokens_for(role), now=now
+    )

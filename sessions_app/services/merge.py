@@ -1,0 +1,50 @@
+"""Two chats that turn out to be one person become one."""
+
+from __future__ import annotations
+
+import logging
+
+from django.utils import timezone
+
+from memories_app.services.scope import memories_move
+from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.models.turns import TurnState
+
+logger = logging.getLogger(__name__)
+
+
+def chat_merge(one: Chat, other: Chat) -> Chat:
+    """Move everything of the younger chat into the older one and return that.
+
+    The newer active session stays active. Call it in a transaction that holds the lock of
+    the chats' addresses.
+    """
+    if one.pk == other.pk:
+        return one
+    old, young = sorted([one, other], key=lambda chat: (chat.created_at, chat.id))
+    active = ChatSession.objects.select_for_update().filter(
+        chat__in=[old, young], status=SessionStatus.ACTIVE
+    )
+    for session in active.order_by("-last_active", "-created_at")[1:]:
+        session.status = SessionStatus.EXPIRED
+        session.expired_at = timezone.now()
+        session.save(update_fields=["status", "expired_at"])
+    # Whoever is answering in the younger chat loses the lease and will not write.
+    Turn.objects.filter(chat=young, state=TurnState.RUNNING).update(
+        state=TurnState.PENDING, lease_token=None, lease_until=None
+    )
+    for model in (ChatSession, Message, Turn, InboundDelivery, ChatAddress):
+        model._default_manager.filter(chat=young).update(chat=old)
+    memories_move(from_chat=young.pk, to_chat=old.pk)
+    if young.memory_enabled is False:
+        # Who was switched off stays off.
+        old.memory_enabled = False
+    old.client_name = old.client_name or young.client_name
+    main, phone = young.whatsapp_chat, young.client_phone
+    young.delete()
+    if phone and not old.client_phone:
+        old.whatsapp_chat, old.client_phone = main, phone
+    old.save()
+    logger.info("Chat %s was merged into %s: one person.", young.whatsapp_chat, old.id)
+    return old

@@ -1,0 +1,164 @@
+"""Answers a message with the chat model: recall, prompt, completion."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.utils import timezone
+
+from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.integrations.llm.offline import answer_from_memory
+from sessions_app.models import AssistantProfile, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.prompts.build import Line, Profile, Prompt, PromptParts, Recalled, build_prompt
+from sessions_app.recall import Hit, RecallResult, Viewer, recall
+from sessions_app.roles import CLIENT
+from sessions_app.selectors import (
+    History,
+    history_for_turn,
+    messages_left_out,
+    profile_current,
+)
+from sessions_app.services.draft import Draft
+from sessions_app.services.leases import Lease
+from sessions_app.services.tools import Tools
+from sessions_app.texts import text_for
+
+logger = logging.getLogger(__name__)
+
+
+def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
+    """The model's answer, or one from memory alone where the model gives none."""
+    draft = Draft(text="")
+    history = _history(turn, text, tools)
+    recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, tools))
+    lease.renew()
+    prompt = build_prompt(_parts(turn, text, history, recalled, tools))
+    _record(draft, turn, history, recalled, prompt)
+    kept = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
+    request = ChatRequest(prompt.messages, recalled=kept, language=turn.chat.language or "en")
+    try:
+        completion = _timed(
+            draft,
+            "model_ms",
+            lambda: tools.chat_model.complete(request, before_attempt=lease.renew),
+        )
+    except ChatModelError as error:
+        logger.error("The chat model gave no answer: %s", error)
+        draft.error = str(error)
+        draft.model = tools.chat_model.name
+        draft.text = _without_model(kept, turn.chat.language)
+        draft.is_system_text = not kept
+    else:
+        draft.text = completion.text
+        draft.model = completion.model
+        draft.prompt_tokens = completion.prompt_tokens
+        draft.completion_tokens = completion.completion_tokens
+    if recalled.degraded:
+        draft.text += "\n\n" + text_for("memory_unavailable", turn.chat.language)
+    return draft
+
+
+def _history(turn: Turn, text: str, tools: Tools) -> History | None:
+    """None where memory is off: then there is the message alone."""
+    if turn.message is None:
+        return None
+    return history_for_turn(
+        turn=turn,
+        max_tokens=tools.rules.limits.tokens_for(turn.user_role),
+        max_messages=tools.rules.history_max_messages,
+    )
+
+
+def _recall(turn: Turn, text: str, history: History | None, tools: Tools) -> RecallResult:
+    if history is None or not tools.rules.longterm_enabled:
+        return RecallResult([])
+    return recall(
+        query=text,
+        viewer=Viewer(user_role=turn.user_role or CLIENT, chat_id=turn.chat_id),
+        embedder=tools.embedder,
+        top_k=tools.rules.top_k,
+        min_similarity=tools.rules.min_similarity,
+        messages_where=messages_left_out(turn=turn, history=history),
+    )
+
+
+def _parts(
+    turn: Turn, text: str, history: History | None, recalled: RecallResult, tools: Tools
+) -> PromptParts:
+    lines = [_line(message, turn) for message in history.messages] if history else []
+    return PromptParts(
+        profile=_profile(profile_current()),
+        now=timezone.now(),
+        time_zone=tools.rules.time_zone,
+        fence=turn.turn_id.hex[:12],
+        user_role=turn.user_role,
+        is_group=turn.chat.is_group,
+        recalled=[_recalled(hit) for hit in recalled.hits],
+        history=lines or [Line("user", text)],
+        max_context_tokens=tools.rules.max_context_tokens,
+    )
+
+
+def _profile(profile: AssistantProfile) -> Profile:
+    languages = [code.strip() for code in profile.languages.split(",") if code.strip()]
+    return Profile(
+        name=profile.name,
+        persona=profile.persona,
+        business_facts=profile.business_facts,
+        opening_hours=profile.opening_hours,
+        languages=languages or ["en"],
+    )
+
+
+def _line(message: Message, turn: Turn) -> Line:
+    """A stored message as the model reads it: what isn't text says so, and in a group each
+    message says whose it is."""
+    role = message.role if message.role in ("user", "assistant", "system") else "assistant"
+    content = message.content
+    if message.kind not in ("text", "interactive", "button"):
+        content = f"[{message.kind}] {content}".strip()
+    name = message.metadata.get("sender_name", "")
+    if turn.chat.is_group and name and message.role == Role.USER:
+        content = f"{name}: {content}"
+    return Line(role, content)
+
+
+def _recalled(hit: Hit) -> Recalled:
+    role = hit.metadata.get("role", "")
+    label = {"user": "they wrote", "assistant": "you answered"}.get(role, "memory")
+    return Recalled(content=hit.content, label=label, said_on=hit.created_at)
+
+
+def _record(
+    draft: Draft, turn: Turn, history: History | None, recalled: RecallResult, prompt: Prompt
+) -> None:
+    """The replay record."""
+    draft.prompt = [message.as_dict() for message in prompt.messages]
+    kept = len(prompt.kept_recalled)
+    draft.recalled = [
+        {**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)
+    ]
+    draft.left_out = {
+        "messages_until": history.left_out_until if history else 0,
+        "messages_over_context": prompt.dropped_history,
+        "recalled": prompt.dropped_recalled,
+        "recall_degraded": recalled.degraded,
+    }
+
+
+def _without_model(recalled: list[str], language: str) -> str:
+    if not recalled:
+        return text_for("apology", language)
+    return answer_from_memory(recalled, language or "en", reason="unavailable")
+
+
+def _timed(draft: Draft, name: str, work: Callable[[], Any]) -> Any:
+    started = time.monotonic()
+    try:
+        return work()
+    finally:
+        draft.timings[name] = round((time.monotonic() - started) * 1000)

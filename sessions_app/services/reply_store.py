@@ -1,0 +1,83 @@
+"""Stores an answer, its replay record and its parts in one transaction."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.integrations.whatsapp.formatting import split_text, to_whatsapp
+from sessions_app.models import ChatSession, Message, OutboundPart, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.turns import TurnState
+from sessions_app.roles import Limits
+from sessions_app.services.draft import Draft
+from sessions_app.services.leases import Lease
+from sessions_app.services.messages import NewMessage, message_add
+
+
+def reply_store(
+    *, lease: Lease, draft: Draft, provider: WhatsAppProvider, limits: Limits
+) -> None:
+    """Store the answer of a turn; from here on it is only to be sent. Raises LeaseLostError,
+    and then nothing is stored."""
+    session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
+    with transaction.atomic():
+        # Session before turn: the order in which everybody locks.
+        session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
+        turn = lease.turn()
+        if session is not None:
+            turn.reply = _store_message(turn, session, draft, limits)
+        else:
+            turn.unstored_reply = draft.text
+        for number, part in enumerate(_parts(draft, provider), start=1):
+            OutboundPart.objects.create(
+                turn=turn,
+                number=number,
+                content=part,
+                provider=turn.provider,
+                number_id=turn.number_id,
+            )
+        _copy_record(turn, draft)
+        turn.state = TurnState.REPLIED
+        turn.not_before = None
+        turn.save()
+
+
+def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:
+    text = draft.text if draft.is_system_text else to_whatsapp(draft.text)
+    return split_text(text, provider.text_limit) or [draft.text]
+
+
+def _store_message(turn: Turn, session: ChatSession, draft: Draft, limits: Limits) -> Message:
+    now = timezone.now()
+    new = NewMessage(
+        role=Role.ASSISTANT,
+        content=draft.text,
+        timestamp=now,
+        sender="assistant",
+        recipient=turn.chat.whatsapp_chat,
+        provider=turn.provider,
+        number_id=turn.number_id,
+        answers=turn.message,
+        was_received=False,
+        metadata={"system_text": True} if draft.is_system_text else {},
+    )
+    return message_add(
+        session=session, new=new, token_limit=limits.tokens_for(turn.user_role), now=now
+    )
+
+
+def _copy_record(turn: Turn, draft: Draft) -> None:
+    for name in (
+        "prompt",
+        "recalled",
+        "left_out",
+        "summary_id",
+        "model",
+        "prompt_tokens",
+        "completion_tokens",
+        "timings",
+        "error",
+    ):
+        setattr(turn, name, getattr(draft, name))

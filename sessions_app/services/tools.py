@@ -1,0 +1,38 @@
+"""What a turn is answered with; chosen by the edge that runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.llm.base import ChatModel
+from memoryproject.integrations.whatsapp.base import WhatsAppProvider
+from sessions_app.roles import Limits
+
+
+@dataclass(frozen=True)
+class AnswerRules:
+    """The settings that decide about an answer."""
+
+    limits: Limits = field(default_factory=Limits)
+    longterm_enabled: bool = True
+    top_k: int = 5
+    min_similarity: float = 0.7
+    history_max_messages: int | None = None
+    max_context_tokens: int | None = None
+    max_answer_age: timedelta = timedelta(hours=24)
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The models and providers, and the rules."""
+
+    chat_model: ChatModel
+    embedder: Embedder
+    providers: Mapping[str, WhatsAppProvider]
+    rules: AnswerRules = field(default_factory=AnswerRules)
+    sleep: Callable[[float], None] = time.sleep
