@@ -9,7 +9,7 @@ from typing import Any
 import environ
 
 from memoryproject.environment import Environment, Note, read_config_file, secret_from_file
-from memoryproject.postgres.server import EmbeddedPostgres
+from memoryproject.postgres import EmbeddedPostgres
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 environ.Env.read_env(BASE_DIR / ".env")  # the environment wins over the file
@@ -35,6 +35,7 @@ ALLOWED_HOSTS = env.names("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = [
     f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
 ]
+ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
 PORT = env.integer("PORT", 8000, minimum=1, maximum=65535)
 BUSINESS_TIME_ZONE = env.time_zone("BUSINESS_TIME_ZONE", "UTC")
 
@@ -85,7 +86,11 @@ _database: dict[str, Any]
 if DATABASE_URL:
     _database = environ.Env.db_url_config(DATABASE_URL)
 else:
-    _database = EmbeddedPostgres(DATA_DIR).connection_settings()
+    _database = {
+        "ENGINE": "memoryproject.postgres.backend",
+        **EmbeddedPostgres(DATA_DIR).connection_settings(),
+        "OPTIONS": {"embedded_data_dir": str(DATA_DIR)},
+    }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Shared by web and workers: django-q2 tells through it that its cluster is alive.

@@ -1,5 +1,31 @@
+"""The app of chats, sessions, messages and turns."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
 from django.apps import AppConfig
+
+logger = logging.getLogger(__name__)
 
 
 class SessionsAppConfig(AppConfig):
     name = "sessions_app"
+    verbose_name = "Conversations"
+
+    def ready(self) -> None:
+        from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
+
+        post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
+
+
+def _sweep_at_start(**_: Any) -> None:
+    """A worker that starts may stand in for one that was killed: what that one left is taken
+    up now, not at the next scheduled sweep."""
+    from sessions_app.tasks import sweep_turns  # noqa: PLC0415 imports models
+
+    try:
+        sweep_turns()
+    except Exception:
+        logger.exception("The sweep at a worker's start failed; the scheduled one follows.")

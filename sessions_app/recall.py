@@ -143,8 +143,8 @@ def _recall_messages(
 ) -> list[Hit]:
     said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
     said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
-    # What the system itself says ("Remembered: …", apologies) is no knowledge.
-    said = said.exclude(metadata__has_key="system_text")
+    # Commands and what the system itself says ("Remembered: …", apologies) are no knowledge.
+    said = said.exclude(metadata__has_any_keys=["command", "system_text"])
     if where is not None:
         said = said.filter(where)
     ranked = ranking.rank(question, said, MessageEmbedding, key="message", top_k=top_k)

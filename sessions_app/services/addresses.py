@@ -17,6 +17,7 @@ from django.db import connection
 
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ChatAddress
+from sessions_app.models.chats import Provider
 from sessions_app.services.merge import chat_merge
 
 logger = logging.getLogger(__name__)
@@ -195,7 +196,8 @@ def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
 
 def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:
     """Remember by which provider the chat was last seen, and its name."""
-    changed = {"provider": provider, "number_id": number_id}
+    # Who is talked to from the terminal keeps the provider that reaches them.
+    changed = {} if provider == Provider.CONSOLE else dict(provider=provider, number_id=number_id)
     if name and name != chat.client_name:
         changed["client_name"] = name[:255]
     stale = {key: value for key, value in changed.items() if getattr(chat, key) != value}

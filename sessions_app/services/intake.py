@@ -178,6 +178,9 @@ def _store(
         metadata["reply_to_id"] = event.reply_to_id
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
+    command = parse_command(event.text, in_group=chat.is_group)
+    if command is not None:
+        metadata["command"] = command.name
     media = event.media.as_dict() if event.media else {}
     new = NewMessage(
         role=Role.ASSISTANT if event.from_business else Role.USER,

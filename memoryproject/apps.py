@@ -1,0 +1,22 @@
+"""The project itself as an app: its checks and commands."""
+
+from __future__ import annotations
+
+import logging
+
+from django.apps import AppConfig
+from django.conf import settings
+
+logger = logging.getLogger(__name__)
+
+
+class MemoryProjectConfig(AppConfig):
+    name = "memoryproject"
+
+    def ready(self) -> None:
+        from memoryproject import checks  # noqa: F401, PLC0415 registers the checks
+        from memoryproject.workers import use_patient_queues  # noqa: PLC0415 needs the apps
+
+        use_patient_queues()
+        for note in settings.env.notes:
+            logger.log(logging.getLevelName(note.level), "%s", note.text)

@@ -1,0 +1,135 @@
+"""System checks that stop a start which can't go well, and say which setting to mend."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Critical, Error, Warning, register
+
+logger = logging.getLogger(__name__)
+
+OLDEST_PYTHON = (3, 10)
+NEWEST_PYTHON = (3, 13)
+ENOUGH_SPACE = 1024**3
+
+Probe = Callable[[Path], None]
+
+
+@register()
+def settings_are_valid(**_: Any) -> list[CheckMessage]:
+    """What the environment got wrong."""
+    return [Error(text, id="memory.E001") for text in settings.env.errors]
+
+
+@register()
+def python_is_supported(**_: Any) -> list[CheckMessage]:
+    """DEP-001."""
+    return python_problems(sys.version_info[:2])
+
+
+def python_problems(version: Sequence[int]) -> list[CheckMessage]:
+    """version: (major, minor)."""
+    shown = ".".join(str(number) for number in version)
+    if tuple(version) < OLDEST_PYTHON:
+        text = f"FATAL: Python 3.10 or newer is required; this is Python {shown}."
+        return [Critical(text, hint="Install Python 3.10 to 3.13.", id="memory.C001")]
+    if tuple(version) > NEWEST_PYTHON:
+        text = f"Python {shown} is newer than what this version was tested with (3.10 to 3.13)."
+        return [Warning(text, id="memory.W001")]
+    return []
+
+
+@register()
+def folders_are_usable(**_: Any) -> list[CheckMessage]:
+    """EDGE-007 and DEP-004."""
+    found = folder_problems("DATA_DIR", settings.DATA_DIR, "data")
+    found += folder_problems("LOG_DIR", settings.LOG_DIR, "log")
+    return found or space_problems(settings.DATA_DIR)
+
+
+def folder_problems(name: str, path: Path, word: str) -> list[CheckMessage]:
+    """Whether the folder can be made and written to; it gets mode 700."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(path, 0o700)
+        with tempfile.NamedTemporaryFile(dir=path) as file:
+            file.write(b"probe")
+            file.flush()
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            return _fatal(f"FATAL: The disk of the {word} directory is full.", name, path)
+        text = f"FATAL: Cannot access {word} directory. Check file permissions."
+        return _fatal(text, name, path, str(error))
+    return []
+
+
+def _fatal(text: str, name: str, path: Path, detail: str = "") -> list[CheckMessage]:
+    hint = f"{name} is {path}. {detail}".strip()
+    logger.critical("%s %s", text, hint)
+    return [Critical(text, hint=hint, id="memory.C002")]
+
+
+def space_problems(
+    path: Path, free: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
+) -> list[CheckMessage]:
+    """Warns below 1 GB."""
+    left = free(path)
+    if left >= ENOUGH_SPACE:
+        return []
+    megabytes = left // 1024**2
+    text = f"Only {megabytes} MB are free for DATA_DIR; at least 1 GB is recommended."
+    return [Warning(text, hint=f"DATA_DIR is {path}.", id="memory.W002")]
+
+
+@register()
+def providers_are_whole(**_: Any) -> list[CheckMessage]:
+    """A provider that is chosen needs all of its settings."""
+    needed = {
+        "cloud": [
+            "WHATSAPP_CLOUD_APP_SECRET",
+            "WHATSAPP_CLOUD_VERIFY_TOKEN",
+            "WHATSAPP_CLOUD_ACCESS_TOKEN",
+            "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
+        ],
+        "green": ["GREEN_API_ID_INSTANCE", "GREEN_API_TOKEN", "GREEN_API_WEBHOOK_TOKEN"],
+    }
+    names = needed.get(settings.WHATSAPP_PROVIDER, [])
+    missing = [name for name in names if not getattr(settings, name)]
+    if not missing:
+        return []
+    text = (
+        f"WHATSAPP_PROVIDER is {settings.WHATSAPP_PROVIDER}, but not set: {', '.join(missing)}."
+    )
+    return [Error(text, hint="Set them, or use WHATSAPP_PROVIDER=console.", id="memory.E002")]
+
+
+@register()
+def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
+    """OpenAI itself needs a key; a compatible server at another address may not."""
+    uses = [
+        name
+        for name in ("CHAT_MODEL", "EMBEDDER")
+        if getattr(settings, name) == "openai"
+    ]
+    if not uses or settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
+        return []
+    text = f"{' and '.join(uses)} is openai, but OPENAI_API_KEY is not set."
+    return [Error(text, hint="Set OPENAI_API_KEY or OPENAI_BASE_URL.", id="memory.E003")]
+
+
+@register()
+def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
+    groups = [name for name in settings.GODFATHER_PHONE if name.endswith("@g.us")]
+    if not groups:
+        return []
+    text = f"GODFATHER_PHONE holds a group ({', '.join(groups)}): in groups everyone is a client."
+    return [Warning(text, id="memory.W003")]

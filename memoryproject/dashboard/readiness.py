@@ -1,0 +1,42 @@
+"""Whether all parts of the server are up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django_q.status import Stat
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the server; ``hint`` says what to do when it isn't ready."""
+
+    name: str
+    ready: bool
+    hint: str = ""
+
+
+def parts() -> list[Part]:
+    """Database, migrations and workers, in the order in which they depend on each other."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
+            has_vector = cursor.fetchone() is not None
+    except DatabaseError as error:
+        return [Part("database", False, str(error).strip())]
+    found = [Part("database", True)]
+    if not has_vector:
+        found.append(Part("pgvector", False, "Run `python manage.py migrate`."))
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    found.append(Part("migrations", not plan, "Run `python manage.py migrate`." if plan else ""))
+    if not plan:
+        found.append(_workers())
+    return found
+
+
+def _workers() -> Part:
+    alive = any(stat.status in ("Idle", "Working") for stat in Stat.get_all())
+    return Part("workers", alive, "" if alive else "Run `python manage.py qcluster`.")

@@ -1,0 +1,66 @@
+"""What a newcomer does first, and what is done already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+
+@dataclass(frozen=True)
+class Step:
+    """``commands`` are to be typed, ``links`` to be opened, as (title, address)."""
+
+    title: str
+    text: str
+    done: bool = False
+    commands: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def first_steps(base_url: str) -> list[Step]:
+    """base_url: the server's own address, with a slash at its end."""
+    return [
+        Step(
+            "Talk to the assistant",
+            "In a terminal, in the project's folder. Let it remember something, then ask.",
+            commands=(
+                '.venv/bin/python manage.py chat --message "/remember TestCorp pays in 30 days"',
+                '.venv/bin/python manage.py chat --message "When does TestCorp pay?"',
+            ),
+        ),
+        Step(
+            "Watch WhatsApp conversations",
+            "Replays recorded messages of both providers against this server; nothing leaves "
+            "this machine. Then read them in the admin.",
+            commands=("make demo",),
+            links=(("Conversations in the admin", "/admin/sessions_app/chatsession/"),),
+        ),
+        Step(
+            "Tell it who it is",
+            "Name, persona, business facts, opening hours and languages go into every prompt.",
+            links=(("The assistant's profile", "/admin/sessions_app/assistantprofile/"),),
+        ),
+        Step(
+            "Name the godfather",
+            "His WhatsApp id, such as 972501234567@c.us. Without it everyone is a client. "
+            "Put it into .env as GODFATHER_PHONE and start again.",
+            done=bool(settings.GODFATHER_PHONE),
+        ),
+        Step(
+            "Connect a language model",
+            "CHAT_MODEL=openai with OPENAI_API_KEY, or any compatible server by "
+            "OPENAI_BASE_URL. Until then the assistant answers from memory alone.",
+            done=settings.CHAT_MODEL == "openai",
+        ),
+        Step(
+            "Connect WhatsApp",
+            "Set the provider's keys in .env (see docs/whatsapp.md) and give it the webhook's "
+            "address. It must be reachable by HTTPS from outside.",
+            done=settings.WHATSAPP_PROVIDER != "console",
+            links=(
+                (f"{base_url}webhooks/whatsapp/cloud/", ""),
+                (f"{base_url}webhooks/whatsapp/green/", ""),
+            ),
+        ),
+    ]

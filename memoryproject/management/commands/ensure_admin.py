@@ -1,0 +1,33 @@
+"""Make the first admin user."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand
+
+USERNAME = "admin"
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the user “admin” where there is none and print the password, once. "
+        "ADMIN_PASSWORD, where it is set, becomes the password."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        users = get_user_model()._default_manager
+        admin = users.filter(username=USERNAME).first()
+        wanted = settings.ADMIN_PASSWORD
+        if admin is None:
+            password = wanted or secrets.token_urlsafe(12)
+            users.create_superuser(username=USERNAME, password=password)
+            shown = "the one in ADMIN_PASSWORD" if wanted else password
+            self.stdout.write(f"Admin user “{USERNAME}” was made. Password: {shown}")
+        elif wanted and not admin.check_password(wanted):
+            admin.set_password(wanted)
+            admin.save(update_fields=["password"])
+            self.stdout.write(f"The password of “{USERNAME}” is the one in ADMIN_PASSWORD now.")

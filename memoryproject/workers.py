@@ -1,0 +1,48 @@
+"""django-q2's queues, made safe against processes that are killed.
+
+A waiting worker of the stock cluster blocks inside ``multiprocessing.Queue.get`` and holds the
+queue's lock meanwhile: killed there, it takes the lock with it and every other worker waits
+forever. And when the cluster's sentinel is killed, its workers and its pusher live on, take
+jobs from the broker and never finish them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import lru_cache
+from queue import Empty
+from typing import Any
+
+from django_q import cluster
+from django_q.queues import Queue
+
+LOOK_AGAIN_SECONDS = 0.02
+
+
+@lru_cache(maxsize=4)
+def _parent_at_first(pid: int) -> int:
+    return os.getppid()
+
+
+class PatientQueue(Queue):  # type: ignore[misc]
+    """A queue whose lock nobody holds while waiting, and whose users end with their parent."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        parent = _parent_at_first(os.getpid())
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                return super().get(block=False)
+            except Empty:
+                if not block or (deadline is not None and time.monotonic() >= deadline):
+                    raise
+            if os.getppid() != parent:
+                raise SystemExit("The cluster is gone.")
+            time.sleep(LOOK_AGAIN_SECONDS)
+
+
+def use_patient_queues() -> None:
+    """Let clusters of this process, and of those that it spawns, use the queues above.
+    django-q2 has no setting for it."""
+    cluster.Queue = PatientQueue

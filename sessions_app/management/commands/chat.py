@@ -1,0 +1,90 @@
+"""Talk to the assistant in the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from sessions_app import wiring
+from sessions_app.services.talk import NoAnswerError, Talk, talk
+
+NOBODY = "console@c.us"
+
+
+class Command(BaseCommand):
+    """Each line is one message; an empty line or Ctrl-D ends the conversation."""
+
+    help = (
+        "Talk to the assistant as one of its chats. Nothing is sent to WhatsApp. "
+        "Commands such as /remember, /reset and /help work as they do there."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--as",
+            dest="whatsapp_chat",
+            metavar="WHATSAPP_CHAT",
+            help="Who is talking, such as 972501234567@c.us. "
+            "Default: the first of GODFATHER_PHONE, or a client of the terminal.",
+        )
+        parser.add_argument("--message", metavar="TEXT", help="Say this and print the answer.")
+        parser.add_argument(
+            "--json", action="store_true", help="With --message: print the turn as JSON."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        chat = options["whatsapp_chat"] or next(iter(sorted(settings.GODFATHER_PHONE)), NOBODY)
+        if not settings.ENABLE_MEMORY_SYSTEM:
+            self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
+        if options["message"] is not None:
+            said = self._say(chat, options["message"])
+            self.stdout.write(_as_json(said) if options["json"] else said.reply)
+        elif options["json"]:
+            raise CommandError("--json needs --message.", returncode=2)
+        else:
+            self._converse(chat)
+
+    def _converse(self, chat: str) -> None:
+        self.stderr.write(f"You are {chat}. An empty line ends the conversation.")
+        while True:
+            self.stderr.write("> ", ending="")
+            self.stderr.flush()
+            line = sys.stdin.readline().strip()
+            if not line:
+                return
+            self.stdout.write(self._say(chat, line).reply)
+            self.stdout.flush()
+
+    def _say(self, chat: str, text: str) -> Talk:
+        try:
+            return talk(
+                whatsapp_chat=chat,
+                content=text,
+                tools=wiring.tools(),
+                rules=wiring.intake_rules(),
+                now=timezone.now(),
+            )
+        except NoAnswerError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database cannot be used: {error}".strip()) from error
+
+
+def _as_json(said: Talk) -> str:
+    turn = said.turn
+    document = {
+        "reply": said.reply,
+        "turn_id": str(turn.turn_id),
+        "session_id": str(turn.session_id) if turn.session_id else None,
+        "message_id": str(turn.message_id) if turn.message_id else None,
+        "reply_message_id": str(turn.reply_id) if turn.reply_id else None,
+        "memories": turn.recalled,
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2)

@@ -1,0 +1,45 @@
+"""Gives messages their vectors, off the way of the answer."""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from memoryproject.integrations.embedders.base import Embedder, EmbedderError
+from sessions_app.models import ChatSession, Message, MessageEmbedding
+
+logger = logging.getLogger(__name__)
+
+MIN_COVERAGE = 0.5
+# A turn adds two messages; more are left over only where the embedder failed for a while.
+LATEST = 50
+
+
+def messages_embed(*, chat_id: UUID, embedder: Embedder) -> int:
+    """Make the vectors that the latest messages of the chat's newest session still lack;
+    returns how many. A failing embedder leaves them for the next time: recall then finds
+    them by their words."""
+    session = ChatSession.objects.filter(chat_id=chat_id).order_by("-created_at").first()
+    if session is None:
+        return 0
+    latest = Message.objects.filter(
+        session=session, order_num__gt=session.message_counter - LATEST
+    ).exclude(content="")
+    lacking = [
+        message
+        for message in latest.exclude(embeddings__model=embedder.model_id)
+        if embedder.coverage(message.content) >= MIN_COVERAGE
+    ]
+    if not lacking:
+        return 0
+    try:
+        vectors = embedder.embed([message.content for message in lacking])
+    except EmbedderError as error:
+        logger.warning("Messages have no vectors yet: %s", error)
+        return 0
+    rows = [
+        MessageEmbedding(message=message, model=embedder.model_id, vector=vector)
+        for message, vector in zip(lacking, vectors, strict=True)
+    ]
+    MessageEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)

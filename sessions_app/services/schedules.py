@@ -1,0 +1,46 @@
+"""The work that is done by the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django_q.models import Schedule
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A task by its dotted name, every so many minutes."""
+
+    name: str
+    task: str
+    minutes: int
+
+
+PLANNED = (
+    Planned("Sweep turns", "sessions_app.tasks.sweep_turns", 1),
+    Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
+)
+
+# Any number that nothing else uses: two installers at once must not make twins.
+_LOCK = 0x5C4ED01E
+
+
+def schedules_install() -> dict[str, bool]:
+    """Make the schedules that are missing; tells for each name whether it was made."""
+    made = {}
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        for planned in PLANNED:
+            _, fresh = Schedule.objects.update_or_create(
+                name=planned.name,
+                defaults={
+                    "func": planned.task,
+                    "schedule_type": Schedule.MINUTES,
+                    "minutes": planned.minutes,
+                    "repeats": -1,
+                },
+            )
+            made[planned.name] = fresh
+    return made

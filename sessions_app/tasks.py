@@ -1,0 +1,38 @@
+"""What workers do: load, call one service."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from sessions_app import wiring
+from sessions_app.services.inbound import raw_deliveries_drop
+from sessions_app.services.leases import turns_sweep
+from sessions_app.services.work import chat_answer
+
+
+def answer_chat(chat_id: str) -> int:
+    """Answer what waits in a chat."""
+    return chat_answer(
+        chat_id=UUID(chat_id),
+        tools=wiring.tools(),
+        debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
+    )
+
+
+def sweep_turns() -> dict[str, int]:
+    """Take up what dead workers left."""
+    return turns_sweep(
+        enqueue=wiring.enqueue_chat,
+        unconfirmed_after=timedelta(minutes=settings.UNCONFIRMED_AFTER_MINUTES),
+    )
+
+
+def drop_raw_deliveries() -> int:
+    """Empty raw bodies that are past their retention."""
+    return raw_deliveries_drop(
+        now=timezone.now(), older_than=timedelta(days=settings.RAW_RETENTION_DAYS)
+    )

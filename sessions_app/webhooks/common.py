@@ -1,0 +1,75 @@
+"""What both webhooks do: read the body, refuse in one shape, store the events."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import UnreadablePostError
+
+from memoryproject.integrations.whatsapp.events import Event
+from sessions_app import wiring
+from sessions_app.services.inbound import events_receive
+
+logger = logging.getLogger(__name__)
+
+DRAIN_BLOCK = 1024 * 1024
+DRAIN_BLOCKS = 64
+
+
+def body_of(request: HttpRequest) -> bytes | HttpResponse:
+    """The raw body, or the answer to one that is too large or was cut off."""
+    try:
+        return request.body
+    except RequestDataTooBig:
+        _drain(request)
+        return refuse(413, "The body is larger than 3 MB.")
+    except UnreadablePostError:
+        return refuse(400, "The body was cut off.")
+
+
+def _drain(request: HttpRequest) -> None:
+    """Take the rest of the body off the wire: closing on a client that is still sending
+    would reset the connection, and it would never see the answer."""
+    for _ in range(DRAIN_BLOCKS):
+        if not request.read(DRAIN_BLOCK):
+            return
+
+
+def read_json(body: bytes) -> dict[str, Any] | HttpResponse:
+    """The JSON object in the body, or the answer to what isn't one."""
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return refuse(400, "The body is not JSON.")
+    if not isinstance(payload, dict):
+        return refuse(400, "The body is not a JSON object.")
+    return payload
+
+
+def receive(events: Sequence[Event]) -> HttpResponse:
+    """Store the events and say 200; 503 when they can't be stored now, so that the provider
+    delivers them again."""
+    try:
+        events_receive(
+            received=events, rules=wiring.intake_rules(), enqueue=wiring.enqueue_chat
+        )
+    except (OperationalError, InterfaceError):
+        logger.critical("A webhook could not be stored; the provider will repeat it.", exc_info=True)
+        return refuse(503, "The event could not be stored. Please deliver it again.")
+    return HttpResponse(status=200)
+
+
+def refuse(status: int, detail: str) -> JsonResponse:
+    """The API's one shape for errors."""
+    code = {400: "parse_error", 401: "not_authenticated", 403: "permission_denied"}
+    error = {"code": code.get(status, "error"), "detail": detail, "attr": None}
+    kind = "validation_error" if status == 400 else "client_error"
+    if status >= 500:
+        kind = "server_error"
+    return JsonResponse({"type": kind, "errors": [error]}, status=status)

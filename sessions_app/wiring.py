@@ -1,0 +1,110 @@
+"""Chooses the chat model, the embedder and the providers by the settings.
+
+Only edges (webhooks, tasks, commands) call this; services are handed what it makes.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import TextIO
+from uuid import UUID
+
+from django.conf import settings
+from django_q.tasks import async_task
+
+from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.integrations.llm.base import ChatModel
+from memoryproject.integrations.llm.offline import OfflineChatModel
+from memoryproject.integrations.llm.openai_model import OpenAIChatModel
+from memoryproject.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.integrations.whatsapp.console import ConsoleProvider
+from memoryproject.integrations.whatsapp.green.client import GreenProvider
+from sessions_app.roles import Limits
+from sessions_app.services.intake import IntakeRules
+from sessions_app.services.tools import AnswerRules, Tools
+
+
+def limits() -> Limits:
+    return Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS)
+
+
+def intake_rules() -> IntakeRules:
+    return IntakeRules(
+        memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
+        godfather=settings.GODFATHER_PHONE,
+        limits=limits(),
+        session_timeout=timedelta(hours=settings.SESSION_TIMEOUT_HOURS),
+        max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        group_policy=settings.GROUP_POLICY,
+    )
+
+
+def answer_rules() -> AnswerRules:
+    return AnswerRules(
+        limits=limits(),
+        longterm_enabled=settings.LONGTERM_ENABLED,
+        top_k=settings.RECALL_TOP_K,
+        min_similarity=settings.RECALL_MIN_SIMILARITY,
+        history_max_messages=settings.HISTORY_MAX_MESSAGES,
+        max_context_tokens=settings.MAX_CONTEXT_TOKENS,
+        max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        time_zone=settings.BUSINESS_TIME_ZONE,
+    )
+
+
+def tools(*, console: TextIO | None = None) -> Tools:
+    """All that a turn needs. ``console``: where answers to terminal chats are written."""
+    return Tools(
+        chat_model=chat_model(),
+        embedder=embedder(),
+        providers=providers(console=console),
+        rules=answer_rules(),
+    )
+
+
+@lru_cache(maxsize=1)
+def chat_model() -> ChatModel:
+    if settings.CHAT_MODEL == "openai":
+        return OpenAIChatModel(
+            api_key=settings.OPENAI_API_KEY,
+            base_url=settings.OPENAI_BASE_URL,
+            model=settings.OPENAI_MODEL,
+        )
+    return OfflineChatModel()
+
+
+@lru_cache(maxsize=1)
+def embedder() -> Embedder:
+    if settings.EMBEDDER == "openai":
+        return OpenAIEmbedder(
+            api_key=settings.OPENAI_API_KEY,
+            base_url=settings.OPENAI_BASE_URL,
+            model=settings.EMBEDDING_MODEL,
+        )
+    return WordLlamaEmbedder()
+
+
+def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:
+    """By name; one that isn't configured refuses to send and says which setting is missing."""
+    return {
+        "cloud": CloudProvider(
+            api_url=settings.WHATSAPP_CLOUD_API_URL,
+            phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+            access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+        ),
+        "green": GreenProvider(
+            api_url=settings.GREEN_API_URL,
+            id_instance=settings.GREEN_API_ID_INSTANCE,
+            token=settings.GREEN_API_TOKEN,
+        ),
+        "console": ConsoleProvider(console),
+    }
+
+
+def enqueue_chat(chat_id: UUID) -> None:
+    """Let a worker answer what waits in this chat."""
+    async_task("sessions_app.tasks.answer_chat", str(chat_id), task_name=f"answer {chat_id}"[:100])
