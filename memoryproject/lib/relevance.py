@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memoryproject.lib.text.kinds import Kind
 from memoryproject.lib.text.query import QueryTerm
@@ -28,29 +28,45 @@ class KindPrior:
     unknown: float
 
 
-PRIORS: dict[Kind, KindPrior] = {
+PRIORS: Mapping[Kind, KindPrior] = {
     Kind.FUNCTION: KindPrior(gain=0.03, share=0.3, unknown=0.3),
-    Kind.VAGUE: KindPrior(gain=0.2, share=0.1, unknown=0.3),
-    Kind.COMMON: KindPrior(gain=0.8, share=0.02, unknown=0.5),
+    Kind.VAGUE: KindPrior(gain=0.2, share=0.1, unknown=0.15),
+    Kind.COMMON: KindPrior(gain=0.8, share=0.02, unknown=0.35),
     Kind.PLAIN: KindPrior(gain=1.0, share=0.005, unknown=0.9),
     Kind.NAME: KindPrior(gain=1.25, share=0.002, unknown=1.0),
 }
-PRIOR_TEXTS = 20.0
-PRIOR_LENGTH = 15.0
-PRIOR_LENGTH_TEXTS = 10.0
-SATURATION = 0.5
-LENGTH_EFFECT = 0.3
-MAX_LENGTH_NORM = 3.0
 
-# A question whose words together carry little information ("ok, thanks") finds nothing.
-ENOUGH_INFORMATION = 1.0
-# Coverage at which a text is as likely relevant as not, and how sharply that turns.
-EVEN_COVERAGE = 0.42
-COVERAGE_SLOPE = 3.0
-# What the vector adds to the log-odds, and how sure words alone can be that a text is irrelevant.
-VECTOR_WEIGHT = 0.6
-LOWEST_LEXICAL = 0.05
-HIGHEST = 0.999
+
+@dataclass(frozen=True)
+class Constants:
+    """What the score rests on; the defaults are the fitted ones.
+
+    ``prior_texts``: how many texts the prior of a word's rarity is worth. ``saturation`` and
+    ``length_effect``: k1 and b of BM25. ``even_coverage`` and ``coverage_slope``: at which
+    coverage a text is as likely relevant as not, and how sharply that turns.
+    ``enough_information``: below about this much, a question ("ok, thanks") finds nothing.
+    ``vector_weight``: what the vector's log-odds count beside those of the words.
+    ``lowest_lexical``: how sure the words alone can be that a text is irrelevant.
+    """
+
+    priors: Mapping[Kind, KindPrior] = field(default_factory=lambda: PRIORS)
+    prior_texts: float = 20.0
+    saturation: float = 0.5
+    length_effect: float = 0.3
+    even_coverage: float = 0.38
+    coverage_slope: float = 3.0
+    enough_information: float = 1.0
+    vector_weight: float = 0.5
+    lowest_lexical: float = 0.02
+
+
+FITTED = Constants()
+
+# Messages and notes are this long where too few are known to tell.
+_USUAL_LENGTH = 15.0
+_USUAL_LENGTH_TEXTS = 10.0
+_MAX_LENGTH_NORM = 3.0
+_SUREST = 0.999
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,7 @@ class LexicalQuery:
     total: float
     substance: float
     average_length: float
+    constants: Constants
 
     def relevance(self, counts: Mapping[str, float], length: float) -> float:
         """How relevant the text with these counts of index terms and this length in words is.
@@ -80,15 +97,20 @@ class LexicalQuery:
         """
         if self.total <= 0:
             return 0.0
-        norm = 1 - LENGTH_EFFECT + LENGTH_EFFECT * length / self.average_length
-        damping = SATURATION * min(norm, MAX_LENGTH_NORM)
+        effect, saturation = self.constants.length_effect, self.constants.saturation
+        norm = 1 - effect + effect * length / self.average_length
+        damping = saturation * min(norm, _MAX_LENGTH_NORM)
         covered = sum(
-            weight * _match(counts, alternatives, damping) for weight, alternatives in self.terms
+            weight * _match(counts, alternatives, saturation, damping)
+            for weight, alternatives in self.terms
         )
-        return _even_odds_curve(min(1.0, covered / self.total) * self.substance)
+        coverage = min(1.0, covered / self.total) * self.substance
+        return _curve(coverage, self.constants)
 
 
-def weigh_query(terms: Sequence[QueryTerm], scope: Scope) -> LexicalQuery:
+def weigh_query(
+    terms: Sequence[QueryTerm], scope: Scope, *, constants: Constants = FITTED
+) -> LexicalQuery:
     """``terms`` weighed by what is known of ``scope``.
 
     Raises ValueError when ``scope`` hasn't one frequency a term.
@@ -98,16 +120,17 @@ def weigh_query(terms: Sequence[QueryTerm], scope: Scope) -> LexicalQuery:
     weighed = []
     total = information = 0.0
     for term, frequency in zip(terms, scope.frequencies, strict=True):
-        prior = PRIORS[term.kind]
-        weight = prior.gain * _surprise(frequency, scope.texts, prior.share)
+        prior = constants.priors[term.kind]
+        weight = prior.gain * _surprise(frequency, scope.texts, prior.share, constants.prior_texts)
         information += prior.gain * -math.log(prior.share)
         total += weight if frequency else weight * prior.unknown
         weighed.append((weight, term.alternatives))
     return LexicalQuery(
         terms=weighed,
         total=total,
-        substance=1 - math.exp(-information / ENOUGH_INFORMATION),
+        substance=1 - math.exp(-information / constants.enough_information),
         average_length=_smoothed_length(scope),
+        constants=constants,
     )
 
 
@@ -117,7 +140,13 @@ def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float
     return _logistic(slope * (cosine - midpoint))
 
 
-def fused_score(lexical: float, semantic: float | None, *, substance: float = 1.0) -> float:
+def fused_score(
+    lexical: float,
+    semantic: float | None,
+    *,
+    substance: float = 1.0,
+    constants: Constants = FITTED,
+) -> float:
     """One relevance in [0, 1] out of both sides; ``lexical`` where the model is silent (None).
 
     The vector's log-odds are added to those of the words, as independent evidence.
@@ -125,35 +154,39 @@ def fused_score(lexical: float, semantic: float | None, *, substance: float = 1.
     """
     if semantic is None:
         return lexical
-    log_odds = _logit(max(lexical, LOWEST_LEXICAL)) + VECTOR_WEIGHT * _logit(semantic)
+    floor = constants.lowest_lexical
+    log_odds = _logit(floor + (1 - floor) * lexical) + constants.vector_weight * _logit(semantic)
     return _logistic(log_odds) * substance
 
 
 def _match(
-    counts: Mapping[str, float], alternatives: Sequence[tuple[str, float]], damping: float
+    counts: Mapping[str, float],
+    alternatives: Sequence[tuple[str, float]],
+    saturation: float,
+    damping: float,
 ) -> float:
     best = 0.0
     for term, worth in alternatives:
         count = counts.get(term, 0)
         if count > 0:
-            best = max(best, worth * (1 + SATURATION) * count / (count + damping))
+            best = max(best, worth * (1 + saturation) * count / (count + damping))
     return best
 
 
-def _surprise(frequency: int, texts: int, share: float) -> float:
-    expected = (min(frequency, texts) + PRIOR_TEXTS * share) / (texts + PRIOR_TEXTS)
+def _surprise(frequency: int, texts: int, share: float, prior_texts: float) -> float:
+    expected = (min(frequency, texts) + prior_texts * share) / (texts + prior_texts)
     return -math.log(expected)
 
 
 def _smoothed_length(scope: Scope) -> float:
-    words = scope.texts * scope.average_length + PRIOR_LENGTH_TEXTS * PRIOR_LENGTH
-    return words / (scope.texts + PRIOR_LENGTH_TEXTS)
+    words = scope.texts * scope.average_length + _USUAL_LENGTH_TEXTS * _USUAL_LENGTH
+    return words / (scope.texts + _USUAL_LENGTH_TEXTS)
 
 
-def _even_odds_curve(coverage: float) -> float:
+def _curve(coverage: float, constants: Constants) -> float:
     if coverage <= 0:
         return 0.0
-    return _logistic(COVERAGE_SLOPE * math.log(coverage / EVEN_COVERAGE))
+    return _logistic(constants.coverage_slope * math.log(coverage / constants.even_coverage))
 
 
 def _logistic(value: float) -> float:
@@ -161,5 +194,5 @@ def _logistic(value: float) -> float:
 
 
 def _logit(probability: float) -> float:
-    bounded = min(HIGHEST, max(1 - HIGHEST, probability))
+    bounded = min(_SUREST, max(1 - _SUREST, probability))
     return math.log(bounded / (1 - bounded))

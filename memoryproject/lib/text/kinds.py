@@ -45,7 +45,7 @@ _JOINED = ("ו", "ש", "ה")
 def kind_of(token: Token) -> Kind:
     """The kind of ``token`` by itself; PLAIN where no list has it."""
     if token.part:
-        return Kind.COMMON
+        return Kind.VAGUE
     if token.script == "hebrew":
         return _hebrew_kind(token.text)
     if token.identifier:
