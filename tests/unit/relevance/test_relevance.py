@@ -90,3 +90,7 @@ def test_a_question_about_nothing_is_near_to_nothing(words, vector):
 def test_the_calibration_is_even_at_its_midpoint():
     assert semantic_relevance(0.3, midpoint=0.3, slope=10) == 0.5
     assert semantic_relevance(0.5, midpoint=0.3, slope=10) > 0.8
+
+
+def test_words_of_grammar_alone_are_no_match():
+    assert relevance("what is the", {"what": 1, "is": 1, "the": 1}) < 0.7

@@ -145,3 +145,7 @@ def test_candidates_are_looked_for_by_telling_words():
     assert "the" not in search_terms(query_terms("the invoice"))
     assert "invoic" in search_terms(query_terms("the invoice"))
     assert search_terms(query_terms("the")) == ["the"]
+
+
+def test_the_length_counts_words_and_an_identifier_once_for_each_part():
+    assert index_text("invoice INV-001, לטסטקורפ").length == 4
