@@ -1,0 +1,97 @@
+"""What a question looks for: its words, how telling each is, and which terms count as a match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memoryproject.lib.text import english_words, hebrew_words
+from memoryproject.lib.text.kinds import Kind, kind_of
+from memoryproject.lib.text.terms import WordForms, word_forms
+from memoryproject.lib.text.tokens import Token, tokenize
+
+# A question longer than this is a pasted text: its first words say what it is about.
+MAX_QUERY_TERMS = 64
+
+_BARE_ONE_SIDE = 0.95
+_BARE_BOTH_SIDES = 0.8
+_CONCEPT = 0.8
+_SOUND = 0.75
+
+_ORDER = list(Kind)
+
+
+@dataclass(frozen=True)
+class QueryTerm:
+    """One word of a question. ``alternatives`` maps each index term that counts as this word to
+    how much of a match it is, in (0, 1]; the word itself counts 1."""
+
+    word: str
+    kind: Kind
+    alternatives: tuple[tuple[str, float], ...]
+
+
+def query_terms(text: str) -> list[QueryTerm]:
+    """The words of ``text`` in order, each once, at most ``MAX_QUERY_TERMS`` of them."""
+    tokens = list(tokenize(text[: 64 * MAX_QUERY_TERMS]))
+    tokens = _without_shouting(tokens)
+    terms: dict[str, QueryTerm] = {}
+    for token, kind in zip(tokens, _kinds(tokens), strict=True):
+        term = _query_term(word_forms(token), kind)
+        known = terms.get(term.word)
+        if known is None and len(terms) == MAX_QUERY_TERMS:
+            break
+        if known is not None and _ORDER.index(known.kind) >= _ORDER.index(kind):
+            continue
+        terms[term.word] = term
+    return list(terms.values())
+
+
+def search_terms(terms: list[QueryTerm]) -> list[str]:
+    """Every index term that can make a text a candidate for ``terms``: those of its telling
+    words, or of all words where none is telling."""
+    telling = [term for term in terms if term.kind not in (Kind.FUNCTION, Kind.VAGUE)]
+    return sorted({form for term in telling or terms for form, _ in term.alternatives})
+
+
+def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
+    alternatives = {forms.word: 1.0, "~" + forms.word: _BARE_ONE_SIDE}
+    if kind is Kind.FUNCTION and forms.concept is None:
+        # Grammar is compared as written: its variants are in every text.
+        return QueryTerm(forms.word, kind, ((forms.word, 1.0),))
+    for form in forms.bare:
+        alternatives.setdefault(form, _BARE_ONE_SIDE)
+        alternatives.setdefault("~" + form, _BARE_BOTH_SIDES)
+    for sound in forms.sounds:
+        alternatives["@" + sound] = _SOUND
+    if forms.concept:
+        alternatives["=" + forms.concept] = _CONCEPT
+    return QueryTerm(forms.word, kind, tuple(alternatives.items()))
+
+
+def _without_shouting(tokens: list[Token]) -> list[Token]:
+    """Where every word is capitalised, capitals tell nothing."""
+    latin = [token for token in tokens if token.script == "latin" and not token.whole]
+    if len(latin) > 2 and all(token.capitalised for token in latin):
+        return [replace(token, capitalised=False) for token in tokens]
+    return tokens
+
+
+def _kinds(tokens: list[Token]) -> list[Kind]:
+    hebrew = any(token.script == "hebrew" for token in tokens)
+    kinds = []
+    topic_next = False
+    for token in tokens:
+        kind = kind_of(token)
+        named = topic_next or _spelt_as_name(token) or (hebrew and token.script == "latin")
+        if kind is Kind.PLAIN and named:
+            kind = Kind.NAME
+        kinds.append(kind)
+        if token.text in english_words.TOPIC_MARKERS | hebrew_words.TOPIC_MARKERS:
+            topic_next = True
+        elif kind is not Kind.FUNCTION:
+            topic_next = False
+    return kinds
+
+
+def _spelt_as_name(token: Token) -> bool:
+    return token.capitalised and not token.starts_sentence

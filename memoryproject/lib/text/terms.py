@@ -1,0 +1,104 @@
+"""What a text is indexed under: plain strings, one column's worth, for any database.
+
+A term is the word itself (English words by their stem) or, behind one mark, what may also find
+it: ``~`` a form without prefix or ending, ``@`` how it sounds, ``=`` what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memoryproject.lib.text.concepts import CONCEPTS
+from memoryproject.lib.text.english import stem
+from memoryproject.lib.text.hebrew import bare_forms
+from memoryproject.lib.text.kinds import Kind, kind_of
+from memoryproject.lib.text.sound import sound_key
+from memoryproject.lib.text.tokens import MAX_TERM, Token, tokenize
+
+MAX_TERMS = 60_000
+
+
+@dataclass(frozen=True)
+class IndexedText:
+    """The ``terms`` of a text, repeated as often as they occur, and its ``length`` in words."""
+
+    terms: list[str]
+    length: int
+
+
+@dataclass(frozen=True)
+class WordForms:
+    """One word as it is compared: ``word``, its ``bare`` forms, ``sounds`` and ``concept``.
+
+    ``parts`` find a text that holds the word; the word doesn't find a text with a part only.
+    """
+
+    word: str
+    bare: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    sounds: tuple[str, ...] = ()
+    concept: str | None = None
+
+
+def index_text(text: str) -> IndexedText:
+    """The terms and the length of ``text``, of which ``tokens.MAX_TEXT`` characters are read.
+
+    At most ``MAX_TERMS`` terms, each of 1 to ``tokens.MAX_TERM`` + 2 characters without NUL.
+    """
+    terms: list[str] = []
+    length = 0
+    before: Token | None = None
+    for token in tokenize(text):
+        length += not token.whole
+        terms.extend(_token_terms(token))
+        if before is not None and before.capitalised and token.capitalised:
+            # "Test Corp" is also looked for as "TestCorp".
+            terms.append("~" + stem(before.text + token.text)[:MAX_TERM])
+        before = token
+        if len(terms) >= MAX_TERMS:
+            break
+    return IndexedText(terms[:MAX_TERMS], length)
+
+
+def index_terms(text: str) -> list[str]:
+    """The terms of ``text``, repeated as often as they occur."""
+    return index_text(text).terms
+
+
+def word_forms(token: Token) -> WordForms:
+    """The forms under which ``token`` is indexed and looked for."""
+    if token.script == "hebrew":
+        return _hebrew_forms(token.text)
+    if token.script == "latin" and not token.whole:
+        return _latin_forms(token.text, token.camel_parts, kind_of(token))
+    return WordForms(token.text)
+
+
+def _token_terms(token: Token) -> Iterator[str]:
+    forms = word_forms(token)
+    yield forms.word
+    yield from ("~" + form for form in forms.bare + forms.parts)
+    yield from ("@" + sound for sound in forms.sounds)
+    if forms.concept:
+        yield "=" + forms.concept
+
+
+@lru_cache(maxsize=50_000)
+def _hebrew_forms(word: str) -> WordForms:
+    bare = bare_forms(word)
+    concept = next((CONCEPTS[form] for form in (word, *bare) if form in CONCEPTS), None)
+    sounds: dict[str, None] = {}
+    if concept is None:
+        sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
+    return WordForms(word, bare=bare, sounds=tuple(sounds), concept=concept)
+
+
+@lru_cache(maxsize=50_000)
+def _latin_forms(word: str, camel_parts: tuple[str, ...], kind: Kind) -> WordForms:
+    parts = tuple(dict.fromkeys(stem(part) for part in camel_parts))
+    # Only what may be a name is written by ear.
+    key = sound_key(word) if kind in (Kind.PLAIN, Kind.NAME) else None
+    sounds = (key,) if key else ()
+    return WordForms(stem(word), parts=parts, sounds=sounds, concept=CONCEPTS.get(stem(word)))

@@ -1,0 +1,151 @@
+"""What texts are indexed under and what questions look for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryproject.lib.text.kinds import Kind
+from memoryproject.lib.text.normalise import fold
+from memoryproject.lib.text.query import MAX_QUERY_TERMS, query_terms, search_terms
+from memoryproject.lib.text.terms import MAX_TERMS, index_terms, index_text
+from memoryproject.lib.text.tokens import MAX_TERM, MAX_TEXT
+
+
+def finds(question: str, text: str) -> bool:
+    """Whether every telling word of the question is matched by the text."""
+    terms = set(index_terms(text))
+    telling = [t for t in query_terms(question) if t.kind not in (Kind.FUNCTION, Kind.VAGUE)]
+    assert telling
+    return all(any(form in terms for form, _ in term.alternatives) for term in telling)
+
+
+def kinds(question: str) -> dict[str, Kind]:
+    return {term.word: term.kind for term in query_terms(question)}
+
+
+@given(st.text())
+def test_any_text_has_terms_that_a_database_takes(text):
+    terms = index_terms(text)
+
+    assert terms == index_terms(text)
+    assert all(0 < len(term) <= MAX_TERM + 2 and "\x00" not in term for term in terms)
+    "".join(terms).encode("utf-8")
+    assert query_terms(text) == query_terms(text)
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing(text):
+    assert fold(fold(text)) == fold(text)
+
+
+@given(st.text(alphabet="abcdefghij klm", min_size=1).filter(str.strip))
+def test_a_text_is_found_by_its_own_words(text):
+    found = set(index_terms(text))
+
+    assert all(term.word in found for term in query_terms(text))
+
+
+@pytest.mark.parametrize("piece", ["a-", "ש", "\u0301", "5,", "公", "ﷺ", "Aa", "חשבוניות ", '"'])
+def test_long_texts_are_bounded(piece):
+    indexed = index_text(piece * MAX_TEXT)
+
+    assert len(indexed.terms) <= MAX_TERMS
+    assert len(query_terms(piece * MAX_TEXT)) <= MAX_QUERY_TERMS
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("5000", "TestCorp owes ₪5,000"),
+        ("₪5,000.00", "5000 in cash"),
+        ("INV-001", "see inv001"),
+        ("inv-001", "invoice INV-001."),
+        ("testcorp", "TestCorp's office"),
+        ("TestCorp", "Test Corp is late"),
+        ("TestCorp", "טסטקורפ חייבת"),
+        ("טסטקורפ", "TestCorp owes"),
+        ("Testcrop", "TestCorp owes"),
+        ("invoices", "one invoice"),
+        ("cafe", "Café Noir"),
+        ("03-1234567", "call 031234567"),
+        ("dana@shop.example", "write to Dana@shop.example!"),
+        ("טסטקורפ", "כתבתי לטסטקורפ"),
+        ("לטסטקורפ", "דיברתי עם מטסטקורפ"),
+        ("שלטסטקורפ", "טסטקורפ"),
+        ("חשבונית", "החשבוניות שלו"),
+        ("חשבוניות", "בחשבונית שלו"),
+        ("חשבוניתו", "חשבוניות"),
+        ("תספורת", "תִּסְפּוֹרֶת"),
+        ("שולחן", "שולחנות"),
+        ('ש"ח', "5 שח"),
+        ("ש״ח", 'ב-5 ש"ח'),
+        ("ל-TestCorp", "TestCorp"),
+        ("שעה", "שעות"),
+        ("товары", "ТОВАРЫ"),
+        ("公司", "我的公司很好"),
+        ("كتاب", "كِتَاب"),
+        ("haircut", "מחיר תספורת"),
+    ],
+)
+def test_a_word_is_found_in_another_form(question, text):
+    assert finds(question, text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("INV-001", "INV-014"),
+        ("accountant", "bank account"),
+        ("5000", "50000"),
+        ("Test", "Best"),
+        ("Acme", "Apex"),
+        ("זטא", "אקמי"),
+        ("גלבוע", "כרמל"),
+    ],
+)
+def test_another_word_is_not_found(question, text):
+    assert not finds(question, text)
+
+
+def test_names_and_identifiers_tell_most_and_grammar_least():
+    assert kinds("What's the status of INV-031 with Acme and its invoice?") == {
+        "what": Kind.FUNCTION,
+        "the": Kind.FUNCTION,
+        "status": Kind.VAGUE,
+        "of": Kind.FUNCTION,
+        "inv031": Kind.NAME,
+        "inv": Kind.VAGUE,
+        "031": Kind.VAGUE,
+        "with": Kind.FUNCTION,
+        "acm": Kind.NAME,
+        "and": Kind.FUNCTION,
+        "it": Kind.FUNCTION,
+        "invoic": Kind.COMMON,
+    }
+
+
+def test_hebrew_grammar_is_known_with_its_prefixes():
+    assert set(kinds("ומה המצב שלך והאם").values()) <= {Kind.FUNCTION, Kind.VAGUE, Kind.PLAIN}
+    assert kinds("ומה המצב")["ומה"] is Kind.FUNCTION
+    assert kinds("ומה המצב")["המצב"] is Kind.VAGUE
+
+
+def test_what_follows_about_is_the_topic():
+    assert kinds("tell me about zeta")["zeta"] is Kind.NAME
+    assert kinds("is zeta here")["zeta"] is Kind.PLAIN
+
+
+def test_capitals_tell_nothing_where_all_is_capitals():
+    assert kinds("PLEASE VISIT ZETA SOON")["zeta"] is Kind.PLAIN
+
+
+def test_candidates_are_looked_for_by_telling_words():
+    assert "the" not in search_terms(query_terms("the invoice"))
+    assert "invoic" in search_terms(query_terms("the invoice"))
+    assert search_terms(query_terms("the")) == ["the"]
+
+
+def test_the_length_counts_words_and_an_identifier_once_for_each_part():
+    assert index_text("invoice INV-001, לטסטקורפ").length == 4
