@@ -39,6 +39,7 @@ class Memory(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)
     terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+    term_count = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         verbose_name_plural = "memories"

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.integrations.embedders.base import Embedder
-from memoryproject.lib.text import index_terms
+from memoryproject.lib.text.terms import index_text
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ def memory_remember(
             return stored
     covered = embedder.coverage(content) >= MIN_COVERAGE
     vector = embedder.embed([content])[0] if covered else None
+    indexed = index_text(content)
     with transaction.atomic():
         memory = Memory.objects.create(
             content=content,
@@ -56,7 +57,8 @@ def memory_remember(
             source=source,
             source_message_id=source_message_id,
             metadata=metadata or {},
-            terms=index_terms(content),
+            terms=indexed.terms,
+            term_count=indexed.length,
         )
         if vector is not None:
             MemoryEmbedding.objects.create(

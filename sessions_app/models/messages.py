@@ -74,6 +74,7 @@ class Message(models.Model):
     edited_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+    term_count = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         ordering: ClassVar = ["session", "order_num"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memoryproject.lib.text import index_terms
+from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
@@ -61,6 +61,7 @@ def message_add(
             token_limit,
             session.session_id,
         )
+    indexed = index_text(new.content)
     session.message_counter += 1
     session.total_tokens += tokens
     session.last_active = now
@@ -84,7 +85,8 @@ def message_add(
         image_path=new.image_path,
         media=new.media,
         metadata=new.metadata,
-        terms=index_terms(new.content),
+        terms=indexed.terms,
+        term_count=indexed.length,
     )
     window_prune(session=session, token_limit=token_limit)
     session.save(
@@ -129,5 +131,6 @@ def message_retext(*, message: Message, content: str, token_limit: int) -> None:
         session.save(update_fields=["total_tokens", "window_start"])
     message.content = content
     message.tokens = tokens
-    message.terms = index_terms(content)
+    indexed = index_text(content)
+    message.terms, message.term_count = indexed.terms, indexed.length
     message.embeddings.all().delete()
