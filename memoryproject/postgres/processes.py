@@ -101,8 +101,8 @@ def _remove_if_misleading(lock_file: Path) -> None:
 
 def _recorded_pid(lock_file: Path) -> int | None:
     try:
-        return abs(int(lock_file.read_text().split("\n", 1)[0]))
-    except (FileNotFoundError, ValueError):
+        return abs(int(lock_file.read_bytes().split(b"\n", 1)[0]))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

@@ -26,6 +26,14 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
+def deep_data_dir(data_dir: Path) -> Iterator[Path]:
+    """A DATA_DIR whose path is too long for a socket, and with signs that shells read."""
+    deep = data_dir / ("long" * 30) / "odd $(name), \"quoted\" 'd'"
+    yield deep
+    end_server(deep)
+
+
+@pytest.fixture
 def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
     """The embedded server of ``data_dir``, not started."""
     embedded = EmbeddedPostgres(data_dir)

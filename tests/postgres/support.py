@@ -50,6 +50,26 @@ def start_python(
     )
 
 
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next line that a program prints, waited for; empty when it ended."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def send_line(process: subprocess.Popen[str]) -> None:
+    """Let a program that waits for a line go on."""
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def start_user(data_dir: Path) -> subprocess.Popen[str]:
+    """Another process that uses the server, up when this returns; it stays until it is ended."""
+    process = start_python(USER_PROGRAM, data_dir)
+    assert line_of(process).isdigit()
+    return process
+
+
 def run_python(
     program: str, *arguments: str | Path, account: ServerAccount | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memoryproject.postgres import EmbeddedPostgres
-from tests.postgres.support import run_python, start_python
+from tests.postgres.support import line_of, run_python, start_python
 
 # The workers of a web server: forked, used or not, ended through sys.exit.
 FORKED_WORKERS = """
@@ -74,7 +74,7 @@ def test_the_last_one_out_may_be_a_multiprocessing_child(data_dir: Path) -> None
 
 def test_an_unused_child_does_not_keep_its_parents_share(data_dir: Path) -> None:
     parent = start_python(ABANDONED_CHILD, data_dir)
-    assert parent.stdout and parent.stdout.readline() == "ready\n"
+    assert line_of(parent) == "ready"
     parent.wait(timeout=60)
     server = EmbeddedPostgres(data_dir)
     server.ensure_running()

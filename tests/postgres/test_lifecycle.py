@@ -14,8 +14,10 @@ from tests.postgres.support import (
     USER_PROGRAM,
     connect,
     kill_all,
+    line_of,
     postmaster,
     start_python,
+    start_user,
 )
 
 
@@ -93,9 +95,8 @@ def test_everything_is_private_and_nothing_outside_changes(data_dir: Path) -> No
 
 def test_many_processes_at_once_share_one_server(data_dir: Path) -> None:
     users = [start_python(USER_PROGRAM, data_dir) for _ in range(8)]
-    servers = {process.stdout.readline() for process in users if process.stdout}
-    assert len(servers) == 1, "several servers"
-    assert servers.pop().strip().isdigit()
+    servers = {line_of(process) for process in users}
+    assert servers == {str(postmaster(EmbeddedPostgres(data_dir)).pid)}
     for process in users:
         assert EmbeddedPostgres(data_dir).is_running()
         _, errors = process.communicate(timeout=60)
@@ -104,8 +105,7 @@ def test_many_processes_at_once_share_one_server(data_dir: Path) -> None:
 
 
 def test_a_server_in_use_survives_the_one_who_started_it(server: EmbeddedPostgres) -> None:
-    starter = start_python(USER_PROGRAM, server.places.data_dir)
-    assert starter.stdout and starter.stdout.readline()
+    starter = start_user(server.places.data_dir)
     server.ensure_running()
     starter.communicate(timeout=60)
     assert server.is_running()
@@ -115,8 +115,7 @@ def test_a_server_in_use_survives_the_one_who_started_it(server: EmbeddedPostgre
 
 
 def test_a_killed_user_does_not_keep_the_server(server: EmbeddedPostgres) -> None:
-    killed = start_python(USER_PROGRAM, server.places.data_dir)
-    assert killed.stdout and killed.stdout.readline()
+    killed = start_user(server.places.data_dir)
     server.ensure_running()
     killed.kill()
     killed.communicate()
@@ -135,7 +134,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_server(server: EmbeddedPostgr
 def test_the_server_inherits_none_of_our_secrets(data_dir: Path) -> None:
     program = f"import os; os.environ['OPENAI_API_KEY'] = 'sample'\n{USER_PROGRAM}"
     user = start_python(program, data_dir)
-    assert user.stdout and user.stdout.readline()
+    assert line_of(user).isdigit()
     environment = postmaster(EmbeddedPostgres(data_dir)).environ()
     user.communicate(timeout=60)
     assert "LC_ALL" in environment
@@ -147,15 +146,14 @@ def test_a_dropped_database_comes_back_at_the_next_start(server: EmbeddedPostgre
     with connect(server, dbname="postgres") as connection:
         connection.execute("DROP DATABASE memory")
     kill_all(server)
-    again = start_python(USER_PROGRAM, server.places.data_dir)
-    assert again.stdout and again.stdout.readline()
+    again = start_user(server.places.data_dir)
     with connect(server) as connection:
         assert connection.execute("SELECT '[1]'::vector").fetchone() == ("[1]",)
     again.communicate(timeout=60)
 
 
-def test_a_path_too_long_for_a_socket(data_dir: Path) -> None:
-    server = EmbeddedPostgres(data_dir / ("long" * 30) / "odd $(name), \"quoted\" 'd'")
+def test_a_path_too_long_for_a_socket(deep_data_dir: Path) -> None:
+    server = EmbeddedPostgres(deep_data_dir)
     server.ensure_running()
     with connect(server) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -165,12 +163,10 @@ def test_a_path_too_long_for_a_socket(data_dir: Path) -> None:
     assert postmaster(server).cwd() == str(server.places.cluster)
     server.release()
     assert not server.is_running()
-    shutil.rmtree(root)
 
 
 def test_leaving_after_the_data_was_deleted_is_quiet(server: EmbeddedPostgres) -> None:
-    user = start_python(USER_PROGRAM, server.places.data_dir)
-    assert user.stdout and user.stdout.readline()
+    user = start_user(server.places.data_dir)
     kill_all(server)
     shutil.rmtree(server.places.data_dir)
     _, errors = user.communicate(timeout=60)

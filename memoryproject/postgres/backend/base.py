@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 from django.db.backends.postgresql import base
 from psycopg import Connection
@@ -24,8 +23,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_connection_params(self) -> dict[str, Any]:
         """As Django's, without our own option, which the driver doesn't know."""
-        if self.settings_dict["OPTIONS"].get("pool"):
-            raise ImproperlyConfigured("The embedded database does not take OPTIONS['pool'].")
         params: dict[str, Any] = super().get_connection_params()
         params.pop(DATA_DIR_OPTION, None)
         return params
