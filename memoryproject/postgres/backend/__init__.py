@@ -1,0 +1,1 @@
+"""A Django database backend: PostgreSQL, started when a connection needs it."""

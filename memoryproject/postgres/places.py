@@ -1,0 +1,66 @@
+"""Where everything of the embedded server lives. Pure: nothing here touches the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PORT = 5432
+# The kernel's limit is 107 bytes on Linux and 103 on macOS.
+_LONGEST_SOCKET_PATH = 100
+# PostgreSQL reads these in unix_socket_directories as list syntax.
+_UNSAFE_IN_SOCKET_PATH = {",", '"'}
+
+
+@dataclass(frozen=True)
+class Places:
+    """The files and folders of one DATA_DIR."""
+
+    data_dir: Path
+    socket_root: Path
+
+    @property
+    def cluster(self) -> Path:
+        return self.data_dir / "postgres"
+
+    @property
+    def socket_dir(self) -> Path:
+        return self.socket_root / "postgres-socket"
+
+    @property
+    def password(self) -> Path:
+        return self.data_dir / "postgres.password"
+
+    @property
+    def log(self) -> Path:
+        return self.data_dir / "postgres.log"
+
+    @property
+    def start_lock(self) -> Path:
+        return self.data_dir / "postgres.start.lock"
+
+    @property
+    def users_lock(self) -> Path:
+        return self.data_dir / "postgres.users.lock"
+
+
+def places_for(data_dir: Path) -> Places:
+    """The places for a DATA_DIR, made absolute.
+
+    Where a socket's path inside it would be too long or unreadable for PostgreSQL, the socket goes
+    to a folder in /tmp: not the environment's TMPDIR, because every process of every shell must
+    find the same one.
+    """
+    resolved = data_dir.expanduser().resolve()
+    inside = Places(resolved, socket_root=resolved)
+    if _is_usable(inside.socket_dir):
+        return inside
+    digest = hashlib.sha256(os.fsencode(resolved)).hexdigest()[:16]
+    return Places(resolved, socket_root=Path(f"/tmp/memory-pg-{os.geteuid()}-{digest}"))
+
+
+def _is_usable(socket_dir: Path) -> bool:
+    socket = os.fsencode(socket_dir / f".s.PGSQL.{PORT}")
+    return len(socket) <= _LONGEST_SOCKET_PATH and not _UNSAFE_IN_SOCKET_PATH & set(str(socket_dir))

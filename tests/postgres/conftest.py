@@ -1,0 +1,57 @@
+"""A DATA_DIR for each test, and no server left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memoryproject.postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.postgres.places import places_for
+from memoryproject.postgres.processes import postmaster_of, stop_postmaster
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A DATA_DIR that isn't there yet, in a short path; whatever runs on it ends with the test."""
+    parent = Path(tempfile.mkdtemp(prefix="pg-"))
+    yield parent / "data"
+    end_server(parent / "data")
+    shutil.rmtree(parent)
+
+
+@pytest.fixture
+def deep_data_dir(data_dir: Path) -> Iterator[Path]:
+    """A DATA_DIR whose path is too long for a socket, and with signs that shells read."""
+    deep = data_dir / ("long" * 30) / "odd $(name), \"quoted\" 'd'"
+    yield deep
+    end_server(deep)
+
+
+@pytest.fixture
+def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
+    """The embedded server of ``data_dir``, not started."""
+    embedded = EmbeddedPostgres(data_dir)
+    yield embedded
+    with suppress(EmbeddedPostgresError):
+        embedded.release()
+
+
+def end_server(data_dir: Path) -> None:
+    places = places_for(data_dir)
+    left = postmaster_of(places.cluster)
+    if left is not None:
+        stop_postmaster(left, places.log)
+    if places.socket_root != places.data_dir:
+        shutil.rmtree(places.socket_root, ignore_errors=True)
+
+
+@pytest.fixture
+def as_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can act as two users")
