@@ -117,9 +117,7 @@ class OpenAIEmbedder:
     def _request(self, client: OpenAI, texts: list[str]) -> CreateEmbeddingResponse:
         if self._requested is None:
             return client.embeddings.create(model=self._model, input=texts)
-        return client.embeddings.create(
-            model=self._model, input=texts, dimensions=self._requested
-        )
+        return client.embeddings.create(model=self._model, input=texts, dimensions=self._requested)
 
 
 def _check_dimensions(model: str, dimensions: int | None, known: int | None) -> None:
@@ -145,7 +143,7 @@ def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
     if len(pieces) == 1:
         return next(vectors)
     weighted = [[len(piece) * value for value in next(vectors)] for piece in pieces]
-    return unit([math.fsum(column) for column in zip(*weighted)])
+    return unit([math.fsum(column) for column in zip(*weighted, strict=True)])
 
 
 def _read_vectors(answer: CreateEmbeddingResponse, count: int) -> list[list[float]]:

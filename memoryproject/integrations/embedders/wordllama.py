@@ -19,7 +19,7 @@ from tokenizers import Encoding, Tokenizer
 
 from memoryproject.integrations.embedders import calibrations
 from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.coverage import known_share
+from memoryproject.integrations.embedders.coverage import WORD_START, known_share
 
 DIMENSIONS = 256
 # Bounds the memory that a very long text takes to some megabytes.
@@ -30,7 +30,7 @@ PIECES_AT_ONCE = 8192
 class _Model:
     tokenizer: Tokenizer
     matrix: NDArray[np.float32]
-    byte_ids: frozenset[int]
+    empty_ids: frozenset[int]
 
 
 _loading = threading.Lock()
@@ -58,7 +58,7 @@ class WordLlamaEmbedder:
         encoding = _encode(_model().tokenizer, clean)
         return known_share(
             (piece, clean[start:end])
-            for piece, (start, end) in zip(encoding.tokens, encoding.offsets)
+            for piece, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True)
         )
 
 
@@ -68,8 +68,9 @@ def _vector(model: _Model, text: str) -> list[float]:
         return [0.0] * DIMENSIONS
     encoding = _encode(model.tokenizer, _clean(text))
     # Emoji and the like fall into bytes, three or four a character: left in, they would
-    # outweigh the words and make texts with the same emoji look alike.
-    ids = [piece for piece in encoding.ids if piece not in model.byte_ids]
+    # outweigh the words and make texts with the same emoji look alike. A bare word start
+    # says nothing either.
+    ids = [piece for piece in encoding.ids if piece not in model.empty_ids]
     total = np.zeros(DIMENSIONS, dtype=np.float64)
     for start in range(0, len(ids), PIECES_AT_ONCE):
         rows = model.matrix[ids[start : start + PIECES_AT_ONCE]]
@@ -102,17 +103,16 @@ def _load() -> _Model:
     try:
         package = _import_quietly("wordllama")
         folder = Path(str(package.__file__)).parent
-        loaded = package.WordLlama.load(
-            cache_dir=folder, dim=DIMENSIONS, disable_download=True
-        )
+        loaded = package.WordLlama.load(cache_dir=folder, dim=DIMENSIONS, disable_download=True)
     except Exception as error:  # the tokenizer's loader raises bare Exceptions
         raise EmbedderError(
             f"The wordllama package can't be loaded ({type(error).__name__}): reinstall it.",
             permanent=True,
         ) from error
     vocabulary = loaded.tokenizer.get_vocab()
-    byte_ids = frozenset(vocabulary[f"<0x{byte:02X}>"] for byte in range(256))
-    return _Model(tokenizer=loaded.tokenizer, matrix=loaded.embedding, byte_ids=byte_ids)
+    empty = {WORD_START, *(f"<0x{byte:02X}>" for byte in range(256))}
+    empty_ids = frozenset(vocabulary[piece] for piece in empty)
+    return _Model(tokenizer=loaded.tokenizer, matrix=loaded.embedding, empty_ids=empty_ids)
 
 
 def _import_quietly(name: str) -> ModuleType:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Union
 
 from memoryproject.integrations.llm.base import ChatRequest, Completion
 from memoryproject.integrations.retry import nothing
 
-Answer = Union[str, Completion]
-Script = Union[Callable[[ChatRequest], Answer], Iterable[Union[Answer, Exception]]]
+Answer = str | Completion
+Script = Callable[[ChatRequest], Answer] | Iterable[Answer | Exception]
 
 
 class ScriptedChatModel:
