@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -178,6 +181,29 @@ def test_a_key_that_the_server_echoes_is_cut_out(
     assert len(text) < 400
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+ASK_ONCE = """
+import sys
+from memoryproject.integrations.llm.base import ChatMessage, ChatRequest
+from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+request = ChatRequest(messages=[ChatMessage("user", "through no proxy")])
+print(OpenAIChatModel("", sys.argv[1], "m", sleep=lambda _: None).complete(request).text)
+"""
+
+
+def test_a_proxy_is_not_asked_for_a_server_on_this_machine() -> None:
+    dead = "http://127.0.0.1:9"
+    settings = {"HTTP_PROXY": dead, "http_proxy": dead, "ALL_PROXY": dead, "NO_PROXY": ""}
+    with OpenAIServer() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", ASK_ONCE, server.base_url],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **settings, "no_proxy": "", "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+    assert "through no proxy" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("key", [None, "", "  "])

@@ -94,6 +94,19 @@ def test_a_text_above_the_limit_is_embedded_in_pieces(
         assert sum(a * b for a, b in zip(vector[1], part, strict=True)) > 0.5
 
 
+def test_a_longer_piece_weighs_more(server: OpenAIServer, make_embedder: MakeEmbedder) -> None:
+    server.script_embeddings(
+        with_data(
+            lambda data: [
+                {**item, "embedding": [float(place == 0), float(place == 1)]}
+                for place, item in enumerate(data)
+            ]
+        )
+    )
+    (vector,) = make_embedder("local-model").embed(["x" * 10_000])
+    assert vector[0] / vector[1] == pytest.approx(8000 / 2000)
+
+
 def test_blank_texts_are_not_sent(server: OpenAIServer, make_embedder: MakeEmbedder) -> None:
     embedder = make_embedder()
     assert embedder.embed(["", "  \n"]) == [[0.0] * 1536] * 2

@@ -129,6 +129,10 @@ def test_a_mixed_text_lies_between() -> None:
     assert 0.2 < EMBEDDER.coverage("Dana מבקשת status של invoice INV-001") < 0.8
 
 
+def test_letters_that_stand_alone_lower_the_coverage() -> None:
+    assert 0.3 < EMBEDDER.coverage("Giờ mở cửa của chúng tôi là chủ nhật") < 0.8
+
+
 def test_an_accent_counts_the_same_composed_or_not() -> None:
     assert EMBEDDER.coverage("cafe\u0301") == EMBEDDER.coverage("caf\u00e9")
     assert cosine("cafe\u0301", "caf\u00e9") == pytest.approx(1.0)
