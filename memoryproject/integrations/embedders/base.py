@@ -27,13 +27,25 @@ class EmbedderError(Exception):
 class Embedder(Protocol):
     """Turns texts into vectors of length 1."""
 
-    model_id: str
-    dimensions: int
-    calibration: Calibration
+    @property
+    def model_id(self) -> str:
+        """Names what made a vector: vectors of two ids are never compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """How many floats a vector has. May ask the model once; raises EmbedderError then."""
+        ...
+
+    @property
+    def calibration(self) -> Calibration:
+        """Fitted to this model's cosines."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector of ``dimensions`` floats a text, in order. Raises EmbedderError after
-        the retries."""
+        """One vector of ``dimensions`` floats a text, in order; the zero vector where the
+        text has nothing to embed (its coverage is 0 then). Raises EmbedderError after the
+        retries."""
         ...
 
     def coverage(self, text: str) -> float:

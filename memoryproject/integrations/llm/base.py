@@ -50,7 +50,10 @@ class ChatModelError(Exception):
 class ChatModel(Protocol):
     """A model that continues a conversation."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Which implementation this is, such as "openai" or "offline"."""
+        ...
 
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = lambda: None

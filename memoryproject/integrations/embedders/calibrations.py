@@ -1,0 +1,17 @@
+"""How far each embedding model's cosines can be trusted. The numbers are fitted by a script
+in benchmarks/ on pairs of texts that are, and aren't, about the same thing."""
+
+from __future__ import annotations
+
+from memoryproject.integrations.embedders.base import Calibration
+
+WORDLLAMA_256 = Calibration(midpoint=0.40, slope=12.0)
+HASHING = Calibration(midpoint=0.30, slope=12.0)
+
+OPENAI_DEFAULT = Calibration(midpoint=0.35, slope=14.0)
+OPENAI: dict[str, Calibration] = {
+    "text-embedding-3-small": Calibration(midpoint=0.35, slope=14.0),
+    "text-embedding-3-large": Calibration(midpoint=0.35, slope=14.0),
+    # Its cosines hardly go below 0.7, whatever the texts.
+    "text-embedding-ada-002": Calibration(midpoint=0.80, slope=40.0),
+}

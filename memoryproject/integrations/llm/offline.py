@@ -1,0 +1,95 @@
+"""Answers without a language model: what is remembered, and that no model wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from memoryproject.integrations.llm.base import ChatRequest, Completion
+from memoryproject.integrations.retry import nothing
+
+Reason = Literal["not_configured", "unavailable"]
+
+MOST_MEMORIES = 5
+LONGEST_MEMORY = 300
+
+_WITH_MEMORIES: dict[tuple[Reason, str], str] = {
+    ("not_configured", "en"): (
+        "No language model is configured, so I can't write a full answer. "
+        "Here is what I remember that fits:"
+    ),
+    ("not_configured", "he"): (
+        "לא הוגדר מודל שפה, ולכן אין כאן תשובה מלאה. זה מה ששמור בזיכרון בנושא הזה:"
+    ),
+    ("unavailable", "en"): (
+        "I can't reach my language model right now, so this is not a full answer. "
+        "Here is what I remember that fits:"
+    ),
+    ("unavailable", "he"): (
+        "אין כרגע גישה למודל השפה, ולכן אין כאן תשובה מלאה. זה מה ששמור בזיכרון בנושא הזה:"
+    ),
+}
+
+_WITHOUT_MEMORIES: dict[tuple[Reason, str], str] = {
+    ("not_configured", "en"): (
+        "No language model is configured, so I can only answer from what I remember, "
+        "and nothing that I remember fits your message."
+    ),
+    ("not_configured", "he"): (
+        "לא הוגדר מודל שפה, ולכן אפשר לענות רק ממה ששמור בזיכרון, ולא נמצא שם שום דבר "
+        "שמתאים להודעה הזאת."
+    ),
+    ("unavailable", "en"): (
+        "Sorry, I can't answer right now: I can't reach my language model, and nothing that "
+        "I remember fits your message. Please try again in a few minutes."
+    ),
+    ("unavailable", "he"): (
+        "מצטערים, אי אפשר לענות כרגע: אין גישה למודל השפה, ולא נמצא בזיכרון שום דבר שמתאים "
+        "להודעה הזאת. כדאי לנסות שוב בעוד כמה דקות."
+    ),
+}
+
+
+class OfflineChatModel:
+    """A chat model that needs no server: answers from ChatRequest.recalled alone."""
+
+    name = "offline"
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+    ) -> Completion:
+        """See ChatModel.complete. Never fails by itself."""
+        before_attempt()
+        text = answer_from_memory(request.recalled, request.language, reason="not_configured")
+        return Completion(text=text, model=self.name)
+
+
+def answer_from_memory(recalled: Sequence[str], language: str, *, reason: Reason) -> str:
+    """An answer made of the best of ``recalled`` (best first), in English or Hebrew.
+
+    language: "he" is Hebrew, anything else English.
+    reason: why no model answers: none is configured, or it failed after its retries.
+    Returns a text for WhatsApp: at most MOST_MEMORIES lines of LONGEST_MEMORY characters.
+    """
+    key: tuple[Reason, str] = (reason, "he" if language == "he" else "en")
+    memories = _distinct_lines(recalled)[:MOST_MEMORIES]
+    if not memories:
+        return _WITHOUT_MEMORIES[key]
+    return "\n".join([_WITH_MEMORIES[key], *(f"• {cut_at_word(text)}" for text in memories)])
+
+
+def cut_at_word(text: str, longest: int = LONGEST_MEMORY) -> str:
+    """The text in at most ``longest`` characters: cut where a word ends, with "…" for what
+    was cut; a single word that is too long is cut inside."""
+    if len(text) <= longest:
+        return text
+    # The last character is a space or part of a cut word: either way it gives way to "…".
+    head = text[:longest]
+    whole_words = head.rpartition(" ")[0].rstrip()
+    return (whole_words or head[:-1]) + "…"
+
+
+def _distinct_lines(texts: Sequence[str]) -> list[str]:
+    """Each text on one line, blank ones and repetitions left out, order kept."""
+    lines = (" ".join(text.split()) for text in texts)
+    return list(dict.fromkeys(line for line in lines if line))

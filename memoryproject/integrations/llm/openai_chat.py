@@ -1,0 +1,93 @@
+"""The chat model of OpenAI and of every server that speaks its chat completions API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+
+from memoryproject.integrations.llm.base import ChatModelError, ChatRequest, Completion
+from memoryproject.integrations.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.integrations.retry import AttemptFailed, call_with_retries, nothing
+
+
+class OpenAIChatModel:
+    """Asks a model by POST {base_url}/chat/completions.
+
+    api_key, base_url: may be empty (no key; OpenAI's own server).
+    timeout: seconds for one try; ``sleep`` waits between tries.
+    """
+
+    name = "openai"
+
+    def __init__(
+        self,
+        api_key: str | None,
+        base_url: str | None,
+        model: str,
+        *,
+        timeout: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Raises ValueError for a base URL that isn't http(s)."""
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+        self._model = model
+        self._sleep = sleep
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+    ) -> Completion:
+        """See ChatModel.complete."""
+        try:
+            completion, attempts = call_with_retries(
+                lambda: self._ask(request), sleep=self._sleep, before_attempt=before_attempt
+            )
+        except AttemptFailed as failure:
+            raise ChatModelError(str(failure), permanent=failure.permanent) from None
+        return replace(completion, attempts=attempts)
+
+    def close(self) -> None:
+        """Free the sockets."""
+        self._connection.close()
+
+    def _ask(self, request: ChatRequest) -> Completion:
+        messages = cast(
+            "list[ChatCompletionMessageParam]", [each.as_dict() for each in request.messages]
+        )
+        answer = self._connection.call(
+            lambda client: client.chat.completions.create(model=self._model, messages=messages)
+        )
+        return Completion(
+            text=_read_text(answer),
+            model=_read_model(answer) or self._model,
+            prompt_tokens=_read_count(answer, "prompt_tokens"),
+            completion_tokens=_read_count(answer, "completion_tokens"),
+        )
+
+
+def _read_text(answer: ChatCompletion) -> str:
+    """The answer's text, whatever it finished for. The SDK doesn't check what it parses, so
+    any part may be missing or of another type."""
+    try:
+        message = answer.choices[0].message
+        text: object = message.content or message.refusal or ""
+    except (AttributeError, LookupError, TypeError):
+        raise unreadable_answer() from None
+    if not isinstance(text, str):
+        raise unreadable_answer()
+    if not text.strip():
+        raise AttemptFailed("The model gave an empty answer.")
+    return text
+
+
+def _read_model(answer: ChatCompletion) -> str:
+    model: object = getattr(answer, "model", None)
+    return model if isinstance(model, str) else ""
+
+
+def _read_count(answer: ChatCompletion, name: str) -> int | None:
+    count: object = getattr(getattr(answer, "usage", None), name, None)
+    return count if isinstance(count, int) and not isinstance(count, bool) else None

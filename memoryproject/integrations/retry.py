@@ -1,0 +1,87 @@
+"""How calls to outside servers are tried again: after 1, 2 and 4 seconds, or later when the
+server says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+DELAYS = (1.0, 2.0, 4.0)
+# A server may ask for minutes; a person waits for the answer, and a lease for its renewal.
+LONGEST_WAIT = 30.0
+
+T = TypeVar("T")
+
+
+class AttemptFailed(Exception):
+    """One try failed. ``permanent``: trying again can't help. ``retry_after``: seconds that
+    the server asked to wait, None where it said nothing."""
+
+    def __init__(
+        self, message: str, *, permanent: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
+def nothing() -> None:
+    """The ``before_attempt`` of callers that have no lease to renew."""
+
+
+def call_with_retries(
+    attempt: Callable[[], T],
+    *,
+    sleep: Callable[[float], None],
+    before_attempt: Callable[[], None] = nothing,
+    delays: Sequence[float] = DELAYS,
+) -> tuple[T, int]:
+    """Call ``attempt`` until it succeeds, once more than there are delays at most.
+
+    Returns its value and the number of tries. Raises the last AttemptFailed, the first
+    permanent one, or whatever ``before_attempt`` raises.
+    """
+    for number, delay in enumerate(delays, start=1):
+        before_attempt()
+        try:
+            return attempt(), number
+        except AttemptFailed as failure:
+            if failure.permanent:
+                raise
+            wait = wait_before_retry(delay, failure.retry_after)
+        sleep(wait)
+    before_attempt()
+    return attempt(), len(delays) + 1
+
+
+def wait_before_retry(delay: float, retry_after: float | None) -> float:
+    """Seconds to wait: never less than our own delay, never longer than LONGEST_WAIT for
+    the server's."""
+    if retry_after is None:
+        return delay
+    return max(delay, min(retry_after, LONGEST_WAIT))
+
+
+def parse_retry_after(value: str | None, *, now: datetime) -> float | None:
+    """Seconds in a Retry-After header (RFC 9110: a number or a date); None when there is
+    none or it can't be read. ``now`` is aware."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = _seconds_until(value, now)
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _seconds_until(value: str, now: datetime) -> float:
+    try:
+        moment = parsedate_to_datetime(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=timezone.utc)
+        return (moment - now).total_seconds()
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -1,0 +1,270 @@
+"""The OpenAI chat model, through HTTP, against a server that misbehaves on demand."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from memoryproject.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
+from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.integrations.loopback.openai_behaviours import (
+    Behaviour,
+    Json,
+    changed,
+    fails,
+    hangs_up,
+    quota_exceeded,
+    rate_limited,
+    raw,
+    says,
+    slow,
+)
+from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from tests.loopback.conftest import KEY
+
+REQUEST = ChatRequest(
+    messages=[
+        ChatMessage("system", "You help.\n<memories>\n- a\n- b\n</memories>"),
+        ChatMessage("user", "שלום, what is new?"),
+    ]
+)
+
+
+def without(*names: str) -> Behaviour:
+    return changed(lambda body: {name: body[name] for name in body if name not in names})
+
+
+def with_choices(choices: object) -> Behaviour:
+    def change(body: Json) -> Json:
+        return {**body, "choices": choices}
+
+    return changed(change)
+
+
+def test_an_answer_with_its_model_and_tokens(
+    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float]
+) -> None:
+    completion = chat_model.complete(REQUEST)
+    assert completion.text == "You said: שלום, what is new?\nMemories I saw: 2"
+    assert completion.model == "gpt-4o-mini-loopback"
+    assert (completion.prompt_tokens, completion.completion_tokens) == (24, 12)
+    assert completion.attempts == 1
+    assert server.chat_bodies == [
+        {
+            "model": "gpt-4o-mini",
+            "messages": [message.as_dict() for message in REQUEST.messages],
+        }
+    ]
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        fails(500),
+        fails(503),
+        fails(408),
+        fails(409),
+        rate_limited(),
+        hangs_up(),
+        raw(b"{", headers={}),
+        raw(b"<html>down for maintenance</html>", headers={"Content-Type": "text/html"}),
+        raw(b'{"id": ', headers={"Content-Length": "500"}),
+        raw(b"null"),
+        raw(b'"text"'),
+        raw(b"[]"),
+        raw(b"{}"),
+        with_choices([]),
+        with_choices(None),
+        with_choices({"index": 0}),
+        with_choices(["text"]),
+        with_choices([{"message": None}]),
+        with_choices([{"message": {"role": "assistant", "content": {"a": 1}}}]),
+        says(""),
+        says("  \n"),
+        with_choices([{"message": {"role": "assistant", "content": None}}]),
+    ],
+)
+def test_what_may_pass_is_tried_again(
+    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float], failure: Behaviour
+) -> None:
+    server.script_chat(failure, failure, failure, says("at last"))
+    completion = chat_model.complete(REQUEST)
+    assert (completion.text, completion.attempts) == ("at last", 4)
+    assert waits == [1.0, 2.0, 4.0]
+
+
+def test_after_four_tries_it_gives_up(
+    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float]
+) -> None:
+    server.script_chat(*[fails(500, "out of order")] * 4)
+    with pytest.raises(ChatModelError) as caught:
+        chat_model.complete(REQUEST)
+    assert str(caught.value) == "The model server answered 500: out of order"
+    assert not caught.value.permanent
+    assert (len(server.requests), waits) == (4, [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [fails(400), fails(401), fails(403), fails(404), fails(422), quota_exceeded()],
+)
+def test_what_cannot_pass_is_not_tried_again(
+    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float], failure: Behaviour
+) -> None:
+    server.script_chat(failure)
+    with pytest.raises(ChatModelError) as caught:
+        chat_model.complete(REQUEST)
+    assert caught.value.permanent
+    assert str(failure.status) in str(caught.value)
+    assert (len(server.requests), waits) == (1, [])
+
+
+def test_retry_after_is_honoured_up_to_a_limit(
+    server: OpenAIServer, chat_model: OpenAIChatModel, waits: list[float]
+) -> None:
+    server.script_chat(rate_limited("9"), rate_limited("0"), rate_limited("86400"))
+    assert chat_model.complete(REQUEST).attempts == 4
+    assert waits == [9.0, 2.0, 30.0]
+
+
+def test_a_server_that_is_too_slow_is_asked_again(server: OpenAIServer, waits: list[float]) -> None:
+    server.script_chat(slow(60), says("quick"))
+    model = OpenAIChatModel(KEY, server.base_url, "m", timeout=2.0, sleep=waits.append)
+    with closing(model):
+        completion = model.complete(REQUEST)
+    assert (completion.text, completion.attempts, waits) == ("quick", 2, [1.0])
+
+
+def test_a_timeout_is_told_as_one(server: OpenAIServer, waits: list[float]) -> None:
+    server.script_chat(*[slow(60)] * 4)
+    model = OpenAIChatModel(KEY, server.base_url, "m", timeout=0.2, sleep=waits.append)
+    with closing(model), pytest.raises(ChatModelError, match=r"no answer within 0\.2 seconds"):
+        model.complete(REQUEST)
+
+
+def test_a_server_that_is_not_there(waits: list[float]) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        model = OpenAIChatModel(KEY, url, "m", sleep=waits.append)
+        with closing(model), pytest.raises(ChatModelError, match="could not be reached") as caught:
+            model.complete(REQUEST)
+    assert not caught.value.permanent
+    assert waits == [1.0, 2.0, 4.0]
+
+
+def test_a_wrong_key_is_permanent_and_never_told(server: OpenAIServer) -> None:
+    wrong = "wrong-key-that-nobody-may-read"
+    model = OpenAIChatModel(wrong, server.base_url, "m")
+    with closing(model), pytest.raises(ChatModelError) as caught:
+        model.complete(REQUEST)
+    assert caught.value.permanent
+    assert "401" in str(caught.value)
+
+
+def test_a_key_that_the_server_echoes_is_cut_out(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    said = f"Incorrect API key provided: {KEY}, or sk-proj-abc123\nor Bearer abc.def."
+    server.script_chat(fails(401, said + " x" * 1000))
+    with pytest.raises(ChatModelError) as caught:
+        chat_model.complete(REQUEST)
+    text = str(caught.value)
+    assert "Incorrect API key provided: [key], or [key] or Bearer [key]" in text
+    assert "\n" not in text
+    assert len(text) < 400
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+ASK_ONCE = """
+import sys
+from memoryproject.integrations.llm.base import ChatMessage, ChatRequest
+from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+request = ChatRequest(messages=[ChatMessage("user", "through no proxy")])
+print(OpenAIChatModel("", sys.argv[1], "m", sleep=lambda _: None).complete(request).text)
+"""
+
+
+def test_a_proxy_is_not_asked_for_a_server_on_this_machine() -> None:
+    dead = "http://127.0.0.1:9"
+    settings = {"HTTP_PROXY": dead, "http_proxy": dead, "ALL_PROXY": dead, "NO_PROXY": ""}
+    with OpenAIServer() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", ASK_ONCE, server.base_url],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **settings, "no_proxy": "", "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+    assert "through no proxy" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("key", [None, "", "  "])
+def test_without_a_key_a_server_that_needs_none_answers(key: str | None) -> None:
+    with OpenAIServer() as server:
+        model = OpenAIChatModel(key, server.base_url, "local")
+        with closing(model):
+            assert "what is new" in model.complete(REQUEST).text
+
+
+def test_a_server_that_counts_no_tokens_and_names_no_model(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    server.script_chat(without("usage", "model", "system_fingerprint", "service_tier"))
+    completion = chat_model.complete(REQUEST)
+    assert completion.model == "gpt-4o-mini"
+    assert (completion.prompt_tokens, completion.completion_tokens) == (None, None)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_an_answer_that_was_cut_is_an_answer(
+    server: OpenAIServer, chat_model: OpenAIChatModel, reason: str
+) -> None:
+    server.script_chat(says("as far as it", finish_reason=reason))
+    assert chat_model.complete(REQUEST).text == "as far as it"
+
+
+def test_a_refusal_is_an_answer(server: OpenAIServer, chat_model: OpenAIChatModel) -> None:
+    refusal = {"role": "assistant", "content": None, "refusal": "I can't help with that."}
+    server.script_chat(with_choices([{"index": 0, "message": refusal}]))
+    assert chat_model.complete(REQUEST).text == "I can't help with that."
+
+
+def test_before_attempt_is_called_before_every_try(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    seen: list[int] = []
+    server.script_chat(fails(500), fails(500))
+    chat_model.complete(REQUEST, before_attempt=lambda: seen.append(len(server.requests)))
+    assert seen == [0, 1, 2]
+
+
+def test_what_before_attempt_raises_goes_through(
+    server: OpenAIServer, chat_model: OpenAIChatModel
+) -> None:
+    def lost() -> None:
+        raise ValueError("lease lost")
+
+    with pytest.raises(ValueError, match="lease lost"):
+        chat_model.complete(REQUEST, before_attempt=lost)
+    assert server.requests == []
+
+
+def test_text_that_cannot_be_sent_is_a_permanent_failure(chat_model: OpenAIChatModel) -> None:
+    request = ChatRequest(messages=[ChatMessage("user", "lone \ud800 surrogate")])
+    with pytest.raises(ChatModelError, match="can't be sent") as caught:
+        chat_model.complete(request)
+    assert caught.value.permanent
+
+
+@pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://example.com", "http://"])
+def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="http:// or https://"):
+        OpenAIChatModel(KEY, url, "m")
