@@ -18,7 +18,7 @@ from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.llm.offline import OfflineChatModel
-from memoryproject.integrations.llm.openai_model import OpenAIChatModel
+from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider

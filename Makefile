@@ -1,0 +1,45 @@
+# The commands of this project. `make run` needs Python 3.10 to 3.13 and nothing else.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python3; do \
+	command -v $$name >/dev/null 2>&1 && \
+	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
+	echo $$name && break; done)
+
+.PHONY: install run test lint demo lock help
+
+help:
+	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
+	@echo "make test   the tests, with coverage"
+	@echo "make demo   replay recorded WhatsApp messages against the running server"
+	@echo "make lint   style, types and layers"
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.txt
+	@test -n "$(PYTHON)" || { echo "FATAL: Python 3.10 or newer is required (3.10 to 3.13)." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing packages …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+run: install
+	@exec $(BIN)/python -m memoryproject.launch
+
+test: install
+	@$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
+
+lint: install
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+demo: install
+	@$(BIN)/python manage.py demo
+
+# Compile requirements.txt from pyproject.toml, for all supported Pythons.
+lock: install
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --group dev \
+		--no-header --no-annotate pyproject.toml -o requirements.txt

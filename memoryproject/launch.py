@@ -1,0 +1,188 @@
+"""`make run`: brings everything up from a fresh clone, and keeps it up until Ctrl-C.
+
+Writes `.env` once, prepares the database, then lets supervisor run the web server and the
+workers. The embedded PostgreSQL belongs to whoever uses it; this process is its last user.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import django
+from django.core.management import CommandError, call_command
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+READY_WITHIN_SECONDS = 90
+
+SUPERVISOR_CONF = """\
+[supervisord]
+nodaemon=true
+logfile=/dev/null
+logfile_maxbytes=0
+pidfile={run_dir}/supervisord.pid
+loglevel=error
+
+[program:web]
+command={python} -m gunicorn memoryproject.wsgi --bind 127.0.0.1:{port}
+  --workers 2 --worker-class gthread --threads 8 --timeout 120 --graceful-timeout 10
+  --worker-tmp-dir {run_dir} --control-socket-disable
+{common}
+
+[program:workers]
+command={python} manage.py qcluster
+stopwaitsecs=30
+{common}
+"""
+
+COMMON = """\
+directory={directory}
+autostart=true
+autorestart=true
+startretries=20
+stopsignal=TERM
+stopasgroup=false
+killasgroup=true
+redirect_stderr=true
+stdout_logfile=/dev/fd/1
+stdout_logfile_maxbytes=0"""
+
+ENV_FILE = """\
+# Written once by `make run`; it is yours to edit. The environment wins over this file.
+# All settings with their meanings: .env.example
+
+ENABLE_MEMORY_SYSTEM=true
+
+# --- demo values, for `make demo` -------------------------------------------------
+# The providers' addresses are loopback servers that the demo starts, so that nothing
+# leaves this machine. For real WhatsApp replace them: see docs/whatsapp.md.
+GODFATHER_PHONE=15550199999@c.us
+WHATSAPP_CLOUD_API_URL=http://127.0.0.1:8791/v24.0
+WHATSAPP_CLOUD_PHONE_NUMBER_ID=100000000000001
+WHATSAPP_CLOUD_APP_SECRET={app_secret}
+WHATSAPP_CLOUD_VERIFY_TOKEN={verify_token}
+WHATSAPP_CLOUD_ACCESS_TOKEN={access_token}
+GREEN_API_URL=http://127.0.0.1:8792
+GREEN_API_ID_INSTANCE=1101000001
+GREEN_API_TOKEN={green_token}
+GREEN_API_WEBHOOK_TOKEN={green_webhook_token}
+"""
+
+
+def main() -> int:
+    """Returns the exit code."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
+    os.chdir(BASE_DIR)
+    write_env_file(BASE_DIR / ".env")
+    django.setup()
+    try:
+        prepare()
+    except (CommandError, django.db.DatabaseError) as error:
+        print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    return run_until_stopped()
+
+
+def write_env_file(path: Path) -> bool:
+    """Write the demo's settings with fresh secrets, unless the file is there."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names}))
+    return True
+
+
+def prepare() -> None:
+    """Checks, tables, schedules and the admin user. Raises CommandError or DatabaseError."""
+    from django.conf import settings  # noqa: PLC0415 configured by now
+    from django.db import connections  # noqa: PLC0415
+
+    call_command("check")
+    refuse_taken_port(settings.PORT)
+    call_command("migrate", verbosity=0)
+    call_command("createcachetable")
+    call_command("install_schedules", verbosity=0, stdout=open(os.devnull, "w"))  # noqa: SIM115
+    call_command("ensure_admin")
+    # This process stays a user of the embedded server, but needs no connection any more.
+    connections.close_all()
+
+
+def refuse_taken_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} is in use ({error.strerror}). Stop what uses it, or set PORT."
+            ) from error
+
+
+def run_until_stopped() -> int:
+    """Run web and workers under supervisor; ends when it does."""
+    from django.conf import settings  # noqa: PLC0415 configured by now
+
+    run_dir = settings.DATA_DIR / "run"
+    run_dir.mkdir(mode=0o700, exist_ok=True)
+    conf = run_dir / "supervisord.conf"
+    common = COMMON.format(directory=_escape(BASE_DIR))
+    conf.write_text(
+        SUPERVISOR_CONF.format(
+            run_dir=_escape(run_dir), python=_escape(sys.executable), port=settings.PORT, common=common
+        )
+    )
+    conf.chmod(0o600)
+    # Ctrl-C reaches the whole group: supervisor stops its programs, and this process waits.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", str(conf)]
+    supervisor = subprocess.Popen(command, preexec_fn=_default_interrupt)  # noqa: PLW1509, S603
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: supervisor.terminate())
+    announce(settings.PORT, supervisor)
+    supervisor.wait()
+    return 0
+
+
+def _default_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _escape(path: Path | str) -> str:
+    """As supervisor's configuration wants it: % is its mark for values."""
+    return str(path).replace("%", "%%")
+
+
+def announce(port: int, supervisor: subprocess.Popen[bytes]) -> None:
+    """Say that it is ready, once it is."""
+    url = f"http://127.0.0.1:{port}/"
+    for _ in range(READY_WITHIN_SECONDS * 2):
+        if supervisor.poll() is not None:
+            return
+        if _is_ready(f"{url}readyz"):
+            print(f"\nReady: {url} (admin: {url}admin/). Stop with Ctrl-C.\n", flush=True)  # noqa: T201
+            return
+        time.sleep(0.5)
+    print(f"\nNot ready yet; see {url}readyz for what is missing.\n", flush=True)  # noqa: T201
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
