@@ -18,5 +18,5 @@ class MemoryProjectConfig(AppConfig):
         from memoryproject.workers import use_patient_queues  # noqa: PLC0415 needs the apps
 
         use_patient_queues()
-        for note in settings.env.notes:
+        for note in settings.CONFIG_NOTES:
             logger.log(logging.getLevelName(note.level), "%s", note.text)

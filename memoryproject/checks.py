@@ -27,7 +27,7 @@ Probe = Callable[[Path], None]
 @register()
 def settings_are_valid(**_: Any) -> list[CheckMessage]:
     """What the environment got wrong."""
-    return [Error(text, id="memory.E001") for text in settings.env.errors]
+    return [Error(text, id="memory.E001") for text in settings.CONFIG_ERRORS]
 
 
 @register()

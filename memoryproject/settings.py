@@ -202,3 +202,7 @@ LOGGING: dict[str, Any] = {
         "django-q": {"level": "WARNING"},
     },
 }
+
+# What was wrong in the environment, for the system checks, and what is to be logged at start.
+CONFIG_ERRORS = env.errors
+CONFIG_NOTES = env.notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from memoryproject.integrations.embedders.base import Calibration
 
-WORDLLAMA_256 = Calibration(midpoint=0.40, slope=12.0)
+WORDLLAMA_256 = Calibration(midpoint=0.31, slope=10.0)
 HASHING = Calibration(midpoint=0.30, slope=12.0)
 
 OPENAI_DEFAULT = Calibration(midpoint=0.35, slope=14.0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from memoryproject.integrations.loopback.openai_behaviours import Json, error_object
 
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
-MEMORY_BLOCK = re.compile(r"<memories[^>]*>(.*?)</memories>", re.DOTALL)
+MEMORY_BLOCK = re.compile(r"<memories[^>]*>(.*?)</memories[^>]*>", re.DOTALL)
 
 
 def find_fault(body: Json) -> Json | None:

@@ -1,0 +1,32 @@
+"""The assistant's profile: one row, always there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from sessions_app.models import AssistantProfile
+
+
+@admin.register(AssistantProfile)
+class AssistantProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """The list leads straight to the one profile, made on the way."""
+
+    fields = ("name", "persona", "business_facts", "opening_hours", "languages", "updated_at")
+    readonly_fields = ("updated_at",)
+    search_fields = ("name",)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        profile, _ = AssistantProfile.objects.get_or_create(pk=1)
+        return redirect("admin:sessions_app_assistantprofile_change", profile.pk)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
