@@ -27,6 +27,9 @@ from sessions_app.roles import Limits
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.tools import AnswerRules, Tools
 
+# A turn waits for the query's vector, so it must not wait long; words find much without it.
+EMBEDDER_TIMEOUT_SECONDS = 10.0
+
 
 def limits() -> Limits:
     return Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS)
@@ -84,6 +87,7 @@ def embedder() -> Embedder:
             api_key=settings.OPENAI_API_KEY,
             base_url=settings.OPENAI_BASE_URL,
             model=settings.EMBEDDING_MODEL,
+            timeout=EMBEDDER_TIMEOUT_SECONDS,
         )
     return WordLlamaEmbedder()
 

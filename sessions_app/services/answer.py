@@ -17,7 +17,7 @@ from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease, LeaseLostError
 from sessions_app.services.model_reply import model_reply
 from sessions_app.services.reply_store import reply_store
-from sessions_app.services.sending import reply_send
+from sessions_app.services.sending import recipient_of, reply_send
 from sessions_app.services.tools import Tools
 from sessions_app.texts import received_text, text_for
 
@@ -92,7 +92,7 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
         return
     try:
         tools.providers[turn.provider].mark_read(
-            provider_message_id=turn.provider_message_id, typing=True
+            provider_message_id=turn.provider_message_id, to=recipient_of(turn), typing=True
         )
     except SendError as error:
         logger.info("A message could not be marked as read: %s", error)

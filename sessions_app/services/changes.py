@@ -10,7 +10,6 @@ from datetime import datetime
 
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
-from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
 from sessions_app.roles import Limits
 from sessions_app.services.messages import message_retext
@@ -32,8 +31,6 @@ def change_apply(*, event: Change, limits: Limits, now: datetime) -> str:
     # Session before message: the order in which everybody locks.
     ChatSession.objects.select_for_update().get(pk=found.session_id)
     message = Message.objects.select_for_update().get(pk=found.pk)
-    if not isinstance(event, Reaction) and message.role != Role.USER:
-        return "ignored: only people change their own messages"
     return _apply(event, message, limits, now)
 
 

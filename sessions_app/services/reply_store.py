@@ -6,7 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
-from memoryproject.integrations.whatsapp.formatting import split_text, to_whatsapp
+from memoryproject.integrations.whatsapp.formatting import to_whatsapp
+from memoryproject.integrations.whatsapp.splitting import split_text
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
