@@ -99,7 +99,9 @@ def _matching(question: Question, scope: QuerySet[Any]) -> dict[UUID, tuple[list
     if not words:
         return {}
     found = scope.filter(terms__overlap=words).order_by("-pk")
-    return {pk: (terms, n) for pk, terms, n in found.values_list("pk", "terms", "term_count")[:MATCHING]}
+    return {
+        pk: (terms, n) for pk, terms, n in found.values_list("pk", "terms", "term_count")[:MATCHING]
+    }
 
 
 def _texts(scope: QuerySet[Any], keys: Sequence[UUID]) -> list[tuple[UUID, list[str], int]]:
@@ -125,9 +127,7 @@ def _cosines(
     found = dict(in_scope.values_list(f"{key}_id", "distance")[:NEAREST])
     rest = [pk for pk in candidates if pk not in found]
     if rest:
-        found |= dict(
-            of_model.filter(**{f"{key}__in": rest}).values_list(f"{key}_id", "distance")
-        )
+        found |= dict(of_model.filter(**{f"{key}__in": rest}).values_list(f"{key}_id", "distance"))
     return {pk: 1.0 - distance for pk, distance in found.items()}
 
 
@@ -138,9 +138,7 @@ def _scope_figures(terms: Sequence[QueryTerm], scope: QuerySet[Any]) -> Scope:
         f"term_{place}": Count(
             "pk",
             filter=Q(
-                terms__overlap=Value(
-                    [word for word, _ in term.alternatives], output_field=kind
-                )
+                terms__overlap=Value([word for word, _ in term.alternatives], output_field=kind)
             ),
         )
         for place, term in enumerate(terms)

@@ -9,9 +9,7 @@ from django.db.models import Q, QuerySet
 from memories_app.models import Memory, Visibility
 
 
-def memories_visible(
-    *, is_owner: bool, is_staff: bool, chat_id: UUID | None
-) -> QuerySet[Memory]:
+def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
     """The memories that may be recalled: all of them for the godfather and for staff; for
     anybody else the public ones and those of the same chat."""
     if is_owner or is_staff:

@@ -106,20 +106,14 @@ def providers_are_whole(**_: Any) -> list[CheckMessage]:
     missing = [name for name in names if not getattr(settings, name)]
     if not missing:
         return []
-    text = (
-        f"WHATSAPP_PROVIDER is {settings.WHATSAPP_PROVIDER}, but not set: {', '.join(missing)}."
-    )
+    text = f"WHATSAPP_PROVIDER is {settings.WHATSAPP_PROVIDER}, but not set: {', '.join(missing)}."
     return [Error(text, hint="Set them, or use WHATSAPP_PROVIDER=console.", id="memory.E002")]
 
 
 @register()
 def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     """OpenAI itself needs a key; a compatible server at another address may not."""
-    uses = [
-        name
-        for name in ("CHAT_MODEL", "EMBEDDER")
-        if getattr(settings, name) == "openai"
-    ]
+    uses = [name for name in ("CHAT_MODEL", "EMBEDDER") if getattr(settings, name) == "openai"]
     if not uses or settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
         return []
     text = f"{' and '.join(uses)} is openai, but OPENAI_API_KEY is not set."

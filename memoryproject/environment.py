@@ -73,9 +73,7 @@ class Environment:
         found = self.optional_integer(name, minimum=minimum, maximum=maximum)
         return default if found is None else found
 
-    def optional_integer(
-        self, name: str, *, minimum: int = 0, maximum: int = 10**9
-    ) -> int | None:
+    def optional_integer(self, name: str, *, minimum: int = 0, maximum: int = 10**9) -> int | None:
         """The number, or None where the setting is unset or wrong."""
         if not self.is_set(name):
             return None

@@ -139,7 +139,10 @@ def run_until_stopped() -> int:
     common = COMMON.format(directory=_escape(BASE_DIR))
     conf.write_text(
         SUPERVISOR_CONF.format(
-            run_dir=_escape(run_dir), python=_escape(sys.executable), port=settings.PORT, common=common
+            run_dir=_escape(run_dir),
+            python=_escape(sys.executable),
+            port=settings.PORT,
+            common=common,
         )
     )
     conf.chmod(0o600)

@@ -185,7 +185,11 @@ LOGGING: dict[str, Any] = {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
     },
     "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "level": "WARNING",
+        },
         "file": {
             "class": "memoryproject.lib.logfile.PrivateFileHandler",
             "filename": str(LOG_DIR / "memory.log"),

@@ -7,7 +7,7 @@ in SQL, in the two querysets that this module ranks, and nowhere else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -105,7 +105,8 @@ def recall(
     return RecallResult(relevant, degraded=not (embedded and searched))
 
 
-def _try_twice(search):  # type: ignore[no-untyped-def]
+def _try_twice(search: Callable[[], list[Hit]]) -> list[Hit] | None:
+    """What the search finds; None where it failed twice."""
     for attempt in (1, 2):
         try:
             with transaction.atomic():

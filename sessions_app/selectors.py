@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -33,9 +34,7 @@ def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in window]
 
 
-def history_for_turn(
-    *, turn: Turn, max_tokens: int, max_messages: int | None = None
-) -> History:
+def history_for_turn(*, turn: Turn, max_tokens: int, max_messages: int | None = None) -> History:
     """What was said before the turn's message, and that message, by turns.
 
     An answer stands after the message that it answers, and nothing that came after the
@@ -57,7 +56,7 @@ def history_for_turn(
     return History(taken[::-1], tokens)
 
 
-def _backwards(last: Message):  # type: ignore[no-untyped-def]
+def _backwards(last: Message) -> Iterator[Message]:
     """The messages before ``last``, newest first: each question right after its answer.
 
     Answers are numbered when they are made, so one may carry a higher order_num than

@@ -61,8 +61,6 @@ def memory_remember(
             term_count=indexed.length,
         )
         if vector is not None:
-            MemoryEmbedding.objects.create(
-                memory=memory, model=embedder.model_id, vector=vector
-            )
+            MemoryEmbedding.objects.create(memory=memory, model=embedder.model_id, vector=vector)
     logger.info("Memory %s was stored (%s).", memory.memory_id, memory.content_hash[:12])
     return memory

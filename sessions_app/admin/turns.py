@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -34,8 +34,8 @@ class TurnAdmin(ReadOnlyAdmin):
     search_fields = ("turn_id", "chat__whatsapp_chat", "chat__client_name", "message__content")
     list_select_related = ("chat",)
     date_hierarchy = "created_at"
-    inlines: ClassVar = [PartInline]
-    actions: ClassVar = ["send_again"]
+    inlines = (PartInline,)
+    actions = ("send_again",)
     exclude = ("prompt", "recalled", "left_out", "timings", "lease_token")
     readonly_fields = ("shown_prompt", "shown_recalled", "shown_left_out", "shown_timings")
 

@@ -47,7 +47,9 @@ class Chat(models.Model):
         indexes: ClassVar = [models.Index(fields=["-updated_at"])]
 
     def __str__(self) -> str:
-        return f"{self.client_name} ({self.whatsapp_chat})" if self.client_name else self.whatsapp_chat
+        return (
+            f"{self.client_name} ({self.whatsapp_chat})" if self.client_name else self.whatsapp_chat
+        )
 
 
 class ChatAddress(models.Model):

@@ -54,7 +54,7 @@ class InboundDelivery(models.Model):
             ),
             models.Index(
                 fields=["received_at"], condition=Q(raw__isnull=False), name="deliveries_with_raw"
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -80,9 +80,7 @@ class OutboundPart(models.Model):
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField()
     content = models.TextField(blank=True)
-    state = models.CharField(
-        max_length=16, choices=PartState.choices, default=PartState.WAITING
-    )
+    state = models.CharField(max_length=16, choices=PartState.choices, default=PartState.WAITING)
     provider = models.CharField(max_length=16, choices=Provider.choices)
     number_id = models.CharField(max_length=64, blank=True)
     provider_message_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 null is outside the constraint

@@ -68,9 +68,7 @@ class Turn(models.Model):
         default=dict, blank=True, help_text="The message's kind, and its session's end by /reset."
     )
 
-    state = models.CharField(
-        max_length=16, choices=TurnState.choices, default=TurnState.PENDING
-    )
+    state = models.CharField(max_length=16, choices=TurnState.choices, default=TurnState.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     lease_token = models.UUIDField(null=True, blank=True)
     lease_owner = models.CharField(max_length=255, blank=True)
@@ -110,9 +108,7 @@ class Turn(models.Model):
                 condition=Q(state__in=WAITING_STATES),
                 name="turns_waiting",
             ),
-            models.Index(
-                fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"
-            ),
+            models.Index(fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"),
         ]
 
     def __str__(self) -> str:

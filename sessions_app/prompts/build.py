@@ -109,8 +109,10 @@ def _tokens(messages: Sequence[ChatMessage]) -> int:
 def system_text(parts: PromptParts, recalled: Sequence[Recalled]) -> str:
     """The first message: who the assistant is, the day, the rules, and the fenced data."""
     profile = parts.profile
-    who = "the godfather, the owner of the business" if parts.user_role == "godfather" else (
-        "a group of people" if parts.is_group else "a client of the business"
+    who = (
+        "the godfather, the owner of the business"
+        if parts.user_role == "godfather"
+        else ("a group of people" if parts.is_group else "a client of the business")
     )
     sections = [
         f"You are {profile.name}, an AI assistant on WhatsApp. You are talking to {who}.",

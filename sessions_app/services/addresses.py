@@ -77,9 +77,7 @@ def chat_for_party(
     if chat is None and not create:
         return None
     if chat is None:
-        chat = _create(
-            provider=provider, number_id=number_id, address=shown[0], name=party.name
-        )
+        chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
     for address in shown:
         _link(chat, provider=provider, address=address)
     if party.phone:
@@ -197,7 +195,9 @@ def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
 def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:
     """Remember by which provider the chat was last seen, and its name."""
     # Who is talked to from the terminal keeps the provider that reaches them.
-    changed = {} if provider == Provider.CONSOLE else dict(provider=provider, number_id=number_id)
+    changed: dict[str, str] = {}
+    if provider != str(Provider.CONSOLE):
+        changed = {"provider": provider, "number_id": number_id}
     if name and name != chat.client_name:
         changed["client_name"] = name[:255]
     stale = {key: value for key, value in changed.items() if getattr(chat, key) != value}

@@ -98,7 +98,7 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(lease: Lease, state: TurnState) -> None:
+def _end(lease: Lease, state: str) -> None:
     Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token).update(
         state=state, finished_at=timezone.now()
     )
@@ -118,4 +118,3 @@ def _fault(lease: Lease, error: Exception) -> None:
     later = timezone.now() + timedelta(seconds=2**turn.attempts)
     again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state
     held.update(state=again, error=text, not_before=later)
-

@@ -85,9 +85,9 @@ def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
     message.metadata = {}
     message.revoked_at = now
     message.save()
-    Turn.objects.filter(
-        message=message, state__in=[TurnState.PENDING, TurnState.RUNNING]
-    ).update(state=TurnState.CANCELLED, finished_at=now, lease_token=None)
+    Turn.objects.filter(message=message, state__in=[TurnState.PENDING, TurnState.RUNNING]).update(
+        state=TurnState.CANCELLED, finished_at=now, lease_token=None
+    )
     text_scrub(message=message, texts=texts)
 
 
@@ -120,9 +120,9 @@ def _change_unstored(event: Change, target: str) -> None:
         change = {"text": event.text}
     else:
         change = {"who": _who(event), "emoji": event.emoji}
-    InboundDelivery.objects.filter(
-        provider=event.provider, delivery_key=event.delivery_key
-    ).update(change=change)
+    InboundDelivery.objects.filter(provider=event.provider, delivery_key=event.delivery_key).update(
+        change=change
+    )
 
 
 def _react(message: Message, who: str, emoji: str) -> None:
@@ -139,4 +139,3 @@ def _who(event: Reaction) -> str:
 def _limit(message: Message, limits: Limits) -> int:
     turn = Turn.objects.filter(message=message).only("user_role").first()
     return limits.tokens_for(turn.user_role if turn else "client")
-

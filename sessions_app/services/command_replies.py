@@ -43,7 +43,7 @@ def _remember(turn: Turn, fact: str, embedder: Embedder) -> Draft:
     try:
         memory_remember(
             content=fact,
-            visibility=Visibility.OWNER if owner else Visibility.CHAT,
+            visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
             embedder=embedder,
             chat_id=turn.chat_id,
             source="command",

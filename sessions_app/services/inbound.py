@@ -94,9 +94,7 @@ def _receive_one(
             transaction.on_commit(lambda: enqueue(chat_id))
 
 
-def _process(
-    event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime
-) -> Outcome:
+def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
     """Exactly one case for each kind of event."""
     if isinstance(event, events.InboundMessage):
         taken = intake.message_take(event=event, delivery=delivery, rules=rules, now=now)

@@ -124,12 +124,15 @@ def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
 
 
 def _quotes_our_message(event: InboundMessage) -> bool:
-    return bool(event.reply_to_id) and Message.objects.filter(
-        provider=event.provider,
-        number_id=event.number_id,
-        provider_message_id=event.reply_to_id,
-        role=Role.ASSISTANT,
-    ).exists()
+    return (
+        bool(event.reply_to_id)
+        and Message.objects.filter(
+            provider=event.provider,
+            number_id=event.number_id,
+            provider_message_id=event.reply_to_id,
+            role=Role.ASSISTANT,
+        ).exists()
+    )
 
 
 def _resets(event: InboundMessage) -> bool:
@@ -195,6 +198,4 @@ def _store(
         media=media,
         metadata=metadata,
     )
-    return message_add(
-        session=session, new=new, token_limit=rules.limits.tokens_for(role), now=now
-    )
+    return message_add(session=session, new=new, token_limit=rules.limits.tokens_for(role), now=now)

@@ -89,9 +89,7 @@ def message_add(
         term_count=indexed.length,
     )
     window_prune(session=session, token_limit=token_limit)
-    session.save(
-        update_fields=["message_counter", "total_tokens", "last_active", "window_start"]
-    )
+    session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
     return message
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
-
-from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.formatting import to_whatsapp
 from memoryproject.integrations.whatsapp.splitting import split_text
+
+from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
@@ -17,9 +17,7 @@ from sessions_app.services.leases import Lease
 from sessions_app.services.messages import NewMessage, message_add
 
 
-def reply_store(
-    *, lease: Lease, draft: Draft, provider: WhatsAppProvider, limits: Limits
-) -> None:
+def reply_store(*, lease: Lease, draft: Draft, provider: WhatsAppProvider, limits: Limits) -> None:
     """Store the answer of a turn; from here on it is only to be sent. Raises LeaseLostError,
     and then nothing is stored."""
     session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)

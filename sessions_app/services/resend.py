@@ -35,4 +35,3 @@ def turn_resend(*, turn: Turn, enqueue: Callable[[UUID], None]) -> bool:
         held.save()
         transaction.on_commit(lambda: enqueue(held.chat_id))
     return True
-

@@ -114,17 +114,13 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> N
             provider_message_id=result.provider_message_id,
         )
         # The echo of this very send may have been taken for an older one of the same text.
-        same_id.exclude(pk=part.pk).update(
-            provider_message_id=None, state=PartState.UNCONFIRMED
-        )
+        same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
         part.refresh_from_db()
         part.provider_message_id = result.provider_message_id
         part.state = PartState.SENT
         part.content = ""
         if not part.delivery_status:
-            part.delivery_status = (
-                DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
-            )
+            part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
         part.save()
         _name_reply(part)
         early_statuses_apply(part=part)
@@ -137,9 +133,7 @@ def _name_reply(part: OutboundPart) -> None:
         reply.save(update_fields=["provider_message_id"])
 
 
-def _part_failed(
-    lease: Lease, part: OutboundPart, error: SendError, max_age: timedelta
-) -> None:
+def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: timedelta) -> None:
     """Decide what becomes of a part that did not go out, or may not have."""
     now = timezone.now()
     level = logging.CRITICAL if error.alert else logging.WARNING

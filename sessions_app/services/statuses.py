@@ -171,5 +171,3 @@ def _name_message(part: OutboundPart) -> None:
             number_id=part.number_id,
             provider_message_id=part.provider_message_id,
         )
-
-

@@ -9,6 +9,7 @@ from datetime import datetime
 from io import StringIO
 
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
+
 from memoryproject.integrations.whatsapp.events import InboundMessage, Party
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState

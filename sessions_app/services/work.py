@@ -28,9 +28,7 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
     worked = 0
     while lease := turn_claim(chat_id=chat_id):
         if debounce:
-            lease = burst_wait(
-                lease=lease, chat_id=chat_id, debounce=debounce, sleep=tools.sleep
-            )
+            lease = burst_wait(lease=lease, chat_id=chat_id, debounce=debounce, sleep=tools.sleep)
         turn_run(lease=lease, tools=tools)
         messages_embed(chat_id=chat_id, embedder=tools.embedder)
         worked += 1

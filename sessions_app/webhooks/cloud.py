@@ -9,9 +9,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
-
 from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.integrations.whatsapp.cloud.signature import verify_signature
+
 from sessions_app.webhooks.common import body_of, read_json, receive, refuse
 
 
@@ -25,9 +25,7 @@ def cloud_webhook(request: HttpRequest) -> HttpResponse:
     if isinstance(body, HttpResponse):
         return body
     header = request.headers.get("X-Hub-Signature-256")
-    if not verify_signature(
-        secret=settings.WHATSAPP_CLOUD_APP_SECRET, body=body, header=header
-    ):
+    if not verify_signature(secret=settings.WHATSAPP_CLOUD_APP_SECRET, body=body, header=header):
         return refuse(401, "X-Hub-Signature-256 is missing or does not match the body.")
     payload = read_json(body)
     if isinstance(payload, HttpResponse):

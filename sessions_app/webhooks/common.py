@@ -56,11 +56,11 @@ def receive(events: Sequence[Event]) -> HttpResponse:
     """Store the events and say 200; 503 when they can't be stored now, so that the provider
     delivers them again."""
     try:
-        events_receive(
-            received=events, rules=wiring.intake_rules(), enqueue=wiring.enqueue_chat
-        )
+        events_receive(received=events, rules=wiring.intake_rules(), enqueue=wiring.enqueue_chat)
     except (OperationalError, InterfaceError):
-        logger.critical("A webhook could not be stored; the provider will repeat it.", exc_info=True)
+        logger.critical(
+            "A webhook could not be stored; the provider will repeat it.", exc_info=True
+        )
         return refuse(503, "The event could not be stored. Please deliver it again.")
     return HttpResponse(status=200)
 

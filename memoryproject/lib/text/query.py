@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memoryproject.lib.text import english_words, hebrew_words
@@ -46,7 +47,7 @@ def query_terms(text: str) -> list[QueryTerm]:
     return list(terms.values())
 
 
-def search_terms(terms: list[QueryTerm]) -> list[str]:
+def search_terms(terms: Sequence[QueryTerm]) -> list[str]:
     """Every index term that can make a text a candidate for ``terms``: those of its telling
     words, or of all words where none is telling."""
     telling = [term for term in terms if term.kind not in (Kind.FUNCTION, Kind.VAGUE)]

@@ -26,6 +26,5 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(counts))
         else:
             self.stdout.write(
-                f"{counts['enqueued']} chats enqueued, "
-                f"{counts['unconfirmed']} answers unconfirmed."
+                f"{counts['enqueued']} chats enqueued, {counts['unconfirmed']} answers unconfirmed."
             )
