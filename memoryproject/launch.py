@@ -15,6 +15,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from io import StringIO
 from pathlib import Path
 
 import django
@@ -30,6 +31,7 @@ logfile=/dev/null
 logfile_maxbytes=0
 pidfile={run_dir}/supervisord.pid
 loglevel=error
+{as_root}
 
 [program:web]
 command={python} -m gunicorn memoryproject.wsgi --bind 127.0.0.1:{port}
@@ -108,11 +110,11 @@ def prepare() -> None:
     from django.conf import settings  # noqa: PLC0415 configured by now
     from django.db import connections  # noqa: PLC0415
 
-    call_command("check")
+    call_command("check", stdout=StringIO())
     refuse_taken_port(settings.PORT)
     call_command("migrate", verbosity=0)
     call_command("createcachetable")
-    call_command("install_schedules", verbosity=0, stdout=open(os.devnull, "w"))  # noqa: SIM115
+    call_command("install_schedules", stdout=StringIO())
     call_command("ensure_admin")
     # This process stays a user of the embedded server, but needs no connection any more.
     connections.close_all()
@@ -140,25 +142,21 @@ def run_until_stopped() -> int:
     conf.write_text(
         SUPERVISOR_CONF.format(
             run_dir=_escape(run_dir),
+            as_root="user=root" if os.geteuid() == 0 else "",
             python=_escape(sys.executable),
             port=settings.PORT,
             common=common,
         )
     )
     conf.chmod(0o600)
-    # Ctrl-C reaches the whole group: supervisor stops its programs, and this process waits.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", str(conf)]
-    supervisor = subprocess.Popen(command, preexec_fn=_default_interrupt)  # noqa: PLW1509, S603
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    supervisor = subprocess.Popen(command)  # noqa: S603
+    # Ctrl-C reaches the whole group, `kill` only this process: supervisor stops either way.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.terminate())
     announce(settings.PORT, supervisor)
     supervisor.wait()
     return 0
-
-
-def _default_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _escape(path: Path | str) -> str:
@@ -188,4 +186,7 @@ def _is_ready(url: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

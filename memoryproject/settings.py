@@ -184,6 +184,13 @@ LOGGING: dict[str, Any] = {
     "formatters": {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
     },
+    "filters": {
+        # A load balancer that asks before everything is up is no error.
+        "not_readiness": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: "/readyz" not in record.getMessage(),
+        },
+    },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
@@ -200,6 +207,7 @@ LOGGING: dict[str, Any] = {
     },
     "root": {"handlers": ["console", "file"], "level": "INFO"},
     "loggers": {
+        "django.request": {"filters": ["not_readiness"]},
         # Green API's token is part of its URLs, which httpx logs at INFO.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},

@@ -1,6 +1,7 @@
 """The web server's entry. A wrong configuration stops it here, with the checks' texts."""
 
 import os
+from io import StringIO
 
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
@@ -8,4 +9,4 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
 application = get_wsgi_application()
 # manage.py runs the checks for its commands; a web server has to ask for them.
-call_command("check")
+call_command("check", stdout=StringIO())
