@@ -6,11 +6,9 @@ import time
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from io import StringIO
-
-from memoryproject.integrations.whatsapp.console import ConsoleProvider
 
 from memoryproject.integrations.whatsapp.events import InboundMessage, Party
+from memoryproject.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.services.inbound import events_receive
@@ -40,8 +38,8 @@ def talk(
     """Say something in a chat and wait for the answer, behind the turns already waiting
     there. Nothing of it is sent to WhatsApp. Raises NoAnswerError.
     """
-    said = StringIO()
-    providers = {**tools.providers, CONSOLE: ConsoleProvider(said)}
+    heard = RecordingProvider(name=CONSOLE)
+    providers = {**tools.providers, CONSOLE: heard}
     tools = Tools(tools.chat_model, tools.embedder, providers, tools.rules, tools.sleep)
     event = _event(whatsapp_chat, content, now)
     events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
@@ -57,7 +55,7 @@ def talk(
         turn.refresh_from_db()
     if turn.state != TurnState.SENT:
         raise NoAnswerError(f"The turn ended as {turn.state}. {turn.error}".strip())
-    reply = turn.reply.content if turn.reply else said.getvalue().rstrip("\n")
+    reply = turn.reply.content if turn.reply else "\n".join(part.text for part in heard.sent)
     return Talk(reply=reply, turn=turn)
 
 
