@@ -9,8 +9,9 @@ from uuid import UUID
 
 @dataclass
 class Draft:
-    """``is_system_text``: the text is one of ours (a confirmation, an apology), not the
-    model's. The other fields go into the turn as they are."""
+    """``is_system_text``: the text is one of ours (a confirmation, an apology, a list of
+    what is remembered), not a model's: it is no knowledge and never recalled.
+    The other fields go into the turn as they are."""
 
     text: str
     is_system_text: bool = False

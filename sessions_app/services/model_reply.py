@@ -51,9 +51,10 @@ def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
         draft.error = str(error)
         draft.model = tools.chat_model.name
         draft.text = _without_model(kept, turn.chat.language)
-        draft.is_system_text = not kept
+        draft.is_system_text = True
     else:
         draft.text = completion.text
+        draft.is_system_text = completion.is_recital
         draft.model = completion.model
         draft.prompt_tokens = completion.prompt_tokens
         draft.completion_tokens = completion.completion_tokens

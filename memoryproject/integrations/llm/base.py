@@ -30,13 +30,15 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer. Token counts are None where the model doesn't report them."""
+    """A model's answer. Token counts are None where the model doesn't report them.
+    ``is_recital``: it only lists what was recalled, and adds no knowledge of its own."""
 
     text: str
     model: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     attempts: int = 1
+    is_recital: bool = False
 
 
 class ChatModelError(Exception):

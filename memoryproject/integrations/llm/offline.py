@@ -61,7 +61,7 @@ class OfflineChatModel:
         """See ChatModel.complete. Never fails by itself."""
         before_attempt()
         text = answer_from_memory(request.recalled, request.language, reason="not_configured")
-        return Completion(text=text, model=self.name)
+        return Completion(text=text, model=self.name, is_recital=True)
 
 
 def answer_from_memory(recalled: Sequence[str], language: str, *, reason: Reason) -> str:

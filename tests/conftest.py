@@ -1,0 +1,48 @@
+"""What tests share: rules and tools with fakes, and messages as the providers tell of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.services.intake import IntakeRules
+from sessions_app.services.tools import Tools
+from tests.world import GODFATHER, World
+
+
+@pytest.fixture
+def rules() -> IntakeRules:
+    """Memory on, one godfather."""
+    return IntakeRules(memory_enabled=True, godfather=frozenset({GODFATHER}))
+
+
+@pytest.fixture
+def provider() -> RecordingProvider:
+    """Stands for the Cloud API; keeps what was sent."""
+    return RecordingProvider(name="cloud")
+
+
+@pytest.fixture
+def chat_model() -> ScriptedChatModel:
+    """Answers every message with "answer to: …" and keeps the prompts."""
+    return ScriptedChatModel(lambda request: f"answer to: {request.messages[-1].content}")
+
+
+@pytest.fixture
+def tools(provider: RecordingProvider, chat_model: ScriptedChatModel) -> Tools:
+    green = RecordingProvider(name="green", text_limit=20_000)
+    providers = {"cloud": provider, "green": green, "console": RecordingProvider(name="console")}
+    return Tools(
+        chat_model=chat_model,
+        embedder=WordLlamaEmbedder(),
+        providers=providers,
+        sleep=lambda _seconds: None,
+    )
+
+
+@pytest.fixture
+def world(db: None, rules: IntakeRules, tools: Tools) -> World:
+    """A memory server without web server and workers: messages go in, answers come out."""
+    return World(rules=rules, tools=tools)

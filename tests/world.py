@@ -1,0 +1,97 @@
+"""People who write to the assistant, through the services that webhooks and workers call."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from memoryproject.integrations.whatsapp.events import Event, InboundMessage, Party
+from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.services.inbound import events_receive
+from sessions_app.services.intake import IntakeRules
+from sessions_app.services.tools import Tools
+from sessions_app.services.work import chat_answer
+
+NUMBER_ID = "100000000000001"
+GODFATHER = "15550199999@c.us"
+CLIENT = "15550100123@c.us"
+OTHER_CLIENT = "15550100456@c.us"
+
+
+def message_from(whatsapp_chat: str, text: str, **changes: Any) -> InboundMessage:
+    """A text as the Cloud API delivers it, written now by the person of that chat."""
+    message_id = f"wamid.{uuid.uuid4().hex}"
+    event = InboundMessage(
+        provider="cloud",
+        number_id=NUMBER_ID,
+        delivery_key=f"{NUMBER_ID}:message:{message_id}",
+        raw={"text": text},
+        provider_message_id=message_id,
+        party=Party(phone=whatsapp_chat.split("@")[0], name="Test User"),
+        timestamp=timezone.now(),
+        kind="text",
+        text=text,
+        business_address="15550100001",
+    )
+    return replace(event, **changes)
+
+
+@dataclass
+class World:
+    """``enqueued`` holds the chats that were handed to workers and not worked off yet."""
+
+    rules: IntakeRules
+    tools: Tools
+    enqueued: list[UUID] = field(default_factory=list)
+
+    @property
+    def provider(self) -> RecordingProvider:
+        provider = self.tools.providers["cloud"]
+        assert isinstance(provider, RecordingProvider)
+        return provider
+
+    def receive(self, *events: Event) -> None:
+        """What a webhook does. ``on_commit`` hooks run only in tests with transaction=True,
+        so the work is taken from the turns instead."""
+        events_receive(received=events, rules=self.rules, enqueue=self.enqueued.append)
+
+    def work(self) -> None:
+        """What the workers do: answer every chat in which a turn waits."""
+        waiting = Turn.objects.filter(state__in=["pending", "running", "replied"])
+        for chat_id in list(waiting.values_list("chat_id", flat=True).distinct()):
+            chat_answer(chat_id=chat_id, tools=self.tools)
+        self.enqueued.clear()
+
+    def say(self, whatsapp_chat: str, text: str, **changes: Any) -> list[str]:
+        """One message and the answers to it."""
+        sent = len(self.provider.sent)
+        self.receive(message_from(whatsapp_chat, text, **changes))
+        self.work()
+        return [part.text for part in self.provider.sent[sent:]]
+
+    def chat(self, whatsapp_chat: str) -> Chat:
+        return Chat.objects.get(whatsapp_chat=whatsapp_chat)
+
+    def messages(self, whatsapp_chat: str) -> list[Message]:
+        """All messages of a chat, by session and order."""
+        said = Message.objects.filter(chat__whatsapp_chat=whatsapp_chat)
+        return list(said.order_by("session__created_at", "order_num"))
+
+    def prompt(self, place: int = -1) -> Sequence[Any]:
+        """The messages of a prompt that went to the model; the last one by default."""
+        model = self.tools.chat_model
+        return model.requests[place].messages  # type: ignore[attr-defined]
+
+    def with_rules(self, **changes: Any) -> None:
+        """Change intake rules from here on."""
+        self.rules = replace(self.rules, **changes)
+
+    def with_answer_rules(self, **changes: Any) -> None:
+        """Change answer rules from here on."""
+        self.tools = replace(self.tools, rules=replace(self.tools.rules, **changes))
