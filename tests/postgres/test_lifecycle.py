@@ -20,6 +20,20 @@ from tests.postgres.support import (
     start_user,
 )
 
+COMING_AND_GOING = """
+import sys
+from pathlib import Path
+from memoryproject.postgres import EmbeddedPostgres
+from tests.postgres.support import connect
+server = EmbeddedPostgres(Path(sys.argv[1]))
+for _ in range(15):
+    server.ensure_running()
+    with connect(server) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    server.release()
+print("done")
+"""
+
 
 def test_knowing_the_server_starts_nothing_and_writes_nothing(data_dir: Path) -> None:
     server = EmbeddedPostgres(data_dir)
@@ -102,6 +116,14 @@ def test_many_processes_at_once_share_one_server(data_dir: Path) -> None:
         _, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, "")
     assert not EmbeddedPostgres(data_dir).is_running(), "the last one out must stop it"
+
+
+def test_users_who_come_and_go_always_find_a_server(data_dir: Path) -> None:
+    users = [start_python(COMING_AND_GOING, data_dir) for _ in range(4)]
+    for process in users:
+        out, errors = process.communicate(timeout=120)
+        assert (out, errors) == ("done\n", "")
+    assert not EmbeddedPostgres(data_dir).is_running()
 
 
 def test_a_server_in_use_survives_the_one_who_started_it(server: EmbeddedPostgres) -> None:
