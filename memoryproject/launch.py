@@ -21,6 +21,8 @@ from pathlib import Path
 import django
 from django.core.management import CommandError, call_command
 
+from memoryproject.postgres import embedded_postgres
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 READY_WITHIN_SECONDS = 90
 
@@ -90,7 +92,18 @@ def main() -> int:
     except (CommandError, django.db.DatabaseError) as error:
         print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
         return 1
-    return run_until_stopped()
+    try:
+        return run_until_stopped()
+    finally:
+        release_database()
+
+
+def release_database() -> None:
+    """The last user of the embedded PostgreSQL stops it; web and workers are gone by now."""
+    from django.conf import settings  # noqa: PLC0415 configured by now
+
+    if not settings.DATABASE_URL:
+        embedded_postgres(settings.DATA_DIR).release()
 
 
 def write_env_file(path: Path) -> bool:
