@@ -56,7 +56,10 @@ class SendError(Exception):
 
 
 class WhatsAppProvider(Protocol):
-    """A way to send WhatsApp messages. Implementations hold no state between calls."""
+    """A way to send WhatsApp messages. Implementations hold no state between calls.
+
+    ``text_limit`` is counted as formatting.text_length counts (UTF-16 code units).
+    """
 
     name: str
     text_limit: int
@@ -67,7 +70,10 @@ class WhatsAppProvider(Protocol):
         """Send one text of at most ``text_limit`` characters. Raises SendError."""
         ...
 
-    def mark_read(self, *, provider_message_id: str, typing: bool = True) -> None:
+    def mark_read(
+        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+    ) -> None:
         """Show the message as read and, where the provider can, that we are typing.
-        Raises SendError; callers treat that as unimportant."""
+        ``to`` is the chat that it stands in; without it a provider that needs it (Green API)
+        does nothing. Raises SendError; callers treat that as unimportant."""
         ...

@@ -55,7 +55,12 @@ class Media:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Common to all events. ``number_id`` is our own number or instance at the provider."""
+    """Common to all events.
+
+    ``provider`` is "cloud" or "green". ``number_id`` is our own number or instance at the
+    provider, empty where the event is about the account as a whole. ``raw`` is a body of its
+    own: parsed again, it gives this event again.
+    """
 
     provider: str
     number_id: str
@@ -71,6 +76,16 @@ class InboundMessage(Event):
     title of a pressed button, or a rendering in words of a location, a contact, an
     order or a poll; empty for media without a caption. ``mentions_us`` is True when a
     group message names our number; ``replies_to_us`` when it quotes one of our messages.
+
+    ``party`` is who wrote it; with ``from_business`` it is the client that the owner wrote to
+    (in a group: our own number). ``business_address`` is our own number in digits.
+
+    ``metadata`` may hold: ``provider_type`` (the provider's name of a type that we show as
+    another kind), ``errors`` (a list of code, title, details), ``forwarded``,
+    ``frequently_forwarded``, ``referral``, ``referred_product``, ``quoted`` (text, sender),
+    ``username``, ``button`` (id, title, description, payload), ``flow`` (name, response),
+    ``contacts`` (name, phones), ``location``, ``order``, ``poll``, ``animated``,
+    ``video_note``, ``origin``, ``unsupported_type``. Keys without a value are left out.
     """
 
     provider_message_id: str
@@ -109,7 +124,8 @@ KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class MessageEdited(Event):
-    """A person changed a message that they sent before. ``media`` only where it changed too."""
+    """A message sent before was changed. ``media`` only where the change names a file.
+    ``party`` is the person in the chat, also where the owner changed it on the phone."""
 
     original_id: str
     party: Party
@@ -120,7 +136,7 @@ class MessageEdited(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageRevoked(Event):
-    """A person deleted a message for everyone."""
+    """A message was deleted for everyone. ``party`` as in MessageEdited."""
 
     original_id: str
     party: Party

@@ -1,0 +1,52 @@
+"""What the stand-ins of both providers share: webhooks that report what became of a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoryproject.integrations.loopback.httpd import LoopbackServer
+from memoryproject.integrations.loopback.webhooks import Courier, Delivery, body_bytes
+
+
+class ProviderServer(LoopbackServer):
+    """A stand-in that posts webhooks to ``webhook_url``, where one is given.
+
+    Every accepted message is followed by one webhook for each of ``statuses``,
+    ``status_delay`` seconds apart. ``sent`` holds the accepted messages, ``reads`` the ids
+    that were marked as read, ``courier`` what happened to the webhooks.
+    """
+
+    def __init__(
+        self,
+        *,
+        webhook_url: str = "",
+        statuses: tuple[str, ...] = ("sent", "delivered", "read"),
+        status_delay: float = 0.0,
+        port: int = 0,
+    ) -> None:
+        super().__init__(port=port)
+        self.webhook_url = webhook_url
+        self.statuses = statuses
+        self.status_delay = status_delay
+        self.sent: list[dict[str, Any]] = []
+        self.reads: list[str] = []
+        self.courier = Courier()
+
+    def start(self) -> None:
+        self.courier.start()
+        super().start()
+
+    def stop(self) -> None:
+        super().stop()
+        self.courier.stop()
+
+    def report(self, payload: dict[str, Any]) -> None:
+        """Post a webhook body soon, with what proves where it comes from."""
+        if self.webhook_url:
+            body = body_bytes(payload)
+            headers = self.webhook_headers(body)
+            self.courier.post(Delivery(self.webhook_url, body, headers, self.status_delay))
+
+    def webhook_headers(self, body: bytes) -> dict[str, str]:
+        """The headers of a webhook with this body."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The Meta Cloud API: webhook bodies in, messages out."""

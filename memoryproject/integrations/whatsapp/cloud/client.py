@@ -1,0 +1,124 @@
+"""Sends messages by the Meta Cloud API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from memoryproject.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.integrations.whatsapp.cloud.errors import policy_for
+from memoryproject.integrations.whatsapp.formatting import text_length
+from memoryproject.integrations.whatsapp.lenient import (
+    first_text,
+    flag,
+    listed,
+    mapping,
+    text_of,
+    whole,
+)
+from memoryproject.integrations.whatsapp.posting import (
+    answer_object,
+    answer_shown,
+    post_json,
+    wait_told,
+)
+
+
+class CloudProvider:
+    """A WhatsAppProvider for one phone number of the Cloud API.
+
+    ``api_url`` holds the version (``https://graph.facebook.com/v24.0``). ``timeout`` is in
+    seconds, for connecting and for the answer. ``transport`` replaces the network.
+    """
+
+    name = "cloud"
+    text_limit = 4096
+
+    def __init__(
+        self,
+        *,
+        api_url: str,
+        phone_number_id: str,
+        access_token: str,
+        timeout: float = 15.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.phone_number_id = phone_number_id
+        self._url = f"{api_url.rstrip('/')}/{phone_number_id}/messages"
+        self._access_token = access_token
+        self._timeout = timeout
+        self._transport = transport
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Send one text. The statuses hand ``callback_id`` back. Raises SendError."""
+        if not text.strip() or text_length(text) > self.text_limit:
+            raise SendError(f"a text has 1 to {self.text_limit} characters", permanent=True)
+        payload: dict[str, Any] = {
+            "messaging_product": "whatsapp",
+            **_addressed(to),
+            "type": "text",
+            "text": {"preview_url": False, "body": text},
+            "biz_opaque_callback_data": callback_id,
+        }
+        if reply_to:
+            payload["context"] = {"message_id": reply_to}
+        answer = self._post(payload)
+        messages = listed(answer.get("messages"))
+        wamid = first_text(mapping(messages[0]), "id") if messages else ""
+        if not wamid:
+            raise SendError("the provider took the message without an id", outcome_unknown=True)
+        return SendResult(provider_message_id=wamid)
+
+    def mark_read(
+        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+    ) -> None:
+        """Show the message and all before it as read; ``typing`` shows for up to 25 seconds."""
+        payload: dict[str, Any] = {
+            "messaging_product": "whatsapp",
+            "status": "read",
+            "message_id": provider_message_id,
+        }
+        if typing:
+            payload["typing_indicator"] = {"type": "text"}
+        self._post(payload)
+
+    def _post(self, payload: dict[str, Any]) -> dict[str, Any]:
+        response = post_json(
+            self._url,
+            payload,
+            headers={"Authorization": f"Bearer {self._access_token}"},
+            timeout=self._timeout,
+            transport=self._transport,
+        )
+        if not response.is_success:
+            raise _error_of(response)
+        return answer_object(response)
+
+
+def _addressed(to: Recipient) -> dict[str, str]:
+    if to.group_id:
+        return {"recipient_type": "group", "to": to.group_id}
+    if to.phone:
+        return {"recipient_type": "individual", "to": to.phone}
+    if to.bsuid:
+        return {"recipient_type": "individual", "recipient": to.bsuid}
+    raise SendError("the chat has no address that the Cloud API knows", permanent=True)
+
+
+def _error_of(response: httpx.Response) -> SendError:
+    error = mapping(answer_object(response).get("error"))
+    code = whole(error.get("code"))
+    policy = policy_for(code, response.status_code, transient=flag(error.get("is_transient")))
+    details = first_text(mapping(error.get("error_data")), "details")
+    told = ": ".join(part for part in (text_of(error.get("message")), details) if part)
+    return SendError(
+        f"HTTP {response.status_code}: {told or answer_shown(response)}",
+        permanent=policy.permanent,
+        outcome_unknown=policy.outcome_unknown,
+        retry_after=None if policy.permanent else wait_told(response) or policy.retry_after,
+        alert=policy.alert,
+        code=code,
+    )

@@ -1,0 +1,1 @@
+"""Green API: webhook bodies in, messages out."""

@@ -1,0 +1,78 @@
+"""Posts JSON to a provider, and tells a failure that is safe to repeat from one that isn't."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from memoryproject.integrations.whatsapp.base import SendError
+
+# Errors that happen before the first byte of the request is written.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_MISCONFIGURED = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SHOWN_OF_ANSWER = 300
+
+
+def post_json(
+    url: str,
+    payload: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str] | None = None,
+    timeout: float,
+    transport: httpx.BaseTransport | None = None,
+) -> httpx.Response:
+    """Post the payload, return the answer whatever its status is, with its body read.
+
+    Each call opens its own connection: one kept alive could be closed by the server just as we
+    write, and then nobody knows whether the message went out. Raises SendError; its text never
+    holds the URL, which may hold a token.
+    """
+    try:
+        with httpx.Client(
+            timeout=timeout,
+            transport=transport,
+            # A proxy of the environment doesn't lead back to this machine.
+            trust_env=urlsplit(url).hostname not in _LOOPBACK,
+        ) as client:
+            return client.post(url, json=dict(payload), headers=dict(headers or {}))
+    except _MISCONFIGURED as error:
+        raise SendError(
+            f"the provider's URL can't be used ({type(error).__name__})",
+            permanent=True,
+            alert=True,
+        ) from None
+    except (ValueError, UnicodeError) as error:
+        raise SendError(
+            f"the request can't be written ({type(error).__name__})", permanent=True
+        ) from None
+    except _NOT_SENT as error:
+        raise SendError(f"the provider can't be reached ({type(error).__name__})") from None
+    except httpx.HTTPError as error:
+        raise SendError(
+            f"the connection broke after the request was sent ({type(error).__name__})",
+            outcome_unknown=True,
+        ) from None
+
+
+def answer_object(response: httpx.Response) -> dict[str, Any]:
+    """The answer's JSON object, or an empty one."""
+    try:
+        found = response.json()
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def answer_shown(response: httpx.Response) -> str:
+    """The beginning of the answer's text, on one line."""
+    return " ".join(response.text.split())[:_SHOWN_OF_ANSWER]
+
+
+def wait_told(response: httpx.Response) -> float | None:
+    """The seconds of a ``Retry-After`` header, where there is one."""
+    told = response.headers.get("retry-after", "").strip()
+    return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None
