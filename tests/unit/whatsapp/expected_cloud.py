@@ -44,8 +44,7 @@ EXPECTED: dict[str, list[str]] = {
         "ignored: field 'calls' needs nothing",
     ],
     "contacts": [
-        "contacts from 15550100123@c.us: Noa Sample, +1 555-010-0456, +1 555-010-0457; Avi "
-        "Sample",
+        "contacts from 15550100123@c.us: Noa Sample, +1 555-010-0456, +1 555-010-0457; Avi Sample",
     ],
     "contacts_vcard": [
         "contacts from 15550100123@c.us: Noa Sample, +1 555-010-0456",
@@ -118,7 +117,7 @@ EXPECTED: dict[str, list[str]] = {
         "interactive from 15550100123@c.us: Call permission: accept",
     ],
     "interactive_flow": [
-        "interactive from 15550100123@c.us: day: Sunday; guests: 4; extras: [\"cake\"]",
+        'interactive from 15550100123@c.us: day: Sunday; guests: 4; extras: ["cake"]',
     ],
     "interactive_flow_broken": [
         "interactive from 15550100123@c.us: Sent",
@@ -131,8 +130,7 @@ EXPECTED: dict[str, list[str]] = {
     ],
     "interactive_without_object": [
         "unsupported from 15550100123@c.us: ",
-        "warning: WhatsApp reports error 131000: Something went wrong: Unsupported webhook "
-        "payload",
+        "warning: WhatsApp reports error 131000: Something went wrong: Unsupported webhook payload",
     ],
     "location_named": [
         "location from 15550100123@c.us: Example Shop, 5 Example Street (32.0853, 34.7818)",

@@ -48,7 +48,9 @@ def test_status_key_holds_the_status() -> None:
     assert only("status_read").delivery_key == "100000000000001:status:wamid.SENT:read"
 
 
-@pytest.mark.parametrize("garbage", [None, "", "soon", -5, 0, True, [], {}, 10**30, "1" * 5000, "٣"])
+@pytest.mark.parametrize(
+    "garbage", [None, "", "soon", -5, 0, True, [], {}, 10**30, "1" * 5000, "٣"]
+)
 def test_unreadable_timestamp_becomes_the_time_of_receipt(garbage: Any) -> None:
     event = first(with_timestamp(garbage))
 

@@ -24,9 +24,7 @@ TEXTS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["\x00", "\ud83d", "{{SWE001}}", "wamid.X", "US.1", "1", "group", "text"]),
 )
-LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.just(10**400), TEXTS
-)
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.just(10**400), TEXTS)
 ANY_JSON = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
@@ -54,8 +52,10 @@ def check(events: list[Event]) -> None:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path] if path else []
-    members = value.items() if isinstance(value, dict) else (
-        enumerate(value) if isinstance(value, list) else ()
+    members = (
+        value.items()
+        if isinstance(value, dict)
+        else (enumerate(value) if isinstance(value, list) else ())
     )
     for key, member in members:
         found += places(member, (*path, key))
