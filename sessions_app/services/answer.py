@@ -6,6 +6,7 @@ import logging
 import time
 from datetime import timedelta
 
+from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp.base import SendError
@@ -17,6 +18,7 @@ from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease, LeaseLostError
 from sessions_app.services.model_reply import model_reply
 from sessions_app.services.reply_store import reply_store
+from sessions_app.services.scrub import unstored_forget
 from sessions_app.services.sending import recipient_of, reply_send
 from sessions_app.services.tools import Tools
 from sessions_app.texts import received_text, text_for
@@ -99,9 +101,14 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
 
 
 def _end(lease: Lease, state: str) -> None:
-    Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token).update(
-        state=state, finished_at=timezone.now()
-    )
+    """End a turn without an answer."""
+    with transaction.atomic():
+        turn = lease.turn()
+        turn.state = state
+        turn.finished_at = timezone.now()
+        turn.save(update_fields=["state", "finished_at"])
+        if turn.message_id is None:
+            unstored_forget(turn)
 
 
 def _fault(lease: Lease, error: Exception) -> None:

@@ -6,6 +6,7 @@ delivery and applied when the message is stored.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
@@ -18,20 +19,28 @@ from sessions_app.services.scrub import text_scrub
 Change = MessageEdited | MessageRevoked | Reaction
 
 
-def change_apply(*, event: Change, limits: Limits, now: datetime) -> str:
-    """Apply a change to its message; returns what was done, in words. Call it in a
-    transaction."""
+@dataclass(frozen=True)
+class Changed:
+    """What was done, in words. ``pending`` is to be kept with the delivery and applied when
+    the message arrives; ``forget`` says that nothing of the event is to be kept."""
+
+    text: str
+    pending: dict[str, str] | None = None
+    forget: bool = False
+
+
+def change_apply(*, event: Change, limits: Limits, memory_enabled: bool, now: datetime) -> Changed:
+    """Apply a change to its message. Call it in a transaction."""
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     found = Message.objects.filter(
         provider=event.provider, number_id=event.number_id, provider_message_id=target
     ).first()
     if found is None:
-        _change_unstored(event, target)
-        return "its message is not here (yet)"
+        return _change_unstored(event, target, memory_enabled=memory_enabled)
     # Session before message: the order in which everybody locks.
-    ChatSession.objects.select_for_update().get(pk=found.session_id)
-    message = Message.objects.select_for_update().get(pk=found.pk)
-    return _apply(event, message, limits, now)
+    ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
+    message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
+    return Changed(_apply(event, message, limits, now))
 
 
 def early_changes_apply(*, message: Message, limits: Limits, now: datetime) -> None:
@@ -103,7 +112,7 @@ def _apply(event: Change, message: Message, limits: Limits, now: datetime) -> st
     return "reaction stored" if event.emoji else "reaction taken away"
 
 
-def _change_unstored(event: Change, target: str) -> None:
+def _change_unstored(event: Change, target: str, *, memory_enabled: bool) -> Changed:
     """The message isn't stored: it may be on its way, or memory is off and it lives in its
     turn only."""
     waiting = Turn.objects.filter(
@@ -113,16 +122,18 @@ def _change_unstored(event: Change, target: str) -> None:
         state__in=[TurnState.PENDING, TurnState.RUNNING],
     )
     if isinstance(event, MessageRevoked):
-        waiting.update(state=TurnState.CANCELLED, unstored_text="", lease_token=None)
-        change: dict[str, str] = {"revoked": "yes"}
+        changed = waiting.update(state=TurnState.CANCELLED, unstored_text="", lease_token=None)
+        pending: dict[str, str] = {"revoked": "yes"}
     elif isinstance(event, MessageEdited):
-        waiting.filter(state=TurnState.PENDING).update(unstored_text=event.text)
-        change = {"text": event.text}
+        pending = {"text": event.text}
+        changed = waiting.filter(state=TurnState.PENDING).update(unstored_text=event.text)
     else:
-        change = {"who": _who(event), "emoji": event.emoji}
-    InboundDelivery.objects.filter(provider=event.provider, delivery_key=event.delivery_key).update(
-        change=change
-    )
+        pending, changed = {"who": _who(event), "emoji": event.emoji}, 0
+    if changed:
+        return Changed("applied to the waiting turn", forget=True)
+    if not memory_enabled:
+        return Changed("memory is off: nothing to change", forget=True)
+    return Changed("its message is not here (yet)", pending)
 
 
 def _react(message: Message, who: str, emoji: str) -> None:

@@ -44,7 +44,7 @@ class Lease:
 
     def turn(self) -> Turn:
         """The turn, locked until the transaction ends. Raises LeaseLostError."""
-        held = Turn.objects.select_for_update(of=("self",)).select_related("chat")
+        held = Turn.objects.select_for_update(of=("self",), no_key=True).select_related("chat")
         turn = held.filter(pk=self.turn_id, lease_token=self.token).first()
         if turn is None:
             raise LeaseLostError(f"turn {self.turn_id} is no longer ours")

@@ -128,8 +128,8 @@ def _part_of(event: StatusUpdate) -> OutboundPart | None:
 
 def _locked(part: OutboundPart) -> OutboundPart:
     """The part with its turn locked first: the order in which everybody locks."""
-    Turn.objects.select_for_update().get(pk=part.turn_id)
-    return OutboundPart.objects.select_for_update().get(pk=part.pk)
+    Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
+    return OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
 
 
 def _uuid(text: str | None) -> UUID | None:
@@ -143,7 +143,7 @@ def _uuid(text: str | None) -> UUID | None:
 def _status_of_unknown(event: StatusUpdate) -> Applied:
     """A message that no turn of ours sent, such as one typed on the owner's phone."""
     message = (
-        Message.objects.select_for_update()
+        Message.objects.select_for_update(no_key=True)
         .filter(provider=event.provider, provider_message_id=event.provider_message_id)
         .first()
     )
