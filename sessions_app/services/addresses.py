@@ -175,6 +175,9 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
 
 
 def _link(chat: Chat, *, provider: str, address: str) -> None:
+    linked = chat.addresses.filter(provider=provider, address=address, left_at__isnull=True)
+    if linked.exists():
+        return
     ChatAddress.objects.update_or_create(
         provider=provider, address=address, defaults={"chat": chat, "left_at": None}
     )
@@ -183,13 +186,13 @@ def _link(chat: Chat, *, provider: str, address: str) -> None:
 def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
     """The phone becomes the chat's main address; other phones were left."""
     address = f"{phone}@c.us"
-    chat.addresses.filter(address__endswith="@c.us", left_at__isnull=True).exclude(
-        address=address
-    ).update(left_at=at)
-    if chat.whatsapp_chat != address:
-        chat.whatsapp_chat = address
-        chat.client_phone = phone
-        chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
+    if chat.whatsapp_chat == address:
+        return
+    phones = chat.addresses.filter(address__endswith="@c.us", left_at__isnull=True)
+    phones.exclude(address=address).update(left_at=at)
+    chat.whatsapp_chat = address
+    chat.client_phone = phone
+    chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
 
 
 def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 RETRY_DELAYS = (1.0, 2.0, 4.0)
 # After the quick retries: the provider is down or limits us. The chat waits in its order.
 LATER = timedelta(minutes=1)
+# A provider that asks for more (a day, for some of Meta's limits) would hold up the chat.
+LONGEST_WAIT = timedelta(minutes=15)
 
 
 def reply_send(
@@ -136,6 +138,7 @@ def _name_reply(part: OutboundPart) -> None:
 def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: timedelta) -> None:
     """Decide what becomes of a part that did not go out, or may not have."""
     now = timezone.now()
+    wait = timedelta(seconds=error.retry_after or 0.0)
     level = logging.CRITICAL if error.alert else logging.WARNING
     with transaction.atomic():
         turn = lease.turn()
@@ -144,12 +147,11 @@ def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: ti
         part.error = str(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
-        elif error.permanent or _too_old(turn, now, max_age):
+        elif error.permanent or _too_old(turn, now, max_age) or wait > LONGEST_WAIT:
             part.state = PartState.FAILED
             part.delivery_status = DeliveryStatus.FAILED
         else:
             part.state = PartState.WAITING
-            wait = timedelta(seconds=error.retry_after or 0.0)
             turn.not_before = now + max(LATER, wait)
             turn.state = TurnState.REPLIED
         part.save(update_fields=["state", "error", "delivery_status"])
