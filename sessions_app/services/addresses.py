@@ -78,9 +78,12 @@ def chat_for_party(
         return None
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
+    # What was written before the person moved on doesn't bring the old address back.
+    left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
-        _link(chat, provider=provider, address=address)
-    if party.phone:
+        if address not in left:
+            _link(chat, provider=provider, address=address)
+    if party.phone and f"{party.phone}@c.us" not in left:
         _take_phone(chat, party.phone, at)
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)
 
@@ -103,9 +106,14 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
             else:
                 _detach(link)
         _link(chat, provider=provider, address=address)
-    left = [address for address in gone if address not in come]
-    if new.phone or new.bsuid:
-        ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
+    # A new number leaves the old number behind, a new id the old id; not one the other.
+    replaced = {address.partition("@")[2] for address in come}
+    left = [
+        address
+        for address in gone
+        if address not in come and address.partition("@")[2] in replaced
+    ]
+    ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
     if new.phone:
         _take_phone(chat, new.phone, at)
     logger.info("Chat %s moved to a new address.", chat.id)
