@@ -33,7 +33,6 @@ logfile=/dev/null
 logfile_maxbytes=0
 pidfile={run_dir}/supervisord.pid
 loglevel=error
-umask=077
 {as_root}
 
 [program:web]
@@ -129,7 +128,7 @@ def prepare() -> None:
     call_command("check", stdout=StringIO())
     refuse_taken_port(settings.PORT)
     call_command("migrate", verbosity=0)
-    call_command("createcachetable")
+    call_command("createcachetable", verbosity=0)
     call_command("install_schedules", stdout=StringIO())
     call_command("ensure_admin")
     # This process stays a user of the embedded server, but needs no connection any more.
@@ -167,7 +166,7 @@ def run_until_stopped() -> int:
     )
     conf.chmod(0o600)
     command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", str(conf)]
-    supervisor = subprocess.Popen(command)  # noqa: S603
+    supervisor = subprocess.Popen(command, umask=0o077)  # noqa: S603
     # Ctrl-C reaches the whole group, `kill` only this process: supervisor stops either way.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.terminate())
