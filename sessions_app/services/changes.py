@@ -11,9 +11,11 @@ from datetime import datetime
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.roles import Limits
+from sessions_app.roles import CLIENT, Limits
 from sessions_app.services.messages import message_retext
-from sessions_app.services.scrub import text_scrub
+from sessions_app.services.scrub import text_scrub, unstored_forget
+
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 Change = MessageEdited | MessageRevoked | Reaction
 
@@ -85,7 +87,7 @@ def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
     message.metadata = {}
     message.revoked_at = now
     message.save()
-    Turn.objects.filter(message=message, state__in=[TurnState.PENDING, TurnState.RUNNING]).update(
+    Turn.objects.filter(message=message, state__in=OPEN_STATES).update(
         state=TurnState.CANCELLED, finished_at=now, lease_token=None
     )
     text_scrub(message=message, texts=texts)
@@ -106,23 +108,35 @@ def _apply(event: Change, message: Message, limits: Limits, now: datetime) -> st
 def _change_unstored(event: Change, target: str) -> None:
     """The message isn't stored: it may be on its way, or memory is off and it lives in its
     turn only."""
-    waiting = Turn.objects.filter(
-        provider=event.provider,
-        provider_message_id=target,
-        message__isnull=True,
-        state__in=[TurnState.PENDING, TurnState.RUNNING],
-    )
+    turn = Turn.objects.filter(
+        provider=event.provider, provider_message_id=target, message__isnull=True
+    ).first()
+    if turn is not None:
+        _change_turn(event, turn)
+        return
     if isinstance(event, MessageRevoked):
-        waiting.update(state=TurnState.CANCELLED, unstored_text="", lease_token=None)
         change: dict[str, str] = {"revoked": "yes"}
     elif isinstance(event, MessageEdited):
-        waiting.filter(state=TurnState.PENDING).update(unstored_text=event.text)
         change = {"text": event.text}
     else:
         change = {"who": _who(event), "emoji": event.emoji}
     InboundDelivery.objects.filter(provider=event.provider, delivery_key=event.delivery_key).update(
         change=change
     )
+
+
+def _change_turn(event: Change, turn: Turn) -> None:
+    """Memory is off. A turn that is over keeps nothing of what was changed, either."""
+    same = Turn.objects.filter(pk=turn.pk)
+    if isinstance(event, MessageEdited):
+        same.filter(state=TurnState.PENDING).update(unstored_text=event.text)
+    elif isinstance(event, MessageRevoked):
+        same.filter(state__in=OPEN_STATES).update(
+            state=TurnState.CANCELLED, finished_at=event.timestamp, lease_token=None
+        )
+    turn.refresh_from_db()
+    if turn.finished_at is not None:
+        unstored_forget(turn)
 
 
 def _react(message: Message, who: str, emoji: str) -> None:
@@ -137,5 +151,7 @@ def _who(event: Reaction) -> str:
 
 
 def _limit(message: Message, limits: Limits) -> int:
-    turn = Turn.objects.filter(message=message).only("user_role").first()
-    return limits.tokens_for(turn.user_role if turn else "client")
+    """By the role of the session's latest turn; messages without a turn have none of their own."""
+    turns = Turn.objects.filter(session_id=message.session_id).order_by("-id")
+    role = turns.values_list("user_role", flat=True).first()
+    return limits.tokens_for(role or CLIENT)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
-from memoryproject.integrations.whatsapp.formatting import to_whatsapp
-from memoryproject.integrations.whatsapp.splitting import split_text
 
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.integrations.whatsapp.formatting import to_whatsapp
+from memoryproject.integrations.whatsapp.splitting import split_text
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
