@@ -78,7 +78,7 @@ def chat_for_party(
         return None
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
-    # What was written before the person moved on doesn't bring the old address back.
+    # What was said before the person left an address doesn't bring them back to it.
     left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
         if address not in left:
@@ -97,6 +97,9 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     """
     gone, come = old.addresses(), new.addresses()
     addresses_lock([*gone, *come])
+    moved = _moved_already(gone, come)
+    if moved is not None:
+        return moved
     chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
     assert chat is not None
     for address in come:
@@ -116,6 +119,16 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
         _take_phone(chat, new.phone, at)
     logger.info("Chat %s moved to a new address.", chat.id)
     return chat
+
+
+def _moved_already(gone: list[str], come: list[str]) -> Chat | None:
+    """The chat that has made this very change, told of by another provider or a second time."""
+    left = ChatAddress.objects.filter(address__in=gone, left_at__isnull=False).values("chat")
+    arrived = ChatAddress.objects.filter(
+        address__in=come, left_at__isnull=True, chat__in=left
+    ).select_related("chat")
+    link = arrived.first()
+    return link.chat if link else None
 
 
 def _began_after(chat: Chat, at: datetime) -> bool:

@@ -6,7 +6,6 @@ import logging
 import time
 from datetime import timedelta
 
-from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp.base import SendError
@@ -56,10 +55,10 @@ def turn_run(*, lease: Lease, tools: Tools) -> None:
 
 def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
     if turn.message is not None and turn.message.revoked_at:
-        _end(lease, TurnState.CANCELLED)
+        _end(turn, lease, TurnState.CANCELLED)
         return
     if timezone.now() - turn.asked_at > tools.rules.max_answer_age:
-        _end(lease, TurnState.MISSED)
+        _end(turn, lease, TurnState.MISSED)
         return
     _show_as_read(turn, tools)
     started = time.monotonic()
@@ -100,15 +99,11 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(lease: Lease, state: str) -> None:
+def _end(turn: Turn, lease: Lease, state: str) -> None:
     """End a turn without an answer."""
-    with transaction.atomic():
-        turn = lease.turn()
-        turn.state = state
-        turn.finished_at = timezone.now()
-        turn.save(update_fields=["state", "finished_at"])
-        if turn.message_id is None:
-            unstored_forget(turn)
+    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    if held.update(state=state, finished_at=timezone.now()) and turn.message_id is None:
+        unstored_forget(turn)
 
 
 def _fault(lease: Lease, error: Exception) -> None:

@@ -12,9 +12,11 @@ from datetime import datetime
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.roles import Limits
+from sessions_app.roles import CLIENT, Limits
 from sessions_app.services.messages import message_retext
-from sessions_app.services.scrub import text_scrub
+from sessions_app.services.scrub import text_scrub, unstored_forget
+
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 Change = MessageEdited | MessageRevoked | Reaction
 
@@ -94,7 +96,7 @@ def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
     message.metadata = {}
     message.revoked_at = now
     message.save()
-    Turn.objects.filter(message=message, state__in=[TurnState.PENDING, TurnState.RUNNING]).update(
+    Turn.objects.filter(message=message, state__in=OPEN_STATES).update(
         state=TurnState.CANCELLED, finished_at=now, lease_token=None
     )
     text_scrub(message=message, texts=texts)
@@ -115,25 +117,35 @@ def _apply(event: Change, message: Message, limits: Limits, now: datetime) -> st
 def _change_unstored(event: Change, target: str, *, memory_enabled: bool) -> Changed:
     """The message isn't stored: it may be on its way, or memory is off and it lives in its
     turn only."""
-    waiting = Turn.objects.filter(
-        provider=event.provider,
-        provider_message_id=target,
-        message__isnull=True,
-        state__in=[TurnState.PENDING, TurnState.RUNNING],
-    )
-    if isinstance(event, MessageRevoked):
-        changed = waiting.update(state=TurnState.CANCELLED, unstored_text="", lease_token=None)
-        pending: dict[str, str] = {"revoked": "yes"}
-    elif isinstance(event, MessageEdited):
-        pending = {"text": event.text}
-        changed = waiting.filter(state=TurnState.PENDING).update(unstored_text=event.text)
-    else:
-        pending, changed = {"who": _who(event), "emoji": event.emoji}, 0
-    if changed:
-        return Changed("applied to the waiting turn", forget=True)
+    turn = Turn.objects.filter(
+        provider=event.provider, provider_message_id=target, message__isnull=True
+    ).first()
+    if turn is not None:
+        _change_turn(event, turn)
+        return Changed("applied to the turn", forget=True)
     if not memory_enabled:
         return Changed("memory is off: nothing to change", forget=True)
+    if isinstance(event, MessageRevoked):
+        pending = {"revoked": "yes"}
+    elif isinstance(event, MessageEdited):
+        pending = {"text": event.text}
+    else:
+        pending = {"who": _who(event), "emoji": event.emoji}
     return Changed("its message is not here (yet)", pending)
+
+
+def _change_turn(event: Change, turn: Turn) -> None:
+    """Memory is off. A turn that is over keeps nothing of what was changed, either."""
+    same = Turn.objects.filter(pk=turn.pk)
+    if isinstance(event, MessageEdited):
+        same.filter(state=TurnState.PENDING).update(unstored_text=event.text)
+    elif isinstance(event, MessageRevoked):
+        same.filter(state__in=OPEN_STATES).update(
+            state=TurnState.CANCELLED, finished_at=event.timestamp, lease_token=None
+        )
+    turn.refresh_from_db()
+    if turn.finished_at is not None:
+        unstored_forget(turn)
 
 
 def _react(message: Message, who: str, emoji: str) -> None:
@@ -148,5 +160,7 @@ def _who(event: Reaction) -> str:
 
 
 def _limit(message: Message, limits: Limits) -> int:
-    turn = Turn.objects.filter(message=message).only("user_role").first()
-    return limits.tokens_for(turn.user_role if turn else "client")
+    """By the role of the session's latest turn; messages without a turn have none of their own."""
+    turns = Turn.objects.filter(session_id=message.session_id).order_by("-id")
+    role = turns.values_list("user_role", flat=True).first()
+    return limits.tokens_for(role or CLIENT)

@@ -189,5 +189,5 @@ def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_
     old = InboundDelivery.objects.filter(raw__isnull=False, received_at__lt=now - older_than)
     dropped = 0
     while keys := list(old.values_list("pk", flat=True)[:batch]):
-        dropped += InboundDelivery.objects.filter(pk__in=keys).update(raw=None)
+        dropped += InboundDelivery.objects.filter(pk__in=keys).update(raw=None, change=None)
     return dropped

@@ -22,7 +22,11 @@ from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.services.finish import turn_settle
 from sessions_app.services.leases import Lease
-from sessions_app.services.statuses import early_statuses_apply, message_status_refresh
+from sessions_app.services.statuses import (
+    early_statuses_apply,
+    message_status_refresh,
+    part_locked,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +121,8 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> N
         )
         # The echo of this very send may have been taken for an older one of the same text.
         same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
-        part.refresh_from_db()
+        # A status may be on its way in at this moment: nobody overwrites the other.
+        part = part_locked(part)
         part.provider_message_id = result.provider_message_id
         part.state = PartState.SENT
         part.content = ""
@@ -142,6 +147,11 @@ def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: ti
     level = logging.CRITICAL if error.alert else logging.WARNING
     with transaction.atomic():
         turn = lease.turn()
+        part.refresh_from_db()
+        if part.state == PartState.SENT:
+            # A status told meanwhile that it went out after all.
+            turn_settle(turn=turn)
+            return
         logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)
         turn.error = str(error)
         part.error = str(error)
