@@ -109,9 +109,7 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     # A new number leaves the old number behind, a new id the old id; not one the other.
     replaced = {address.partition("@")[2] for address in come}
     left = [
-        address
-        for address in gone
-        if address not in come and address.partition("@")[2] in replaced
+        address for address in gone if address not in come and address.partition("@")[2] in replaced
     ]
     ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
     if new.phone:
