@@ -15,12 +15,20 @@ SHORT = 200
 
 def shown_text(text: str) -> SafeString:
     """The whole text, with its line breaks."""
-    return format_html('<span class="text" dir="auto">{}</span>', text or "–")
+    return format_html('<span class="said" dir="auto">{}</span>', text or "–")
 
 
 def shown_short(text: str, longest: int = SHORT) -> SafeString:
     """The text's beginning, for lists."""
     return shown_text(text if len(text) <= longest else text[: longest - 1] + "…")
+
+
+def shown_message(kind: str, text: str, longest: int = SHORT) -> SafeString:
+    """A message for lists: what isn't text says so, apart from the text's own direction."""
+    if kind == "text":
+        return shown_short(text, longest)
+    said = shown_short(text, longest) if text else ""
+    return format_html('<span class="quiet">[{}]</span> {}', kind, said)
 
 
 def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()) -> SafeString:

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 
 from memoryproject.lib.admin_display import (
     shown_json,
-    shown_short,
+    shown_message,
     shown_state,
     shown_text,
 )
@@ -21,7 +21,7 @@ REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
 
 @admin.register(Message)
 class MessageAdmin(ReadOnlyAdmin):
-    list_display = ("said_at", "order_num", "role", "short_text", "chat", "shown_delivery")
+    list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
     list_filter = ("role", "delivery_status", "provider", "received_at")
     search_fields = (
         "content",
@@ -35,8 +35,21 @@ class MessageAdmin(ReadOnlyAdmin):
     fieldsets = (
         (None, {"fields": ("whole_text", "chat", "session", "order_num", "role", "kind")}),
         ("Times", {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")}),
-        ("Delivery", {"fields": ("sender", "recipient", "provider", "number_id")}),
-        (None, {"fields": ("provider_message_id", "delivery_status", "was_received", "answers")}),
+        (
+            "Delivery",
+            {
+                "fields": (
+                    "sender",
+                    "recipient",
+                    "delivery_status",
+                    "was_received",
+                    "answers",
+                    "provider",
+                    "number_id",
+                    "provider_message_id",
+                )
+            },
+        ),
         ("Details", {"fields": ("tokens", "image_path", "shown_media", "shown_metadata")}),
         ("Before it was edited", {"fields": ("shown_history",), "classes": ("collapse",)}),
     )
@@ -49,9 +62,13 @@ class MessageAdmin(ReadOnlyAdmin):
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """One session is read from its beginning; else the newest come first."""
-        if "session__session_id__exact" in request.GET:
-            return ("order_num",)
-        return ("-received_at", "-order_num")
+        return ("order_num",) if _is_one_session(request) else ("-received_at", "-order_num")
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Within one session the chat is always the same."""
+        if _is_one_session(request):
+            return ("order_num", "role", "short_text", "shown_delivery", "said_at")
+        return self.list_display
 
     @admin.display(description="received", ordering="received_at")
     def said_at(self, message: Message) -> object:
@@ -59,8 +76,7 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @admin.display(description="content")
     def short_text(self, message: Message) -> str:
-        kind = "" if message.kind == "text" else f"[{message.kind}] "
-        return REVOKED if message.revoked_at else shown_short(kind + message.content)
+        return REVOKED if message.revoked_at else shown_message(message.kind, message.content)
 
     @admin.display(description="content")
     def whole_text(self, message: Message) -> str:
@@ -84,6 +100,10 @@ class MessageAdmin(ReadOnlyAdmin):
     @admin.display(description="history")
     def shown_history(self, message: Message) -> str:
         return shown_json(message.history)
+
+
+def _is_one_session(request: HttpRequest) -> bool:
+    return "session__session_id__exact" in request.GET
 
 
 @admin.register(MessageEmbedding)

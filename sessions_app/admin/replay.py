@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from memoryproject.lib.admin_display import shown_table, shown_text
+from memoryproject.lib.admin_display import shown_message, shown_table, shown_text
 from sessions_app.models import Turn
 
 
-def question_of(turn: Turn) -> str:
+def question_of(turn: Turn, *, longest: int) -> str:
     """The message that the turn answers, as far as it is still kept."""
     message = turn.message
     if message is None:
-        return turn.unstored_text
-    kind = "" if message.kind == "text" else f"[{message.kind}] "
-    return "deleted by the sender" if message.revoked_at else kind + message.content
+        return shown_message(turn.context.get("kind", "text"), turn.unstored_text, longest)
+    if message.revoked_at:
+        return "deleted by the sender"
+    return shown_message(message.kind, message.content, longest)
 
 
 def prompt_table(turn: Turn) -> str:

@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from memoryproject.lib.admin_display import shown_json, shown_short, shown_state, shown_text
+from memoryproject.lib.admin_display import shown_json, shown_state, shown_text
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
 from sessions_app.admin.links import message_link
@@ -34,7 +34,7 @@ class PartInline(admin.TabularInline):  # type: ignore[type-arg]
 
 @admin.register(Turn)
 class TurnAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "chat", "short_question", "shown_state", "model", "error")
+    list_display = ("created_at", "chat", "short_question", "shown_state", "error")
     list_filter = ("state", "provider", "created_at")
     search_fields = ("turn_id", "chat__whatsapp_chat", "chat__client_name", "message__content")
     list_select_related = ("chat", "message")
@@ -87,11 +87,11 @@ class TurnAdmin(ReadOnlyAdmin):
 
     @admin.display(description="message")
     def short_question(self, turn: Turn) -> str:
-        return shown_short(question_of(turn), 120)
+        return question_of(turn, longest=120)
 
     @admin.display(description="message")
     def question(self, turn: Turn) -> str:
-        return shown_text(question_of(turn))
+        return question_of(turn, longest=100_000)
 
     @admin.display(description="answer")
     def answer(self, turn: Turn) -> str:
