@@ -32,6 +32,7 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
     it goes, so nothing is left behind.
     """
     worked = 0
+    sessions: set[UUID | None] = set()
     while lease := turn_claim(chat_id=chat_id):
         worked += 1
         try:
@@ -41,7 +42,9 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
             logger.warning("%s", lost)
             continue
         turn_run(lease=lease, tools=tools)
-        session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
+        sessions.add(Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id))
+    # After the answers: an embedder that is slow or down must not hold them up.
+    for session_id in sessions:
         messages_embed(session_id=session_id, embedder=tools.embedder)
     return worked
 
