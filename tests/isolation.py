@@ -33,9 +33,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     from django.conf import settings  # noqa: PLC0415 this module is loaded before Django
     from django.db import connections  # noqa: PLC0415
 
-    from memoryproject.postgres import EmbeddedPostgres  # noqa: PLC0415
+    from memoryproject.postgres import embedded_postgres  # noqa: PLC0415
 
     if settings.configured:
         connections.close_all()
-        EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()
+        embedded_postgres(Path(os.environ["DATA_DIR"])).release()
     shutil.rmtree(_folder, ignore_errors=True)

@@ -17,7 +17,8 @@ from memoryproject.postgres.errors import EmbeddedPostgresError
 
 ROOT = 0
 UNPRIVILEGED_USER = "nobody"
-# Linux's numbers (linux/capability.h); the weaker one is preferred.
+# Linux's numbers (linux/capability.h); of the two the weaker one is preferred.
+_SETPCAP = 8
 _TRAVERSAL_CAPABILITIES = (("dac_read_search", 2), ("dac_override", 1))
 _REMEDY = "Run as an ordinary user, or set DATABASE_URL to a PostgreSQL server of your own."
 
@@ -73,16 +74,27 @@ def nobody_account(*, setpriv: str | None, capabilities: int) -> ServerAccount:
             "PostgreSQL refuses to run as root, and this system has no user "
             f"'{UNPRIVILEGED_USER}' to run it as. Create that user. {_REMEDY}"
         ) from None
-    prefix = (
+    may_set_securebits = bool(capabilities >> _SETPCAP & 1)
+    prefix = _setpriv_words(setpriv, entry, granted[0], may_set_securebits)
+    return ServerAccount(entry.pw_uid, entry.pw_gid, UNPRIVILEGED_USER, prefix)
+
+
+def _setpriv_words(
+    setpriv: str, entry: pwd.struct_passwd, capability: str, may_set_securebits: bool
+) -> tuple[str, ...]:
+    # PostgreSQL looks for its own programs with access(2), which forgets capabilities but for this
+    # bit. It matters only where the virtual environment is in a folder that only root may enter.
+    securebits = ("--securebits=+no_setuid_fixup",) if may_set_securebits else ()
+    return (
         setpriv,
         f"--reuid={entry.pw_uid}",
         f"--regid={entry.pw_gid}",
         "--clear-groups",
-        f"--inh-caps=+{granted[0]}",
-        f"--ambient-caps=+{granted[0]}",
+        f"--inh-caps=+{capability}",
+        f"--ambient-caps=+{capability}",
+        *securebits,
         "--",
     )
-    return ServerAccount(entry.pw_uid, entry.pw_gid, UNPRIVILEGED_USER, prefix)
 
 
 def user_name(uid: int) -> str:

@@ -55,7 +55,7 @@ def _comes_up(process: psutil.Process, places: Places) -> bool:
     deadline = time.monotonic() + _START_SECONDS
     while not answers(places):
         # Where two were started at once, after a kill, the cluster is the other one's.
-        if not is_alive(process) and postmaster_of(places.cluster) is None:
+        if not is_alive(process) and postmaster_of(places) is None:
             return False
         if time.monotonic() > deadline:
             raise _failed(places, f"PostgreSQL (process {process.pid}) is still not ready")
@@ -91,6 +91,7 @@ def _options(places: Places) -> dict[str, str]:
         "unix_socket_directories": str(places.socket_dir),
         "unix_socket_permissions": "0700",
         "port": str(PORT),
+        "cluster_name": places.tag,
         "logging_collector": "off",
         "log_destination": "stderr",
         # What people wrote must not get into this log, where forgetting can't reach it: failing

@@ -30,6 +30,11 @@ class Places:
         return self.socket_root / "postgres-socket"
 
     @property
+    def tag(self) -> str:
+        """A name that every process of the server of this DATA_DIR carries in its title."""
+        return f"memory-{_digest(self.data_dir)}"
+
+    @property
     def password(self) -> Path:
         return self.data_dir / "postgres.password"
 
@@ -57,8 +62,12 @@ def places_for(data_dir: Path) -> Places:
     inside = Places(resolved, socket_root=resolved)
     if _is_usable(inside.socket_dir):
         return inside
-    digest = hashlib.sha256(os.fsencode(resolved)).hexdigest()[:16]
-    return Places(resolved, socket_root=Path(f"/tmp/memory-pg-{os.geteuid()}-{digest}"))
+    outside = Path(f"/tmp/memory-pg-{os.geteuid()}-{_digest(resolved)}")
+    return Places(resolved, socket_root=outside)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def _is_usable(socket_dir: Path) -> bool:

@@ -17,16 +17,10 @@ _ORPHANS_LEAVE_SECONDS = 5
 _STOP_SECONDS = 120
 
 
-def postmaster_of(cluster: Path) -> psutil.Process | None:
-    """The running server of a cluster, whether it answers yet or not; None when there is none."""
-    pid = _recorded_pid(cluster / "postmaster.pid")
-    if pid is None:
-        return None
-    try:
-        process = psutil.Process(pid)
-    except psutil.NoSuchProcess:
-        return None
-    return process if _works_in(process, cluster) else None
+def postmaster_of(places: Places) -> psutil.Process | None:
+    """The running server of a DATA_DIR, whether it answers yet or not; None if there is none."""
+    process = _recorded_process(places.cluster / "postmaster.pid")
+    return process if process is not None and _is_ours(process, places) else None
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -61,8 +55,8 @@ def clear_dead_server(places: Places) -> psutil.Process | None:
     EmbeddedPostgresError when they don't go.
     """
     deadlines = [time.monotonic() + _ORPHANS_LEAVE_SECONDS * turn for turn in (1, 2)]
-    while (postmaster := postmaster_of(places.cluster)) is None:
-        orphans = _processes_in(places.cluster)
+    while (postmaster := postmaster_of(places)) is None:
+        orphans = [process for process in psutil.process_iter() if _is_ours(process, places)]
         if not orphans:
             _remove_if_misleading(places.cluster / "postmaster.pid")
             _remove_if_misleading(places.socket_dir / f".s.PGSQL.{PORT}.lock")
@@ -94,9 +88,20 @@ def _remove_if_misleading(lock_file: Path) -> None:
     # PostgreSQL takes its lock file for valid when any process has the recorded id, and refuses to
     # start; with an id that nobody has, it clears up by itself and more carefully than we could.
     # An empty file, left by a full disk, stops it too.
+    if not lock_file.exists():
+        return
+    process = _recorded_process(lock_file)
+    pid_is_free = process is None and _recorded_pid(lock_file) is not None
+    if not pid_is_free and not (process is not None and _is_some_postgres(process)):
+        lock_file.unlink()
+
+
+def _recorded_process(lock_file: Path) -> psutil.Process | None:
     pid = _recorded_pid(lock_file)
-    if pid is None or psutil.pid_exists(pid):
-        lock_file.unlink(missing_ok=True)
+    try:
+        return psutil.Process(pid) if pid is not None else None
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _recorded_pid(lock_file: Path) -> int | None:
@@ -106,15 +111,19 @@ def _recorded_pid(lock_file: Path) -> int | None:
         return None
 
 
-def _processes_in(cluster: Path) -> list[psutil.Process]:
-    return [process for process in psutil.process_iter() if _works_in(process, cluster)]
-
-
-def _works_in(process: psutil.Process, cluster: Path) -> bool:
-    # Every process of a server has its cluster as working folder.
+def _is_ours(process: psutil.Process, places: Places) -> bool:
+    # Told by the command line, which anybody may read: root in a container may not see the
+    # working folder of another user's process.
     try:
-        return bool(process.name() == "postgres" and process.cwd() == str(cluster))
-    except (psutil.Error, OSError):
+        return _is_some_postgres(process) and places.tag in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def _is_some_postgres(process: psutil.Process) -> bool:
+    try:
+        return is_alive(process) and bool(process.name() == "postgres")
+    except psutil.Error:
         return False
 
 

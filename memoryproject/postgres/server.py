@@ -129,7 +129,7 @@ class EmbeddedPostgres:
             self._exit_hook = Finalize(None, self._release_at_exit, exitpriority=_EXIT_PRIORITY)
 
     def _stop(self) -> None:
-        postmaster = postmaster_of(self.places.cluster)
+        postmaster = postmaster_of(self.places)
         if postmaster is not None:
             stop_postmaster(postmaster, self.places.log)
 

@@ -44,7 +44,7 @@ def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
 
 def end_server(data_dir: Path) -> None:
     places = places_for(data_dir)
-    left = postmaster_of(places.cluster)
+    left = postmaster_of(places)
     if left is not None:
         stop_postmaster(left, places.log)
     if places.socket_root != places.data_dir:

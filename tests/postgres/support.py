@@ -29,7 +29,7 @@ from memoryproject.postgres import EmbeddedPostgres
 from memoryproject.postgres.processes import postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
-print(postmaster_of(server.places.cluster).pid, flush=True)
+print(postmaster_of(server.places).pid, flush=True)
 sys.stdin.read()
 """
 
@@ -94,7 +94,7 @@ def connect(server: EmbeddedPostgres, **options: Any) -> psycopg.Connection[Any]
 
 def postmaster(server: EmbeddedPostgres) -> psutil.Process:
     """The running server's main process."""
-    process = postmaster_of(server.places.cluster)
+    process = postmaster_of(server.places)
     assert process is not None, "the server is not running"
     return process
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from memoryproject.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from memoryproject.postgres.accounts import ServerAccount, server_account
+from memoryproject.postgres.binaries import binary
 from tests.postgres.conftest import end_server
 from tests.postgres.support import run_python
 
@@ -23,7 +25,7 @@ from memoryproject.postgres.processes import postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 for _ in range(2):
     server.ensure_running()
-    main = postmaster_of(server.places.cluster)
+    main = postmaster_of(server.places)
     print(os.geteuid() != 0, main.uids().real == os.geteuid(), os.getsid(main.pid) == os.getsid(0))
     settings = {"user": "memory", "password": server.password, "dbname": "memory"}
     with psycopg.connect(host=server.host, port=server.port, **settings) as connection:
@@ -32,6 +34,24 @@ for _ in range(2):
 print(server.is_running())
 print(oct(os.stat(sys.argv[1]).st_mode), {os.stat(p).st_uid for p in Path(sys.argv[1]).iterdir()}
       == {os.geteuid()})
+"""
+
+
+SURVIVAL_PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.postgres.processes import is_alive, postmaster_of
+server = EmbeddedPostgres(Path(sys.argv[1]))
+server.ensure_running()
+main = postmaster_of(server.places)
+os.kill(main.pid, signal.SIGKILL)
+while is_alive(main):
+    pass
+server.ensure_running()
+print(postmaster_of(server.places).pid != main.pid, server.is_running())
+server.release()
+print(server.is_running())
 """
 
 
@@ -59,6 +79,29 @@ def test_an_ordinary_user_runs_it_as_himself(account: ServerAccount, own_data_di
     assert result.stderr == ""
     once = ["True True False", "('[1]',)"]
     assert result.stdout.splitlines() == [*once, *once, "False", "0o40700 True"]
+
+
+@pytest.mark.usefixtures("as_root")
+def test_root_in_a_container_needs_no_more_than_such_root_has(data_dir: Path) -> None:
+    few = "-all,+chown,+dac_override,+fowner,+kill,+setgid,+setuid,+setpcap"
+    container_root = ServerAccount(0, 0, "root", ("setpriv", f"--bounding-set={few}", "--"))
+    result = run_python(SURVIVAL_PROGRAM, data_dir, account=container_root)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == ["True True", "False"]
+
+
+@pytest.mark.usefixtures("as_root")
+def test_root_may_have_the_programs_in_a_folder_closed_to_others(data_dir: Path) -> None:
+    package = binary("postgres").parents[2]
+    closed = data_dir.parent / "closed"
+    closed.mkdir(mode=0o700)
+    for folder in package.parent.glob(f"{package.name}*"):
+        shutil.copytree(folder, closed / folder.name)
+    program = f"import sys; sys.path.insert(0, {str(closed)!r})\n{SURVIVAL_PROGRAM}"
+    result = run_python(program, data_dir)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == ["True True", "False"]
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
 @pytest.mark.usefixtures("as_root")

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.postgres.locks import FileLock
 from memoryproject.postgres.processes import is_alive
 from tests.postgres.support import (
     USER_PROGRAM,
@@ -33,6 +34,14 @@ def write_row(server: EmbeddedPostgres) -> None:
 def rows(server: EmbeddedPostgres) -> list[tuple[str]]:
     with connect(server) as connection:
         return connection.execute("SELECT text FROM note").fetchall()
+
+
+def is_locked(path: Path) -> bool:
+    lock = FileLock(path)
+    if not lock.try_exclusive():
+        return True
+    lock.release()
+    return False
 
 
 def test_kill_of_every_process_loses_nothing_committed(server: EmbeddedPostgres) -> None:
@@ -126,6 +135,7 @@ def test_a_server_on_its_way_down_is_waited_for(server: EmbeddedPostgres) -> Non
     first.send_signal(signal.SIGTERM)
     wait_for(lambda: not server.is_running())
     other = start_python(USER_PROGRAM, server.places.data_dir)
+    wait_for(lambda: is_locked(server.places.start_lock))
     connection.close()
     assert line_of(other) not in ("", str(first.pid))
     assert rows(server) == [("kept",)]

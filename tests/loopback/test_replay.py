@@ -1,0 +1,109 @@
+"""Recordings can be played today, and twice."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from memoryproject.integrations.loopback.recordings import (
+    CONVERSATIONS,
+    PROVIDERS,
+    conversation,
+)
+from memoryproject.integrations.loopback.restamp import restamp_cloud, restamp_green
+from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.integrations.whatsapp.events import (
+    Event,
+    Ignored,
+    InboundMessage,
+    MessageEdited,
+    Reaction,
+)
+from memoryproject.integrations.whatsapp.green.parse import parse_green
+from tests.unit.whatsapp.payloads import OWN, load, names
+
+NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
+Restamp = Callable[[dict[str, Any], datetime, str], dict[str, Any]]
+RESTAMP: dict[str, Restamp] = {"cloud": restamp_cloud, "green": restamp_green}
+PARSE: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
+
+
+def played(provider: str, name: str, unique: str) -> list[Event]:
+    return [
+        event
+        for body in conversation(provider, name)
+        for event in PARSE[provider](RESTAMP[provider](body, NOW, unique))
+    ]
+
+
+@pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
+def test_recorded_conversations_are_understood(provider: str, name: str) -> None:
+    events = played(provider, name, "1")
+
+    assert not any(isinstance(event, Ignored) for event in events)
+    texts = [event for event in events if isinstance(event, InboundMessage)]
+    assert len({event.party.phone for event in texts}) == (2 if name == "godfather" else 1)
+    assert texts[-1].text.endswith("?")
+    assert any(event.text.startswith("/remember ") for event in texts)
+    assert all(event.timestamp == NOW for event in texts)
+
+
+@pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
+def test_the_same_unique_is_the_same_conversation(provider: str, name: str) -> None:
+    assert played(provider, name, "1") == played(provider, name, "1")
+    first = {event.delivery_key for event in played(provider, name, "1")}
+    second = {event.delivery_key for event in played(provider, name, "2")}
+    assert not first & second
+    assert len(first) == len(conversation(provider, name))
+
+
+@pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
+def test_references_still_name_their_messages(provider: str, name: str) -> None:
+    events = played(provider, name, "1")
+    known = {event.provider_message_id for event in events if isinstance(event, InboundMessage)}
+
+    for event in events:
+        if isinstance(event, MessageEdited):
+            assert event.original_id in known
+        if isinstance(event, Reaction):
+            assert event.target_id in known
+        if isinstance(event, InboundMessage) and event.reply_to_id:
+            assert event.reply_to_id in known
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_only_times_and_ids_change(provider: str) -> None:
+    parse, restamp = PARSE[provider], RESTAMP[provider]
+    for name in names(OWN / provider):
+        recorded = load(OWN / provider / f"{name}.json")
+        before = parse(recorded, received_at=NOW)
+        after = parse(restamp(recorded, NOW, "1"), received_at=NOW)
+        assert [type(event) for event in before] == [type(event) for event in after], name
+        for old, new in zip(before, after, strict=True):
+            if isinstance(old, InboundMessage) and isinstance(new, InboundMessage):
+                assert (old.text, old.kind, old.party) == (new.text, new.kind, new.party)
+                assert old.provider_message_id != new.provider_message_id
+
+
+def test_times_keep_their_distance_and_their_type() -> None:
+    recorded = load(OWN / "cloud" / "batch.json")
+    value = recorded["entry"][0]["changes"][0]["value"]
+    value["messages"][0]["timestamp"] = "1767225541"
+
+    stamped = restamp_cloud(recorded, NOW, "1")
+
+    times = [
+        datetime.fromtimestamp(int(message["timestamp"]), tz=timezone.utc)
+        for message in stamped["entry"][0]["changes"][0]["value"]["messages"]
+    ]
+    assert times[1] - times[0] == timedelta(seconds=59)
+    status = stamped["entry"][0]["changes"][0]["value"]["statuses"][0]
+    assert status["timestamp"] == str(int(NOW.timestamp()))
+    assert value["messages"][0]["timestamp"] == "1767225541"
+
+
+@pytest.mark.parametrize(("provider", "name"), [("sms", "en"), ("cloud", "xx")])
+def test_unknown_recordings_are_refused(provider: str, name: str) -> None:
+    with pytest.raises(ValueError, match="no recorded conversation"):
+        conversation(provider, name)

@@ -1,0 +1,101 @@
+"""Who may post webhooks: Meta's signature, Green API's token and instance."""
+
+import hashlib
+import hmac
+import json
+
+import pytest
+
+from memoryproject.integrations.whatsapp.cloud.signature import verify_signature
+from memoryproject.integrations.whatsapp.green.access import is_own_instance, verify_token
+from tests.unit.whatsapp.payloads import SHARED, load
+
+SECRET = "app-secret"
+BODY = b'{"text":"caf\\u00e9"}'
+
+
+def signed(secret: str = SECRET, body: bytes = BODY) -> str:
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def test_the_raw_body_is_what_is_signed() -> None:
+    assert verify_signature(secret=SECRET, body=BODY, header=signed())
+    written_again = json.dumps(json.loads(BODY), ensure_ascii=False).encode()
+    assert not verify_signature(secret=SECRET, body=written_again, header=signed())
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "sha256=",
+        "sha256=00",
+        signed()[7:],
+        "sha1=" + signed()[7:],
+        signed("other"),
+        signed(body=BODY + b" "),
+        "sha256=" + "é" * 64,
+        "sha256=\ud800",
+    ],
+)
+def test_wrong_signatures(header: str | None) -> None:
+    assert not verify_signature(secret=SECRET, body=BODY, header=header)
+
+
+def test_without_a_secret_nothing_is_right() -> None:
+    assert not verify_signature(secret="", body=BODY, header=signed(""))
+
+
+def test_shared_signature_vectors() -> None:
+    path = SHARED / "api" / "cloud_signature_vectors.json"
+    if not path.exists():
+        pytest.skip("there is no shared collection of payloads beside this checkout")
+    told = load(path)
+    for vector in told["vectors"]:
+        body = (SHARED / vector["file"]).read_bytes()
+        assert verify_signature(secret=told["app_secret"], body=body, header=vector["header"])
+
+
+@pytest.mark.parametrize("header", ["Bearer t0ken", "Basic t0ken", "t0ken", "  Bearer   t0ken "])
+def test_right_tokens(header: str) -> None:
+    assert verify_token(expected="t0ken", header=header)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer t0ke",
+        "Bearer t0ken2",
+        "Bearer t0ken more",
+        "Bearer טוקן",
+        "\ud800",
+    ],
+)
+def test_wrong_tokens(header: str | None) -> None:
+    assert not verify_token(expected="t0ken", header=header)
+
+
+def test_a_token_may_be_in_any_alphabet() -> None:
+    assert verify_token(expected="סוד", header="Bearer סוד")
+    assert not verify_token(expected="סוד", header="Bearer sod")
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer x"])
+def test_without_a_token_nobody_may(header: str | None) -> None:
+    assert not verify_token(expected="", header=header)
+
+
+@pytest.mark.parametrize(
+    ("told", "own"),
+    [(1101000001, True), ("1101000001", True), (1101000002, False), (None, False), ([], False)],
+)
+def test_instance(told: object, own: bool) -> None:
+    payload = {"instanceData": {"idInstance": told}}
+
+    assert is_own_instance(payload, id_instance="1101000001") is own
+    assert not is_own_instance(payload, id_instance="")
+    assert not is_own_instance([], id_instance="1101000001")
