@@ -162,8 +162,9 @@ def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> l
     return taken
 
 
-def _p95(values: Sequence[float]) -> float:
-    return sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
+def _summary(values: Sequence[float]) -> str:
+    p95 = sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
+    return f"{min(values):7.1f} {statistics.median(values):7.1f} {p95:7.1f}"
 
 
 def main() -> None:
@@ -177,16 +178,17 @@ def main() -> None:
         version = connection.pg_version // 10_000
         print(
             f"{options.texts} memories and a chat of as many messages; {os.cpu_count()} cores, "
-            f"{platform.machine()}, Python {platform.python_version()}, PostgreSQL {version}"
+            f"{platform.machine()}, Python {platform.python_version()}, PostgreSQL {version}, "
+            f"load of the machine {os.getloadavg()[0]:.1f}"
         )
         for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
-            print(f"recall of {' and '.join(sources)}, milliseconds (median, p95):")
+            print(f"recall of {' and '.join(sources)}, milliseconds (least, median, p95):")
             everything: list[float] = []
             for name, question in QUESTIONS.items():
                 taken = measure(question, chat, sources, options.rounds)
                 everything += taken
-                print(f"  {name:16} {statistics.median(taken):7.1f} {_p95(taken):7.1f}")
-            print(f"  {'all':16} {statistics.median(everything):7.1f} {_p95(everything):7.1f}")
+                print(f"  {name:16} {_summary(taken)}")
+            print(f"  {'all':16} {_summary(everything)}")
     finally:
         connections.close_all()
         EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()

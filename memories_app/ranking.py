@@ -19,7 +19,15 @@ from django.db.models import Avg, Count, Model, QuerySet
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 
-from memories_app.words import Match, Words, known_terms, matches_find, terms_fetch, words_of
+from memories_app.words import (
+    Match,
+    Words,
+    any_of,
+    known_terms,
+    matches_find,
+    terms_fetch,
+    words_of,
+)
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.lib.asked import Asked, asked_texts, best_score
@@ -29,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 # Candidates by vector, and by words.
 NEAREST = 100
-MATCHING = 400
+MATCHING = 300
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ class _Vectors:
         part has no vector."""
         if not self._distances or not keys:
             return {}
-        rows = self._rows.filter(**{f"{self._key}__in": keys})
+        rows = self._rows.filter(**{f"{self._key}__in": any_of(keys)})
         found = rows.values_list(f"{self._key}_id", *self._distances.values())
         return {pk: self._by_part(distances) for pk, *distances in found}
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import connections
 from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
 
 from memoryproject.lib.asked import Asked
 from memoryproject.lib.text.query import QueryTerm, telling_terms
@@ -21,7 +22,7 @@ from memoryproject.lib.text.query import QueryTerm, telling_terms
 # As many as a bigint has beside its sign.
 MOST_WORDS = 63
 # Of texts that hold the same words so many are looked at closely, the shortest first.
-MOST_ALIKE = 200
+MOST_ALIKE = 100
 
 _MATCHES = """
 WITH texts (key, length, terms) AS ({scope}),
@@ -108,9 +109,14 @@ def terms_fetch(
     as they occur."""
     if not keys:
         return {}
-    inner, params = _compiled(scope.filter(pk__in=keys))
+    inner, params = _compiled(scope.filter(pk__in=any_of(keys)))
     rows = _fetch(scope, _COUNTS.format(scope=inner), [*params, list(words.of_terms())])
     return {key: (length, terms) for key, length, terms in rows}
+
+
+def any_of(keys: Sequence[UUID]) -> RawSQL:
+    """The keys for an ``__in`` filter, as one parameter: hundreds cost Django milliseconds."""
+    return RawSQL("SELECT unnest(%s::uuid[])", [list(keys)])  # noqa: S611 nothing is put into it
 
 
 def _compiled(scope: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:

@@ -101,7 +101,9 @@ def recall(
     hits = [hit for part in found for hit in part or []]
     best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
     relevant = [hit for hit in best if hit.score >= min_similarity][:top_k]
-    complete = _try_twice(lambda: _with_neighbours(relevant, said))
+    complete: list[Hit] | None = relevant
+    if any(hit.source == "message" for hit in relevant):
+        complete = _try_twice(lambda: _with_neighbours(relevant, said))
     logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
     degraded = not embedded or None in [*found, complete]
     return RecallResult(relevant if complete is None else complete, degraded)
