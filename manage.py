@@ -13,9 +13,15 @@ if sys.version_info < (3, 10):
 
 def main() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415 after the check
+    from django.db import OperationalError  # noqa: PLC0415
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except OperationalError as error:
+        sys.exit(f"FATAL: The database cannot be used: {str(error).strip()}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

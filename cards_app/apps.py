@@ -1,5 +1,8 @@
+"""The app of memory cards; it holds nothing yet."""
+
 from django.apps import AppConfig
 
 
 class CardsAppConfig(AppConfig):
     name = "cards_app"
+    verbose_name = "Cards"

@@ -103,7 +103,7 @@ class Environment:
 
     def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
         word = self.text(name, default)
-        if not word or re.match(rf"({'|'.join(schemes)})://[^\s/]+", word):
+        if not word or re.match(rf"({'|'.join(schemes)})://\S+", word):
             return word.rstrip("/")
         self._refuse(name, word, f"must be a URL that starts with {' or '.join(schemes)}://")
         return default

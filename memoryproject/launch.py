@@ -39,11 +39,13 @@ loglevel=error
 command={python} -m gunicorn memoryproject.wsgi --bind 127.0.0.1:{port}
   --workers 2 --worker-class gthread --threads 8 --timeout 120 --graceful-timeout 10
   --worker-tmp-dir {run_dir} --no-control-socket
+stdout_logfile={log_dir}/web.log
 {common}
 
 [program:workers]
 command={python} manage.py qcluster
 stopwaitsecs=30
+stdout_logfile={log_dir}/workers.log
 {common}
 """
 
@@ -56,8 +58,8 @@ stopsignal=TERM
 stopasgroup=false
 killasgroup=true
 redirect_stderr=true
-stdout_logfile=/dev/fd/1
-stdout_logfile_maxbytes=0"""
+stdout_logfile_maxbytes=10MB
+stdout_logfile_backups=3"""
 
 ENV_FILE = """\
 # Written once by `make run`; it is yours to edit. The environment wins over this file.
@@ -126,7 +128,7 @@ def prepare() -> None:
     call_command("check", stdout=StringIO())
     refuse_taken_port(settings.PORT)
     call_command("migrate", verbosity=0)
-    call_command("createcachetable")
+    call_command("createcachetable", verbosity=0)
     call_command("install_schedules", stdout=StringIO())
     call_command("ensure_admin")
     # This process stays a user of the embedded server, but needs no connection any more.
@@ -155,6 +157,7 @@ def run_until_stopped() -> int:
     conf.write_text(
         SUPERVISOR_CONF.format(
             run_dir=_escape(run_dir),
+            log_dir=_escape(settings.LOG_DIR),
             as_root="user=root" if os.geteuid() == 0 else "",
             python=_escape(sys.executable),
             port=settings.PORT,
@@ -163,11 +166,11 @@ def run_until_stopped() -> int:
     )
     conf.chmod(0o600)
     command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", str(conf)]
-    supervisor = subprocess.Popen(command)  # noqa: S603
+    supervisor = subprocess.Popen(command, umask=0o077)  # noqa: S603
     # Ctrl-C reaches the whole group, `kill` only this process: supervisor stops either way.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: supervisor.terminate())
-    announce(settings.PORT, supervisor)
+    announce(settings.PORT, settings.LOG_DIR, supervisor)
     supervisor.wait()
     return 0
 
@@ -177,17 +180,21 @@ def _escape(path: Path | str) -> str:
     return str(path).replace("%", "%%")
 
 
-def announce(port: int, supervisor: subprocess.Popen[bytes]) -> None:
+def announce(port: int, log_dir: Path, supervisor: subprocess.Popen[bytes]) -> None:
     """Say that it is ready, once it is."""
     url = f"http://127.0.0.1:{port}/"
     for _ in range(READY_WITHIN_SECONDS * 2):
         if supervisor.poll() is not None:
             return
         if _is_ready(f"{url}readyz"):
-            print(f"\nReady: {url} (admin: {url}admin/). Stop with Ctrl-C.\n", flush=True)  # noqa: T201
+            say(f"\nReady: {url} (admin: {url}admin/). Stop with Ctrl-C.\nLogs: {log_dir}\n")
             return
         time.sleep(0.5)
-    print(f"\nNot ready yet; see {url}readyz for what is missing.\n", flush=True)  # noqa: T201
+    say(f"\nNot ready yet: see {url}readyz for what is missing, and the logs in {log_dir}.\n")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
 
 
 def _is_ready(url: str) -> bool:

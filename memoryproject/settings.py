@@ -127,7 +127,7 @@ INSTALLED_APPS = [
     "cards_app",
     "django_q",
     "rest_framework",
-    "django.contrib.admin",
+    "memoryproject.dashboard.apps.StaffAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -170,6 +170,7 @@ LANGUAGE_CODE = "en"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = "memoryproject.formats"
 STATIC_URL = "static/"
 # Static files are served from the packages that bring them: no collectstatic step.
 WHITENOISE_USE_FINDERS = True

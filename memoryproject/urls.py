@@ -5,10 +5,6 @@ from django.urls import include, path
 
 from memoryproject.dashboard import views
 
-admin.site.site_header = "WhatsApp memory"
-admin.site.site_title = "WhatsApp memory"
-admin.site.index_title = "Overview"
-
 urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.healthz, name="healthz"),

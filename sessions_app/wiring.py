@@ -12,9 +12,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django_q.tasks import async_task
-from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
-from memoryproject.integrations.whatsapp.console import ConsoleProvider
-from memoryproject.integrations.whatsapp.green.client import GreenProvider
 
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
@@ -23,6 +20,9 @@ from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.integrations.whatsapp.console import ConsoleProvider
+from memoryproject.integrations.whatsapp.green.client import GreenProvider
 from sessions_app.roles import Limits
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.tools import AnswerRules, Tools

@@ -75,6 +75,20 @@ class World:
         self.work()
         return [part.text for part in self.provider.sent[sent:]]
 
+    def remember(self, whatsapp_chat: str, fact: str) -> None:
+        """Tell the assistant a fact; it must confirm."""
+        (reply,) = self.say(whatsapp_chat, f"/remember {fact}")
+        assert reply.startswith("✅"), reply
+
+    def seen_by_model(self, whatsapp_chat: str, text: str, **changes: Any) -> str:
+        """All that the model reads and answers when this is said."""
+        replies = self.say(whatsapp_chat, text, **changes)
+        return "\n".join([*(message.content for message in self.prompt()), *replies])
+
+    def turn_of(self, message_id: str) -> Turn:
+        """The turn of the message with this provider's id."""
+        return Turn.objects.get(provider_message_id=message_id)
+
     def chat(self, whatsapp_chat: str) -> Chat:
         return Chat.objects.get(whatsapp_chat=whatsapp_chat)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from django.conf import settings
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ def first_steps(base_url: str) -> list[Step]:
             "Replays recorded messages of both providers against this server; nothing leaves "
             "this machine. Then read them in the admin.",
             commands=("make demo",),
-            links=(("Conversations in the admin", "/admin/sessions_app/chatsession/"),),
+            links=(("Conversations", "/admin/sessions_app/chatsession/"),),
         ),
         Step(
             "Tell it who it is",
@@ -57,10 +60,18 @@ def first_steps(base_url: str) -> list[Step]:
             "Connect WhatsApp",
             "Set the provider's keys in .env (see docs/whatsapp.md) and give it the webhook's "
             "address. It must be reachable by HTTPS from outside.",
-            done=settings.WHATSAPP_PROVIDER != "console",
+            done=_reaches_whatsapp(),
             links=(
                 (f"{base_url}webhooks/whatsapp/cloud/", ""),
                 (f"{base_url}webhooks/whatsapp/green/", ""),
             ),
         ),
     ]
+
+
+def _reaches_whatsapp() -> bool:
+    """Whether a provider is configured that is not one of the demo's stand-ins."""
+    cloud = settings.WHATSAPP_CLOUD_ACCESS_TOKEN and settings.WHATSAPP_CLOUD_API_URL
+    green = settings.GREEN_API_TOKEN and settings.GREEN_API_URL
+    hosts = [urlsplit(url).hostname for url in (cloud, green) if url]
+    return any(host not in LOOPBACK for host in hosts)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 
+from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.links import chat_links
 from sessions_app.models import Chat, ChatAddress
 
 
@@ -21,19 +25,38 @@ class AddressInline(admin.TabularInline):  # type: ignore[type-arg]
         return False
 
 
+class MemorySwitch(forms.NullBooleanSelect):
+    """Says what each choice means, and what the setting is."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        default = "on" if settings.ENABLE_MEMORY_SYSTEM else "off"
+        choices = (
+            ("unknown", f"as ENABLE_MEMORY_SYSTEM says ({default})"),
+            ("true", "on for this chat"),
+            ("false", "off for this chat"),
+        )
+        forms.Select.__init__(self, attrs, choices)
+
+
+class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = Chat
+        fields = ("memory_enabled",)
+        labels: ClassVar = {"memory_enabled": "Memory"}
+        help_texts: ClassVar = {
+            "memory_enabled": "Off: the assistant answers from the message alone and keeps "
+            "nothing of what is said from then on."
+        }
+        widgets: ClassVar = {"memory_enabled": MemorySwitch}
+
+
 @admin.register(Chat)
 class ChatAdmin(ReadOnlyAdmin):
     """Staff switch memory on and off for a chat; its addresses come from the provider."""
 
-    list_display = (
-        "whatsapp_chat",
-        "client_name",
-        "provider",
-        "is_group",
-        "memory_enabled",
-        "updated_at",
-    )
-    list_filter = ("provider", "is_group", "memory_enabled", "language")
+    form = ChatForm
+    list_display = ("whatsapp_chat", "client_name", "kind", "provider", "memory", "updated_at")
+    list_filter = ("provider", "is_group", "memory_enabled")
     search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
     inlines: ClassVar = [AddressInline]
     readonly_fields = (
@@ -41,6 +64,7 @@ class ChatAdmin(ReadOnlyAdmin):
         "whatsapp_chat",
         "client_name",
         "client_phone",
+        "links",
         "provider",
         "number_id",
         "is_group",
@@ -48,10 +72,25 @@ class ChatAdmin(ReadOnlyAdmin):
         "created_at",
         "updated_at",
     )
-    fields = (*readonly_fields[:4], "memory_enabled", *readonly_fields[4:])
+    fields = (*readonly_fields[1:5], "memory_enabled", *readonly_fields[5:], "id")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    @admin.display(description="kind", ordering="is_group")
+    def kind(self, chat: Chat) -> str:
+        return "group" if chat.is_group else "person"
+
+    @admin.display(description="memory", ordering="memory_enabled")
+    def memory(self, chat: Chat) -> str:
+        if chat.memory_enabled is None:
+            return "on" if settings.ENABLE_MEMORY_SYSTEM else "off"
+        own = "on for this chat" if chat.memory_enabled else "off for this chat"
+        return shown_state(own, good=["on for this chat"], bad=["off for this chat"])
+
+    @admin.display(description="to read")
+    def links(self, chat: Chat) -> str:
+        return chat_links(chat)
 
 
 @admin.register(ChatAddress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from memoryproject.lib.admin_display import shown_json
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.models import InboundDelivery
 
@@ -15,3 +16,13 @@ class InboundDeliveryAdmin(ReadOnlyAdmin):
     search_fields = ("delivery_key", "subject_id", "outcome", "chat__whatsapp_chat")
     list_select_related = ("chat",)
     date_hierarchy = "received_at"
+    exclude = ("raw", "change")
+    readonly_fields = ("shown_change", "shown_raw")
+
+    @admin.display(description="change that waits for its message")
+    def shown_change(self, delivery: InboundDelivery) -> str:
+        return shown_json(delivery.change)
+
+    @admin.display(description="as it came")
+    def shown_raw(self, delivery: InboundDelivery) -> str:
+        return shown_json(delivery.raw)

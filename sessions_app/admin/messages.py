@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.html import format_html
 
+from memoryproject.lib.admin_display import (
+    shown_json,
+    shown_message,
+    shown_state,
+    shown_text,
+)
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.models import Message, MessageEmbedding
+from sessions_app.models.messages import DeliveryStatus
+
+REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
 
 
 @admin.register(Message)
 class MessageAdmin(ReadOnlyAdmin):
-    list_display = ("said_at", "order_num", "role", "kind", "text", "chat", "delivery_status")
-    list_filter = ("role", "kind", "delivery_status", "provider", "received_at")
+    list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
+    list_filter = ("role", "delivery_status", "provider", "received_at")
     search_fields = (
         "content",
         "message_id",
@@ -22,21 +32,78 @@ class MessageAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("chat", "session")
     date_hierarchy = "received_at"
-    ordering = ("-received_at", "-order_num")
-    exclude = ("terms", "term_count")
-    raw_id_fields = ("session", "chat", "answers")
+    fieldsets = (
+        (None, {"fields": ("whole_text", "chat", "session", "order_num", "role", "kind")}),
+        ("Times", {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")}),
+        (
+            "Delivery",
+            {
+                "fields": (
+                    "sender",
+                    "recipient",
+                    "delivery_status",
+                    "was_received",
+                    "answers",
+                    "provider",
+                    "number_id",
+                    "provider_message_id",
+                )
+            },
+        ),
+        ("Details", {"fields": ("tokens", "image_path", "shown_media", "shown_metadata")}),
+        ("Before it was edited", {"fields": ("shown_history",), "classes": ("collapse",)}),
+    )
+    readonly_fields = (
+        "whole_text",
+        "shown_media",
+        "shown_metadata",
+        "shown_history",
+    )
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """One session is read from its beginning; else the newest come first."""
+        return ("order_num",) if _is_one_session(request) else ("-received_at", "-order_num")
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Within one session the chat is always the same."""
+        if _is_one_session(request):
+            return ("order_num", "role", "short_text", "shown_delivery", "said_at")
+        return self.list_display
 
     @admin.display(description="received", ordering="received_at")
     def said_at(self, message: Message) -> object:
         return message.received_at
 
     @admin.display(description="content")
-    def text(self, message: Message) -> str:
-        """The browser finds each text's own direction: Hebrew runs from the right."""
-        if message.revoked_at:
-            return format_html("<em>{}</em>", "deleted by the sender")
-        shown = message.content if len(message.content) <= 200 else message.content[:199] + "…"
-        return format_html('<span dir="auto" style="white-space:pre-wrap">{}</span>', shown)
+    def short_text(self, message: Message) -> str:
+        return REVOKED if message.revoked_at else shown_message(message.kind, message.content)
+
+    @admin.display(description="content")
+    def whole_text(self, message: Message) -> str:
+        return REVOKED if message.revoked_at else shown_text(message.content)
+
+    @admin.display(description="delivery", ordering="delivery_status")
+    def shown_delivery(self, message: Message) -> str:
+        arrived = [DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED]
+        if not message.delivery_status:
+            return ""
+        return shown_state(message.delivery_status, good=arrived, bad=[DeliveryStatus.FAILED])
+
+    @admin.display(description="media")
+    def shown_media(self, message: Message) -> str:
+        return shown_json(message.media)
+
+    @admin.display(description="metadata")
+    def shown_metadata(self, message: Message) -> str:
+        return shown_json(message.metadata)
+
+    @admin.display(description="history")
+    def shown_history(self, message: Message) -> str:
+        return shown_json(message.history)
+
+
+def _is_one_session(request: HttpRequest) -> bool:
+    return "session__session_id__exact" in request.GET
 
 
 @admin.register(MessageEmbedding)

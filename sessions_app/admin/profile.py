@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.widgets import AdminTextareaWidget
+from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -16,6 +18,10 @@ class AssistantProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """The list leads straight to the one profile, made on the way."""
 
     fields = ("name", "persona", "business_facts", "opening_hours", "languages", "updated_at")
+    # Hebrew is written from the right as soon as it begins.
+    formfield_overrides: ClassVar = {
+        models.TextField: {"widget": AdminTextareaWidget(attrs={"dir": "auto", "rows": 6})}
+    }
     readonly_fields = ("updated_at",)
     search_fields = ("name",)
 

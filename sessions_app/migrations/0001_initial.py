@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
                 ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to='sessions_app.chat')),
             ],
             options={
-                'ordering': ['-last_active'],
+                'verbose_name': 'session', 'ordering': ['-last_active'],
             },
         ),
         migrations.CreateModel(

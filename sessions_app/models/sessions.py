@@ -35,6 +35,7 @@ class ChatSession(models.Model):
     window_start = models.PositiveIntegerField(default=1)
 
     class Meta:
+        verbose_name = "session"
         ordering: ClassVar = ["-last_active"]
         constraints: ClassVar = [
             models.UniqueConstraint(

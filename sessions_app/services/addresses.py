@@ -78,9 +78,12 @@ def chat_for_party(
         return None
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
+    # What was said before the person left an address doesn't bring them back to it.
+    left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
-        _link(chat, provider=provider, address=address)
-    if party.phone:
+        if address not in left:
+            _link(chat, provider=provider, address=address)
+    if party.phone and f"{party.phone}@c.us" not in left:
         _take_phone(chat, party.phone, at)
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)
 
@@ -94,6 +97,9 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     """
     gone, come = old.addresses(), new.addresses()
     addresses_lock([*gone, *come])
+    moved = _moved_already(gone, come)
+    if moved is not None:
+        return moved
     chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
     assert chat is not None
     for address in come:
@@ -103,13 +109,26 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
             else:
                 _detach(link)
         _link(chat, provider=provider, address=address)
-    left = [address for address in gone if address not in come]
-    if new.phone or new.bsuid:
-        ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
+    # A new number leaves the old number behind, a new id the old id; not one the other.
+    replaced = {address.partition("@")[2] for address in come}
+    left = [
+        address for address in gone if address not in come and address.partition("@")[2] in replaced
+    ]
+    ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
     if new.phone:
         _take_phone(chat, new.phone, at)
     logger.info("Chat %s moved to a new address.", chat.id)
     return chat
+
+
+def _moved_already(gone: list[str], come: list[str]) -> Chat | None:
+    """The chat that has made this very change, told of by another provider or a second time."""
+    left = ChatAddress.objects.filter(address__in=gone, left_at__isnull=False).values("chat")
+    arrived = ChatAddress.objects.filter(
+        address__in=come, left_at__isnull=True, chat__in=left
+    ).select_related("chat")
+    link = arrived.first()
+    return link.chat if link else None
 
 
 def _began_after(chat: Chat, at: datetime) -> bool:
@@ -175,6 +194,9 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
 
 
 def _link(chat: Chat, *, provider: str, address: str) -> None:
+    linked = chat.addresses.filter(provider=provider, address=address, left_at__isnull=True)
+    if linked.exists():
+        return
     ChatAddress.objects.update_or_create(
         provider=provider, address=address, defaults={"chat": chat, "left_at": None}
     )
@@ -183,13 +205,13 @@ def _link(chat: Chat, *, provider: str, address: str) -> None:
 def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
     """The phone becomes the chat's main address; other phones were left."""
     address = f"{phone}@c.us"
-    chat.addresses.filter(address__endswith="@c.us", left_at__isnull=True).exclude(
-        address=address
-    ).update(left_at=at)
-    if chat.whatsapp_chat != address:
-        chat.whatsapp_chat = address
-        chat.client_phone = phone
-        chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
+    if chat.whatsapp_chat == address:
+        return
+    phones = chat.addresses.filter(address__endswith="@c.us", left_at__isnull=True)
+    phones.exclude(address=address).update(left_at=at)
+    chat.whatsapp_chat = address
+    chat.client_phone = phone
+    chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
 
 
 def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:

@@ -17,6 +17,7 @@ from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease, LeaseLostError
 from sessions_app.services.model_reply import model_reply
 from sessions_app.services.reply_store import reply_store
+from sessions_app.services.scrub import unstored_forget
 from sessions_app.services.sending import recipient_of, reply_send
 from sessions_app.services.tools import Tools
 from sessions_app.texts import received_text, text_for
@@ -54,10 +55,10 @@ def turn_run(*, lease: Lease, tools: Tools) -> None:
 
 def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
     if turn.message is not None and turn.message.revoked_at:
-        _end(lease, TurnState.CANCELLED)
+        _end(turn, lease, TurnState.CANCELLED)
         return
     if timezone.now() - turn.asked_at > tools.rules.max_answer_age:
-        _end(lease, TurnState.MISSED)
+        _end(turn, lease, TurnState.MISSED)
         return
     _show_as_read(turn, tools)
     started = time.monotonic()
@@ -98,10 +99,11 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(lease: Lease, state: str) -> None:
-    Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token).update(
-        state=state, finished_at=timezone.now()
-    )
+def _end(turn: Turn, lease: Lease, state: str) -> None:
+    """End a turn without an answer."""
+    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    if held.update(state=state, finished_at=timezone.now()) and turn.message_id is None:
+        unstored_forget(turn)
 
 
 def _fault(lease: Lease, error: Exception) -> None:

@@ -6,32 +6,43 @@ delivery and applied when the message is stored.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.roles import Limits
+from sessions_app.roles import CLIENT, Limits
 from sessions_app.services.messages import message_retext
-from sessions_app.services.scrub import text_scrub
+from sessions_app.services.scrub import text_scrub, unstored_forget
+
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 Change = MessageEdited | MessageRevoked | Reaction
 
 
-def change_apply(*, event: Change, limits: Limits, now: datetime) -> str:
-    """Apply a change to its message; returns what was done, in words. Call it in a
-    transaction."""
+@dataclass(frozen=True)
+class Changed:
+    """What was done, in words. ``pending`` is to be kept with the delivery and applied when
+    the message arrives; ``forget`` says that nothing of the event is to be kept."""
+
+    text: str
+    pending: dict[str, str] | None = None
+    forget: bool = False
+
+
+def change_apply(*, event: Change, limits: Limits, memory_enabled: bool, now: datetime) -> Changed:
+    """Apply a change to its message. Call it in a transaction."""
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     found = Message.objects.filter(
         provider=event.provider, number_id=event.number_id, provider_message_id=target
     ).first()
     if found is None:
-        _change_unstored(event, target)
-        return "its message is not here (yet)"
+        return _change_unstored(event, target, memory_enabled=memory_enabled)
     # Session before message: the order in which everybody locks.
-    ChatSession.objects.select_for_update().get(pk=found.session_id)
-    message = Message.objects.select_for_update().get(pk=found.pk)
-    return _apply(event, message, limits, now)
+    ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
+    message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
+    return Changed(_apply(event, message, limits, now))
 
 
 def early_changes_apply(*, message: Message, limits: Limits, now: datetime) -> None:
@@ -85,7 +96,7 @@ def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
     message.metadata = {}
     message.revoked_at = now
     message.save()
-    Turn.objects.filter(message=message, state__in=[TurnState.PENDING, TurnState.RUNNING]).update(
+    Turn.objects.filter(message=message, state__in=OPEN_STATES).update(
         state=TurnState.CANCELLED, finished_at=now, lease_token=None
     )
     text_scrub(message=message, texts=texts)
@@ -103,26 +114,38 @@ def _apply(event: Change, message: Message, limits: Limits, now: datetime) -> st
     return "reaction stored" if event.emoji else "reaction taken away"
 
 
-def _change_unstored(event: Change, target: str) -> None:
+def _change_unstored(event: Change, target: str, *, memory_enabled: bool) -> Changed:
     """The message isn't stored: it may be on its way, or memory is off and it lives in its
     turn only."""
-    waiting = Turn.objects.filter(
-        provider=event.provider,
-        provider_message_id=target,
-        message__isnull=True,
-        state__in=[TurnState.PENDING, TurnState.RUNNING],
-    )
+    turn = Turn.objects.filter(
+        provider=event.provider, provider_message_id=target, message__isnull=True
+    ).first()
+    if turn is not None:
+        _change_turn(event, turn)
+        return Changed("applied to the turn", forget=True)
+    if not memory_enabled:
+        return Changed("memory is off: nothing to change", forget=True)
     if isinstance(event, MessageRevoked):
-        waiting.update(state=TurnState.CANCELLED, unstored_text="", lease_token=None)
-        change: dict[str, str] = {"revoked": "yes"}
+        pending = {"revoked": "yes"}
     elif isinstance(event, MessageEdited):
-        waiting.filter(state=TurnState.PENDING).update(unstored_text=event.text)
-        change = {"text": event.text}
+        pending = {"text": event.text}
     else:
-        change = {"who": _who(event), "emoji": event.emoji}
-    InboundDelivery.objects.filter(provider=event.provider, delivery_key=event.delivery_key).update(
-        change=change
-    )
+        pending = {"who": _who(event), "emoji": event.emoji}
+    return Changed("its message is not here (yet)", pending)
+
+
+def _change_turn(event: Change, turn: Turn) -> None:
+    """Memory is off. A turn that is over keeps nothing of what was changed, either."""
+    same = Turn.objects.filter(pk=turn.pk)
+    if isinstance(event, MessageEdited):
+        same.filter(state=TurnState.PENDING).update(unstored_text=event.text)
+    elif isinstance(event, MessageRevoked):
+        same.filter(state__in=OPEN_STATES).update(
+            state=TurnState.CANCELLED, finished_at=event.timestamp, lease_token=None
+        )
+    turn.refresh_from_db()
+    if turn.finished_at is not None:
+        unstored_forget(turn)
 
 
 def _react(message: Message, who: str, emoji: str) -> None:
@@ -137,5 +160,7 @@ def _who(event: Reaction) -> str:
 
 
 def _limit(message: Message, limits: Limits) -> int:
-    turn = Turn.objects.filter(message=message).only("user_role").first()
-    return limits.tokens_for(turn.user_role if turn else "client")
+    """By the role of the session's latest turn; messages without a turn have none of their own."""
+    turns = Turn.objects.filter(session_id=message.session_id).order_by("-id")
+    role = turns.values_list("user_role", flat=True).first()
+    return limits.tokens_for(role or CLIENT)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from uuid import UUID
 
+from django.db import transaction
+
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 
@@ -15,11 +17,13 @@ MIN_COVERAGE = 0.5
 LATEST = 50
 
 
-def messages_embed(*, chat_id: UUID, embedder: Embedder) -> int:
-    """Make the vectors that the latest messages of the chat's newest session still lack;
-    returns how many. A failing embedder leaves them for the next time: recall then finds
-    them by their words."""
-    session = ChatSession.objects.filter(chat_id=chat_id).order_by("-created_at").first()
+def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
+    """Make the vectors that the latest messages of a session still lack; returns how many.
+
+    A failing embedder leaves them for the next time: recall then finds them by their words.
+    No session (memory is off): nothing to do.
+    """
+    session = ChatSession.objects.filter(pk=session_id).first()
     if session is None:
         return 0
     latest = Message.objects.filter(
@@ -37,9 +41,16 @@ def messages_embed(*, chat_id: UUID, embedder: Embedder) -> int:
     except EmbedderError as error:
         logger.warning("Messages have no vectors yet: %s", error)
         return 0
-    rows = [
-        MessageEmbedding(message=message, model=embedder.model_id, vector=vector)
+    made = {
+        message.pk: (message.content, vector)
         for message, vector in zip(lacking, vectors, strict=True)
-    ]
-    MessageEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
+    }
+    with transaction.atomic():
+        rows = [
+            MessageEmbedding(message=message, model=embedder.model_id, vector=made[message.pk][1])
+            for message in Message.objects.select_for_update().filter(pk__in=made)
+            # Edited or revoked meanwhile: the vector is one of a text that is gone.
+            if message.content == made[message.pk][0]
+        ]
+        MessageEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)

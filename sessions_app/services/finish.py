@@ -23,7 +23,11 @@ def turn_settle(*, turn: Turn) -> bool:
     elif PartState.UNCONFIRMED in states:
         _finish(turn, TurnState.UNCONFIRMED)
     elif PartState.WAITING in states:
-        Turn.objects.filter(pk=turn.pk, state=TurnState.SENDING).update(state=TurnState.REPLIED)
+        # An answer that counted as unconfirmed and did go out goes on with its other parts.
+        begun = [TurnState.SENDING, TurnState.UNCONFIRMED]
+        Turn.objects.filter(pk=turn.pk, state__in=begun).update(
+            state=TurnState.REPLIED, finished_at=None
+        )
         return True
     elif states == {PartState.SENT}:
         _finish(turn, TurnState.SENT)

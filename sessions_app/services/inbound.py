@@ -5,22 +5,26 @@ Nothing is answered here; the turn is left to a worker.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import IntegrityError, InterfaceError, OperationalError, transaction
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp import events
 from memoryproject.integrations.whatsapp.events import Event
-from sessions_app.models import Chat, InboundDelivery
+from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.services import addresses, changes, intake, statuses
 from sessions_app.services.intake import IntakeRules
+from sessions_app.services.scrub import unstored_forget
 
 logger = logging.getLogger(__name__)
+
+KEY_LENGTH = 512
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
@@ -75,7 +79,7 @@ def _receive_one(
     with transaction.atomic():
         delivery, fresh = InboundDelivery.objects.get_or_create(
             provider=event.provider,
-            delivery_key=event.delivery_key,
+            delivery_key=_key(event),
             defaults={
                 "event": type(event).__name__,
                 "subject_id": _subject(event),
@@ -106,7 +110,7 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
         due = statuses.own_send_confirm(event=event)
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
-        return Outcome(changes.change_apply(event=event, limits=rules.limits, now=now))
+        return _change(event, delivery, rules, now)
     if isinstance(event, events.AddressChanged):
         chat = addresses.address_change(
             provider=event.provider,
@@ -123,6 +127,23 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
     return Outcome(f"ignored: {reason}")
 
 
+def _change(
+    event: changes.Change, delivery: InboundDelivery, rules: IntakeRules, now: datetime
+) -> Outcome:
+    chat = next(filter(None, map(addresses.chat_find, event.party.addresses())), None)
+    override = chat.memory_enabled if chat else None
+    changed = changes.change_apply(
+        event=event,
+        limits=rules.limits,
+        memory_enabled=rules.memory_enabled if override is None else override,
+        now=now,
+    )
+    delivery.change = changed.pending
+    delivery.raw = None if changed.forget else delivery.raw
+    delivery.save(update_fields=["change", "raw"])
+    return Outcome(changed.text, chat)
+
+
 def _subject(event: Event) -> str:
     """The provider's id of the message that the event is about."""
     if isinstance(event, events.StatusUpdate | events.OwnSend | events.InboundMessage):
@@ -133,21 +154,40 @@ def _subject(event: Event) -> str:
 
 
 def _keep_unprocessed(event: Event, error: Exception) -> None:
-    InboundDelivery.objects.get_or_create(
-        provider=event.provider,
-        delivery_key=event.delivery_key,
-        defaults={
-            "event": type(event).__name__,
-            "raw": event.raw,
-            "outcome": f"not processed: {type(error).__name__}"[:255],
-        },
-    )
+    """Keep the event for staff; as text where even its raw form can't be stored."""
+    as_text = {"unreadable": ascii(event.raw)}
+    for raw in (event.raw, as_text):
+        try:
+            InboundDelivery.objects.get_or_create(
+                provider=event.provider,
+                delivery_key=_key(event),
+                defaults={
+                    "event": type(event).__name__,
+                    "raw": raw,
+                    "outcome": f"not processed: {type(error).__name__}"[:255],
+                },
+            )
+        except (DataError, ValueError):
+            continue
+        return
+
+
+def _key(event: Event) -> str:
+    """The event's key, in a form that fits and can be stored."""
+    key = event.delivery_key
+    if len(key) <= KEY_LENGTH and key.isprintable():
+        return key
+    return "sha256:" + hashlib.sha256(key.encode(errors="replace")).hexdigest()
 
 
 def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:
-    """Empty the raw bodies that are past their retention; the keys stay. Returns how many."""
+    """Empty the raw bodies that are past their retention, and what was said in turns without
+    memory whose answer never went out; the ids stay. Returns how many bodies."""
+    unanswered = Turn.objects.filter(message__isnull=True, created_at__lt=now - older_than)
+    for turn in unanswered.exclude(unstored_text="", unstored_reply=""):
+        unstored_forget(turn)
     old = InboundDelivery.objects.filter(raw__isnull=False, received_at__lt=now - older_than)
     dropped = 0
     while keys := list(old.values_list("pk", flat=True)[:batch]):
-        dropped += InboundDelivery.objects.filter(pk__in=keys).update(raw=None)
+        dropped += InboundDelivery.objects.filter(pk__in=keys).update(raw=None, change=None)
     return dropped

@@ -49,7 +49,7 @@ def message_take(
 ) -> Taken:
     """Store the message and, where it is to be answered, its turn. Call it in the delivery's
     transaction: the chat's row is locked until it ends, which gives messages their order."""
-    chat = Chat.objects.select_for_update().get(pk=_chat_of(event).pk)
+    chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
     _learn_language(chat, event)
     role = user_role(
         addresses=chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True),

@@ -44,7 +44,7 @@ class Lease:
 
     def turn(self) -> Turn:
         """The turn, locked until the transaction ends. Raises LeaseLostError."""
-        held = Turn.objects.select_for_update(of=("self",)).select_related("chat")
+        held = Turn.objects.select_for_update(of=("self",), no_key=True).select_related("chat")
         turn = held.filter(pk=self.turn_id, lease_token=self.token).first()
         if turn is None:
             raise LeaseLostError(f"turn {self.turn_id} is no longer ours")
@@ -63,7 +63,7 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> Lease | None:
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
     if any(is_held(turn, now) for turn in sending.filter(lease_token__isnull=False)):
         return None
-    oldest = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES).order_by("id").first()
+    oldest = turn_next(chat_id)
     if oldest is None or is_held(oldest, now):
         return None
     if oldest.not_before and oldest.not_before > now:
@@ -81,6 +81,14 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> Lease | None:
         lease_until=now + LEASE,
     )
     return lease if claimed else None
+
+
+def turn_next(chat_id: UUID) -> Turn | None:
+    """The turn that is answered next: one that was begun, else the oldest. (Where two chats
+    were merged, an older turn may have come in behind the one that was begun.)"""
+    waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
+    begun = waiting.filter(state=TurnState.RUNNING)
+    return begun.first() or waiting.order_by("id").first()
 
 
 def is_held(turn: Turn, now: datetime) -> bool:
@@ -111,8 +119,8 @@ def turns_sweep(
     )
     chats = 0
     for chat_id in waiting.order_by("chat_id").values_list("chat_id", flat=True).distinct():
-        oldest = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES).earliest("id")
-        if not is_held(oldest, now):
+        oldest = turn_next(chat_id)
+        if oldest is not None and not is_held(oldest, now):
             enqueue(chat_id)
             chats += 1
     return {"enqueued": chats, "unconfirmed": unconfirmed}

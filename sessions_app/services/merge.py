@@ -23,7 +23,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     if one.pk == other.pk:
         return one
     old, young = sorted([one, other], key=lambda chat: (chat.created_at, chat.id))
-    active = ChatSession.objects.select_for_update().filter(
+    active = ChatSession.objects.select_for_update(no_key=True).filter(
         chat__in=[old, young], status=SessionStatus.ACTIVE
     )
     for session in active.order_by("-last_active", "-created_at")[1:]:

@@ -121,7 +121,7 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
 def message_retext(*, message: Message, content: str, token_limit: int) -> None:
     """Give a stored message another text and keep its session's window right.
     Saves the session, not the message."""
-    session = ChatSession.objects.select_for_update().get(pk=message.session_id)
+    session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
     tokens = estimate_tokens(content)
     if message.order_num >= session.window_start:
         session.total_tokens += tokens - message.tokens

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
-from memoryproject.integrations.whatsapp.formatting import to_whatsapp
-from memoryproject.integrations.whatsapp.splitting import split_text
 
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.integrations.whatsapp.formatting import to_whatsapp
+from memoryproject.integrations.whatsapp.splitting import split_text
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
@@ -23,7 +23,7 @@ def reply_store(*, lease: Lease, draft: Draft, provider: WhatsAppProvider, limit
     session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
     with transaction.atomic():
         # Session before turn: the order in which everybody locks.
-        session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
+        session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         turn = lease.turn()
         if session is not None:
             turn.reply = _store_message(turn, session, draft, limits)

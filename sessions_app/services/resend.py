@@ -18,7 +18,11 @@ def turn_resend(*, turn: Turn, enqueue: Callable[[UUID], None]) -> bool:
     """Put the parts that are not known to have gone out back in the queue. Returns False,
     and changes nothing, where the turn is neither failed nor unconfirmed."""
     with transaction.atomic():
-        held = Turn.objects.select_for_update().filter(pk=turn.pk, state__in=RESENDABLE).first()
+        held = (
+            Turn.objects.select_for_update(no_key=True)
+            .filter(pk=turn.pk, state__in=RESENDABLE)
+            .first()
+        )
         if held is None:
             return False
         unsent = held.parts.exclude(state=PartState.SENT)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import F
+
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.models.turns import TurnState
 
 GONE = "[deleted by the sender]"
 
@@ -13,35 +17,49 @@ GONE = "[deleted by the sender]"
 def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
     """Remove a revoked message's texts from the raw deliveries about it and from the replay
     of the turns that had it in their prompt."""
-    InboundDelivery.objects.filter(
-        provider=message.provider, subject_id=message.provider_message_id
-    ).update(raw=None, change=None)
-    wanted = [text for text in texts if text.strip()]
+    if message.provider_message_id:
+        deliveries_forget(
+            provider=message.provider, provider_message_id=message.provider_message_id
+        )
     later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
-    for turn in later.iterator(chunk_size=100):
+    # Whoever is answering with the text in the prompt loses the turn and begins again.
+    later.filter(state=TurnState.RUNNING).update(
+        state=TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1
+    )
+    wanted = [_as_written(text) for text in texts if text.strip()]
+    for turn in later.only("prompt", "recalled").iterator(chunk_size=100):
         prompt, recalled = _without(turn.prompt, wanted), _without(turn.recalled, wanted)
         if prompt != turn.prompt or recalled != turn.recalled:
             Turn.objects.filter(pk=turn.pk).update(prompt=prompt, recalled=recalled)
 
 
+def deliveries_forget(*, provider: str, provider_message_id: str) -> None:
+    """Empty the raw deliveries about one message; their keys stay."""
+    InboundDelivery.objects.filter(provider=provider, subject_id=provider_message_id).update(
+        raw=None, change=None
+    )
+
+
 def unstored_forget(turn: Turn) -> None:
-    """Memory is off: once the answer is out, what was said and answered goes; the ids stay."""
-    InboundDelivery.objects.filter(
-        provider=turn.provider, subject_id=turn.provider_message_id
-    ).update(raw=None, change=None)
+    """Memory is off: once the turn is over, what was said and answered goes; the ids stay."""
+    deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
     Turn.objects.filter(pk=turn.pk).update(
         unstored_text="", unstored_reply="", prompt=[], recalled=[]
     )
 
 
-def _without(value: Any, texts: list[str]) -> Any:
-    if isinstance(value, str):
+def _as_written(text: str) -> re.Pattern[str]:
+    """The text where it stands as a whole: a revoked "ok" is no part of "book"."""
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
+
+
+def _without(entries: list[dict[str, Any]], texts: list[re.Pattern[str]]) -> list[dict[str, Any]]:
+    """The entries of a prompt or of what was recalled, without the texts in their content."""
+    cleaned = []
+    for entry in entries:
+        content = entry["content"]
         for text in texts:
-            value = value.replace(text, GONE)
-        return value
-    if isinstance(value, list):
-        return [_without(item, texts) for item in value]
-    if isinstance(value, dict):
-        return {key: _without(item, texts) for key, item in value.items()}
-    return value
+            content = text.sub(GONE, content)
+        cleaned.append({**entry, "content": content})
+    return cleaned

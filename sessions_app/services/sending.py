@@ -22,13 +22,19 @@ from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.services.finish import turn_settle
 from sessions_app.services.leases import Lease
-from sessions_app.services.statuses import early_statuses_apply, message_status_refresh
+from sessions_app.services.statuses import (
+    early_statuses_apply,
+    message_status_refresh,
+    part_locked,
+)
 
 logger = logging.getLogger(__name__)
 
 RETRY_DELAYS = (1.0, 2.0, 4.0)
 # After the quick retries: the provider is down or limits us. The chat waits in its order.
 LATER = timedelta(minutes=1)
+# A provider that asks for more (a day, for some of Meta's limits) would hold up the chat.
+LONGEST_WAIT = timedelta(minutes=15)
 
 
 def reply_send(
@@ -115,7 +121,8 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> N
         )
         # The echo of this very send may have been taken for an older one of the same text.
         same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
-        part.refresh_from_db()
+        # A status may be on its way in at this moment: nobody overwrites the other.
+        part = part_locked(part)
         part.provider_message_id = result.provider_message_id
         part.state = PartState.SENT
         part.content = ""
@@ -136,20 +143,25 @@ def _name_reply(part: OutboundPart) -> None:
 def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: timedelta) -> None:
     """Decide what becomes of a part that did not go out, or may not have."""
     now = timezone.now()
+    wait = timedelta(seconds=error.retry_after or 0.0)
     level = logging.CRITICAL if error.alert else logging.WARNING
     with transaction.atomic():
         turn = lease.turn()
+        part.refresh_from_db()
+        if part.state == PartState.SENT:
+            # A status told meanwhile that it went out after all.
+            turn_settle(turn=turn)
+            return
         logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)
         turn.error = str(error)
         part.error = str(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
-        elif error.permanent or _too_old(turn, now, max_age):
+        elif error.permanent or _too_old(turn, now, max_age) or wait > LONGEST_WAIT:
             part.state = PartState.FAILED
             part.delivery_status = DeliveryStatus.FAILED
         else:
             part.state = PartState.WAITING
-            wait = timedelta(seconds=error.retry_after or 0.0)
             turn.not_before = now + max(LATER, wait)
             turn.state = TurnState.REPLIED
         part.save(update_fields=["state", "error", "delivery_status"])

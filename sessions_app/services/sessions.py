@@ -18,7 +18,7 @@ def session_open(*, chat: Chat, now: datetime, timeout: timedelta) -> ChatSessio
     The caller holds the lock of the chat's row, so that two openers can't race.
     """
     session = (
-        ChatSession.objects.select_for_update()
+        ChatSession.objects.select_for_update(no_key=True)
         .filter(chat=chat, status=SessionStatus.ACTIVE)
         .first()
     )

@@ -82,13 +82,14 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
     part = unsure.order_by("-started_at").first()
     if chat is None or part is None:
         return Applied("our own message: ignored", chat)
-    part = _locked(part)
+    part = part_locked(part)
     part.provider_message_id = event.provider_message_id
     part.state = PartState.SENT
     part.delivery_status = part.delivery_status or DeliveryStatus.SENT
     part.content = ""
     part.save()
     _name_message(part)
+    early_statuses_apply(part=part)
     return Applied("our own message: confirmed", chat, turn_settle(turn=part.turn))
 
 
@@ -98,7 +99,9 @@ def early_statuses_apply(*, part: OutboundPart) -> None:
         provider=part.provider, subject_id=part.provider_message_id, event="StatusUpdate"
     )
     for key in early.values_list("delivery_key", flat=True):
-        _raise(part, key.rsplit(":", 1)[-1])
+        # In a group the key goes on with the participant.
+        for status in RANK.keys() & set(key.split(":")):
+            _raise(part, status)
     part.save(update_fields=["delivery_status"])
     message_status_refresh(turn=part.turn)
 
@@ -123,13 +126,13 @@ def _part_of(event: StatusUpdate) -> OutboundPart | None:
     callback = _uuid(event.callback_id)
     if found is None and callback is not None:
         found = parts.filter(id=callback, provider_message_id__isnull=True).first()
-    return _locked(found) if found else None
+    return part_locked(found) if found else None
 
 
-def _locked(part: OutboundPart) -> OutboundPart:
+def part_locked(part: OutboundPart) -> OutboundPart:
     """The part with its turn locked first: the order in which everybody locks."""
-    Turn.objects.select_for_update().get(pk=part.turn_id)
-    return OutboundPart.objects.select_for_update().get(pk=part.pk)
+    Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
+    return OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
 
 
 def _uuid(text: str | None) -> UUID | None:
@@ -143,7 +146,7 @@ def _uuid(text: str | None) -> UUID | None:
 def _status_of_unknown(event: StatusUpdate) -> Applied:
     """A message that no turn of ours sent, such as one typed on the owner's phone."""
     message = (
-        Message.objects.select_for_update()
+        Message.objects.select_for_update(no_key=True)
         .filter(provider=event.provider, provider_message_id=event.provider_message_id)
         .first()
     )

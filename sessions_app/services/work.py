@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from sessions_app.commands import parse_command
@@ -18,6 +20,10 @@ from sessions_app.services.embed import messages_embed
 from sessions_app.services.leases import Lease, LeaseLostError, turn_claim
 from sessions_app.services.tools import Tools
 
+logger = logging.getLogger(__name__)
+
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
+
 
 def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(0)) -> int:
     """Answer every turn that waits in the chat; returns how many were worked on.
@@ -26,69 +32,93 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
     it goes, so nothing is left behind.
     """
     worked = 0
+    sessions: set[UUID | None] = set()
     while lease := turn_claim(chat_id=chat_id):
-        if debounce:
-            lease = burst_wait(lease=lease, chat_id=chat_id, debounce=debounce, sleep=tools.sleep)
-        turn_run(lease=lease, tools=tools)
-        messages_embed(chat_id=chat_id, embedder=tools.embedder)
         worked += 1
+        try:
+            if debounce:
+                lease = burst_wait(lease=lease, debounce=debounce, sleep=tools.sleep)
+        except LeaseLostError as lost:
+            logger.warning("%s", lost)
+            continue
+        turn_run(lease=lease, tools=tools)
+        sessions.add(Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id))
+    # After the answers: an embedder that is slow or down must not hold them up.
+    for session_id in sessions:
+        messages_embed(session_id=session_id, embedder=tools.embedder)
     return worked
 
 
 def burst_wait(
-    *,
-    lease: Lease,
-    chat_id: UUID,
-    debounce: timedelta,
-    sleep: Callable[[float], None] = time.sleep,
+    *, lease: Lease, debounce: timedelta, sleep: Callable[[float], None] = time.sleep
 ) -> Lease:
     """Wait until nobody has written for ``debounce``, then let the newest message of the
     burst stand for the others: theirs are merged into its turn. A command ends a burst.
-    Returns the lease of the turn to answer."""
-    while burst := _burst(chat_id):
+
+    Returns the lease of the turn to answer. Raises LeaseLostError.
+    """
+    while burst := _burst(lease):
         quiet_at = burst[-1].created_at + debounce
         wait = (quiet_at - timezone.now()).total_seconds()
-        if wait <= 0:
-            return _merge(lease, burst)
-        sleep(min(wait, debounce.total_seconds()))
-        lease.renew()
+        if wait > 0:
+            sleep(min(wait, debounce.total_seconds()))
+            lease.renew()
+        elif merged := _merge(lease, burst):
+            return merged
     return lease
 
 
-def _burst(chat_id: UUID) -> list[Turn]:
-    """The oldest waiting turns up to the first command; empty if that one is a command."""
-    open_states = [TurnState.PENDING, TurnState.RUNNING]
-    waiting = Turn.objects.filter(chat_id=chat_id, state__in=open_states)
+def _burst(lease: Lease) -> list[Turn]:
+    """The turns that can be answered with the one of the lease, that one first: up to the
+    first command, and without messages at the end that hold nothing to read. Empty where
+    that turn isn't to be answered with others."""
+    first = Turn.objects.only("chat_id").get(pk=lease.turn_id)
+    waiting = Turn.objects.filter(
+        chat_id=first.chat_id, state__in=OPEN_STATES, id__gte=lease.turn_id
+    )
     burst: list[Turn] = []
-    for turn in waiting.select_related("message").order_by("id"):
-        text = turn.message.content if turn.message else turn.unstored_text
+    for turn in waiting.select_related("message", "chat").order_by("id"):
         same_session = not burst or turn.session_id == burst[0].session_id
-        if parse_command(text) or turn.message is None or not same_session:
+        if turn.message is None or _is_command(turn) or not same_session:
             break
         burst.append(turn)
-    return burst
+    while len(burst) > 1 and not _text(burst[-1]).strip():
+        burst.pop()
+    return burst if burst and burst[0].pk == lease.turn_id else []
 
 
-def _merge(lease: Lease, burst: list[Turn]) -> Lease:
+def _text(turn: Turn) -> str:
+    return turn.message.content if turn.message else ""
+
+
+def _is_command(turn: Turn) -> bool:
+    return parse_command(_text(turn), in_group=turn.chat.is_group) is not None
+
+
+def _merge(lease: Lease, burst: list[Turn]) -> Lease | None:
     """Hand the lease from the burst's first turn to its newest. The older messages stay in the
-    history, where the newest turn's prompt has them."""
+    history, where the newest turn's prompt has them. None, and nothing is changed, where one
+    of them was cancelled meanwhile."""
     if len(burst) < 2:
         return lease
-    first, newest = burst[0], burst[-1]
     with transaction.atomic():
         held = lease.turn()
-        if held.pk != first.pk:
-            raise LeaseLostError("the burst changed while it was waited for")
-        Turn.objects.filter(pk=newest.pk, state=TurnState.PENDING).update(
+        turns = Turn.objects.select_for_update().filter(pk__in=[turn.pk for turn in burst])
+        *older, newest = turns.order_by("id")
+        if any(turn.state not in OPEN_STATES for turn in (*older, newest)):
+            return None
+        # The older ones first: one chat has one running turn.
+        for turn in older:
+            turn.state = TurnState.MERGED
+            turn.finished_at = timezone.now()
+            turn.lease_token = None
+            turn.context = {**turn.context, "merged_into": str(newest.turn_id)}
+            turn.save(update_fields=["state", "finished_at", "lease_token", "context"])
+        Turn.objects.filter(pk=newest.pk).update(
             state=TurnState.RUNNING,
+            attempts=F("attempts") + 1,
             lease_token=held.lease_token,
             lease_owner=held.lease_owner,
             lease_until=held.lease_until,
-        )
-        Turn.objects.filter(pk__in=[turn.pk for turn in burst[:-1]]).update(
-            state=TurnState.MERGED,
-            finished_at=timezone.now(),
-            lease_token=None,
-            context={"merged_into": str(newest.turn_id)},
         )
     return Lease(turn_id=newest.pk, token=lease.token)

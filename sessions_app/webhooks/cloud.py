@@ -9,9 +9,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
+
 from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
 from memoryproject.integrations.whatsapp.cloud.signature import verify_signature
-
 from sessions_app.webhooks.common import body_of, read_json, receive, refuse
 
 

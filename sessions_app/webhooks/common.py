@@ -44,12 +44,17 @@ def _drain(request: HttpRequest) -> None:
 def read_json(body: bytes) -> dict[str, Any] | HttpResponse:
     """The JSON object in the body, or the answer to what isn't one."""
     try:
-        payload = json.loads(body)
+        payload = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return refuse(400, "The body is not JSON.")
     if not isinstance(payload, dict):
         return refuse(400, "The body is not a JSON object.")
     return payload
+
+
+def _no_number(word: str) -> float:
+    """NaN and Infinity are no JSON, and no database takes them."""
+    raise ValueError(f"{word} is not JSON")
 
 
 def receive(events: Sequence[Event]) -> HttpResponse:

@@ -6,9 +6,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
+
 from memoryproject.integrations.whatsapp.green.access import verify_token
 from memoryproject.integrations.whatsapp.green.parse import parse_green
-
 from sessions_app.webhooks.common import body_of, read_json, receive, refuse
 
 

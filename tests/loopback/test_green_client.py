@@ -155,6 +155,8 @@ def test_the_token_is_nowhere_to_be_read(
     green: GreenServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="httpx")
+    caplog.set_level(logging.DEBUG, logger="httpcore")
     provider = provider_for(green)
     provider.send_text(to=PHONE, text="hello", callback_id="1")
     # The stand-in's errors repeat the path, with the token in it, as Green API's do.

@@ -7,18 +7,25 @@ from importlib import resources
 from typing import Any
 
 PROVIDERS = ("cloud", "green")
-LANGUAGES = ("en", "he")
+CONVERSATIONS = (
+    ("cloud", "en"),
+    ("cloud", "he"),
+    ("cloud", "godfather"),
+    ("green", "en"),
+    ("green", "he"),
+)
+"""Provider and name of each; in ``godfather`` a client asks what only the owner may know."""
 
 
-def conversation(provider: str, language: str) -> list[dict[str, Any]]:
+def conversation(provider: str, name: str) -> list[dict[str, Any]]:
     """The webhook bodies of one recorded conversation, in order.
 
-    ``provider`` is one of PROVIDERS, ``language`` one of LANGUAGES. Times and ids are those of
-    the recording: restamp them. Raises ValueError for another provider or language.
+    Times and ids are those of the recording: restamp them. Raises ValueError for one that is
+    not among CONVERSATIONS.
     """
-    if provider not in PROVIDERS or language not in LANGUAGES:
-        raise ValueError(f"no recorded conversation by {provider!r} in {language!r}")
+    if (provider, name) not in CONVERSATIONS:
+        raise ValueError(f"no recorded conversation {name!r} by {provider!r}")
     folder = resources.files("memoryproject.integrations.loopback") / "payloads"
-    text = (folder / f"{provider}_{language}.json").read_text(encoding="utf-8")
+    text = (folder / f"{provider}_{name}.json").read_text(encoding="utf-8")
     bodies: list[dict[str, Any]] = json.loads(text)
     return bodies

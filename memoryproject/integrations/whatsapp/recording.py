@@ -61,7 +61,7 @@ class RecordingProvider:
         with self._lock:
             self.attempts += 1
             failure, carried_out = self._failures.popleft() if self._failures else (None, True)
-            message_id = f"recorded.{self.attempts}"
+            message_id = f"recorded.{callback_id}"
             if carried_out:
                 self.sent.append(SentText(to, text, callback_id, reply_to, message_id))
             if failure is not None:

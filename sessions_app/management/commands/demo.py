@@ -17,7 +17,7 @@ from django.utils import timezone
 from memoryproject.integrations.loopback.graph import GraphServer
 from memoryproject.integrations.loopback.green import GreenServer
 from memoryproject.integrations.loopback.provider import ProviderServer
-from memoryproject.integrations.loopback.recordings import LANGUAGES, PROVIDERS, conversation
+from memoryproject.integrations.loopback.recordings import CONVERSATIONS, conversation
 from memoryproject.integrations.loopback.restamp import restamp_cloud, restamp_green
 from memoryproject.integrations.loopback.webhooks import body_bytes
 from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
@@ -28,6 +28,15 @@ from sessions_app.models.turns import WAITING_STATES, TurnState
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ANSWER_WITHIN_SECONDS = 60
+# As the recording has him.
+GODFATHER = "15550199999@c.us"
+TITLES = {
+    "cloud": "WhatsApp Cloud API",
+    "green": "Green API",
+    "en": "a client, in English",
+    "he": "a client, in Hebrew",
+    "godfather": "the godfather, and a client who asks the same",
+}
 
 
 class Command(BaseCommand):
@@ -35,8 +44,9 @@ class Command(BaseCommand):
     WHATSAPP_CLOUD_API_URL and GREEN_API_URL; nothing leaves it."""
 
     help = (
-        "Replay recorded conversations of both WhatsApp providers, in English and Hebrew, "
-        "against the running server, and print the answers. Can be run again and again."
+        "Replay recorded conversations of both WhatsApp providers, in English and Hebrew and "
+        "with the godfather, against the running server, and print the answers. Can be run "
+        "again and again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -53,9 +63,8 @@ class Command(BaseCommand):
             servers = {
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
-            for provider in PROVIDERS:
-                for language in LANGUAGES:
-                    self._replay(url, provider, language, servers[provider])
+            for provider, name in CONVERSATIONS:
+                self._replay(url, provider, name, servers[provider])
             for server in servers.values():
                 server.courier.wait_until_idle()
         self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chatsession/")
@@ -68,11 +77,13 @@ class Command(BaseCommand):
         if ready.status_code != httpx.codes.OK:
             raise CommandError(f"The server isn't ready: {ready.text}")
 
-    def _replay(self, url: str, provider: str, language: str, server: ProviderServer) -> None:
-        self.stdout.write(f"\n— {provider}, {language} —")
+    def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> None:
+        self.stdout.write(f"\n— {TITLES[provider]}: {TITLES[name]} —")
+        if name == "godfather" and GODFATHER not in settings.GODFATHER_PHONE:
+            self.stdout.write(f"    (GODFATHER_PHONE is not {GODFATHER}: here he is a client.)")
         unique = uuid.uuid4().hex
         restamp = restamp_cloud if provider == "cloud" else restamp_green
-        for recorded in conversation(provider, language):
+        for recorded in conversation(provider, name):
             payload = restamp(recorded, timezone.now(), unique)
             for event in _events(provider, payload):
                 self.stdout.write(_shown(event))
@@ -100,23 +111,32 @@ class Command(BaseCommand):
 
 
 def _stand_ins(url: str) -> dict[str, ProviderServer]:
-    """The providers' stand-ins, not started yet. Raises CommandError for a real address."""
-    return {
-        "cloud": GraphServer(
-            access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
-            phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
-            app_secret=settings.WHATSAPP_CLOUD_APP_SECRET,
-            webhook_url=f"{url}/webhooks/whatsapp/cloud/",
-            port=_loopback_port("WHATSAPP_CLOUD_API_URL"),
-        ),
-        "green": GreenServer(
-            token=settings.GREEN_API_TOKEN,
-            id_instance=settings.GREEN_API_ID_INSTANCE,
-            webhook_token=settings.GREEN_API_WEBHOOK_TOKEN,
-            webhook_url=f"{url}/webhooks/whatsapp/green/",
-            port=_loopback_port("GREEN_API_URL"),
-        ),
-    }
+    """The providers' stand-ins, not started yet. Raises CommandError for a real address, and
+    for one that is in use."""
+    cloud_port = _loopback_port("WHATSAPP_CLOUD_API_URL")
+    green_port = _loopback_port("GREEN_API_URL")
+    try:
+        return {
+            "cloud": GraphServer(
+                access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+                phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+                app_secret=settings.WHATSAPP_CLOUD_APP_SECRET,
+                webhook_url=f"{url}/webhooks/whatsapp/cloud/",
+                port=cloud_port,
+            ),
+            "green": GreenServer(
+                token=settings.GREEN_API_TOKEN,
+                id_instance=settings.GREEN_API_ID_INSTANCE,
+                webhook_token=settings.GREEN_API_WEBHOOK_TOKEN,
+                webhook_url=f"{url}/webhooks/whatsapp/green/",
+                port=green_port,
+            ),
+        }
+    except OSError as error:
+        raise CommandError(
+            f"Port {cloud_port} or {green_port} is in use ({error.strerror}). Does the demo run "
+            "already? They are set by WHATSAPP_CLOUD_API_URL and GREEN_API_URL."
+        ) from error
 
 
 def _loopback_port(setting: str) -> int:

@@ -1,0 +1,58 @@
+"""How the admin shows texts, states and JSON. Everything is escaped; each text finds its own
+direction, so that Hebrew runs from the right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+SHORT = 200
+
+
+def shown_text(text: str) -> SafeString:
+    """The whole text, with its line breaks."""
+    return format_html('<span class="said" dir="auto">{}</span>', text or "–")
+
+
+def shown_short(text: str, longest: int = SHORT) -> SafeString:
+    """The text's beginning, for lists."""
+    return shown_text(text if len(text) <= longest else text[: longest - 1] + "…")
+
+
+def shown_message(kind: str, text: str, longest: int = SHORT) -> SafeString:
+    """A message for lists: what isn't text says so, apart from the text's own direction."""
+    if kind == "text":
+        return shown_short(text, longest)
+    said = shown_short(text, longest) if text else ""
+    return format_html('<span class="quiet">[{}]</span> {}', kind, said)
+
+
+def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()) -> SafeString:
+    """A state as a mark, coloured by whether it is good or bad."""
+    colour = "good" if state in good else "bad" if state in bad else ""
+    return format_html('<span class="state {}">{}</span>', colour, state or "–")
+
+
+def shown_json(value: Any) -> SafeString:
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return format_html('<pre class="data" dir="auto">{}</pre>', text)
+
+
+def shown_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> SafeString:
+    """A table of cells that are texts or marked safe already."""
+    body = format_html_join(
+        "",
+        "<tr>{}</tr>",
+        ((format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),) for row in rows),
+    )
+    head = format_html_join("", "<th>{}</th>", ((title,) for title in titles))
+    table = '<div class="long"><table class="replay"><thead><tr>{}</tr></thead>{}</table></div>'
+    return format_html(table, head, body)
+
+
+def shown_link(address: str, title: str) -> SafeString:
+    return format_html('<a href="{}">{}</a>', address, title)
