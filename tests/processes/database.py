@@ -64,13 +64,9 @@ class Database:
     def states(self, whatsapp_chat: str) -> list[str]:
         return [turn["state"] for turn in self.turns(whatsapp_chat)]
 
-    def open_turns(self) -> int:
-        """How many turns of all chats are not over."""
-        return int(
-            self.rows(
-                "SELECT count(*) FROM sessions_app_turn WHERE state = ANY(%s)", list(OPEN_STATES)
-            )[0]["count"]
-        )
+    def is_over(self, whatsapp_chat: str) -> bool:
+        """Whether no turn of the chat waits for anything any more."""
+        return not set(self.states(whatsapp_chat)) & set(OPEN_STATES)
 
     def tables_with(self, text: str) -> list[str]:
         """The tables of which a row, in any column, holds this text."""

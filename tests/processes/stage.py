@@ -33,14 +33,13 @@ class Stage:
     openai: HoldingOpenAIServer
 
     def wait_for_answers(self, phone: str, count: int) -> list[str]:
-        """The texts sent to a phone, once there are so many and none is on its way."""
+        """The texts sent to a phone, once there are so many and no turn of its chat is open."""
         wait_until(lambda: len(self.graph.texts_to(phone)) >= count, f"{count} answers")
-        self.wait_until_over()
+        self.wait_until_over(phone)
         return self.graph.texts_to(phone)
 
-    def wait_until_over(self) -> None:
-        """Until no turn waits for anything any more."""
-        wait_until(lambda: self.database.open_turns() == 0, "all turns are over")
+    def wait_until_over(self, phone: str) -> None:
+        wait_until(lambda: self.database.is_over(f"{phone}@c.us"), "all its turns are over")
 
     def sweep(self, *, unconfirmed_after_seconds: float) -> None:
         """What the clock does once a minute, with another patience."""

@@ -102,7 +102,7 @@ def test_green_api_shows_our_own_message_and_reports(live: Stage) -> None:
     wait_until(lambda: answer_in(live, phone) == ("read", True), "all three were reported")
     live.green.statuses = ()
     live.green.webhook_url = ""
-    live.wait_until_over()
+    live.wait_until_over(phone)
 
     to_them = [sent["message"] for sent in live.green.sent if sent["chatId"] == f"{phone}@c.us"]
     assert to_them == ["answer to: by the other provider"]
