@@ -37,10 +37,10 @@ class Installation:
         self.port = free_port()
         self.environment = {
             **os.environ,
+            **environment,
             "DATA_DIR": str(self.data_dir),
             "LOG_DIR": str(folder / "logs"),
             "PORT": str(self.port),
-            **environment,
         }
         self.web: psutil.Popen | None = None
         self.workers: psutil.Popen | None = None
@@ -125,12 +125,16 @@ class Installation:
         for process in started:
             process.wait()
 
-    def stop(self) -> None:
-        """End all that was started, whatever state it is in."""
+    def stop_processes(self) -> None:
+        """End web server and workers, whatever state they are in."""
         for process in (self.workers, self.web):
             if process is not None:
                 kill(family(process))
                 process.wait()
+
+    def stop(self) -> None:
+        """End all that was started."""
+        self.stop_processes()
         places = places_for(self.data_dir)
         postmaster = postmaster_of(places)
         if postmaster is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +45,16 @@ class Poster:
         """One body of Green API's, with its token."""
         return self.raw("green", body_bytes(payload), token_headers(WEBHOOK_TOKEN))
 
-    def raw(self, provider: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    def raw(
+        self, provider: str, body: bytes, headers: Mapping[str, str | bytes]
+    ) -> httpx.Response:
+        """Any body with any headers."""
+        sent = [
+            (name.encode(), value if isinstance(value, bytes) else value.encode())
+            for name, value in headers.items()
+        ]
         address = f"{self.url}/webhooks/whatsapp/{provider}/"
-        return httpx.post(address, content=body, headers=headers, timeout=60, trust_env=False)
+        return httpx.post(address, content=body, headers=sent, timeout=60, trust_env=False)
 
     def say(self, phone: str, text: str) -> str:
         """A text from a phone, taken by the server; returns its wamid."""
