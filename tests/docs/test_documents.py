@@ -1,0 +1,105 @@
+"""README and docs name what is there: commands, targets, files, error codes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from memoryproject.integrations.whatsapp.cloud.errors import Policy, policy_for
+from tests.docs.sources import DOCUMENTS, OUR_APPS, PROJECT, read, tracked_files
+
+OURS = sorted(name for name, app in get_commands().items() if app in OUR_APPS)
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+CODES = re.compile(r"^\| Cloud API ([0-9, to]+) \| (.+) \|$", re.MULTILINE)
+
+
+def all_documents() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_command_has_a_help_text_and_a_place_in_the_docs(name: str) -> None:
+    command = load_command_class(get_commands()[name], name)
+    assert len(command.help.split()) > 3
+    assert re.search(rf"manage\.py {name}\b|`{name}`", all_documents()), "not in the docs"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_option_explains_itself(name: str) -> None:
+    command = load_command_class(get_commands()[name], name)
+    parser = command.create_parser("manage.py", name)
+    assert all(action.help for action in parser._actions), "an option without help"
+
+
+def test_commands_that_the_docs_name_are_there() -> None:
+    named = set(re.findall(r"manage\.py ([a-z_]+)", all_documents()))
+    assert named <= set(get_commands())
+
+
+def test_make_targets_that_the_docs_name_are_there() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"(?:^ {4}|`)(?:[A-Z_]+=\S+ )?make ([a-z-]+)", all_documents(), re.M))
+    assert {"run", "test", "demo"} <= named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in LINK.findall(path.read_text(encoding="utf-8")):
+        if not target.startswith(("http://", "https://")):
+            assert (path.parent / target).exists(), target
+
+
+def test_pictures_are_small() -> None:
+    pictures = list((PROJECT / "docs" / "images").glob("*"))
+    assert pictures
+    assert all(picture.stat().st_size < 250_000 for picture in pictures)
+
+
+def test_no_paths_of_a_machine() -> None:
+    """Outside of tests and code that names system folders, no home or work folder."""
+    own = re.compile(r"/home/|/Users/|/root/|/work/|" + re.escape(str(PROJECT)))
+    for path in tracked_files():
+        if path.suffix in {".md", ".html", ".css", ".toml", ".txt", ".example", ""}:
+            found = own.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert found is None, f"{path.relative_to(PROJECT)}: {found}"
+
+
+def test_the_error_table_is_the_policy_of_the_code() -> None:
+    seen = set()
+    for numbers, effect in CODES.findall(read("docs/whatsapp.md")):
+        for word in numbers.split(", "):
+            first, _, last = word.partition(" to ")
+            for code in {int(first), int(last or first)}:
+                seen.add(code)
+                assert _told(policy_for(code)) == effect.split(":")[0].split(",")[0], code
+    known = {code for code in range(140_000) if policy_for(code) != policy_for(999_999)}
+    assert known - set(range(200, 300)) <= seen
+
+
+def _told(policy: Policy) -> str:
+    """The beginning of the words in which the table tells a policy."""
+    if policy.permanent or (policy.retry_after or 0) > 15 * 60:
+        return "failed"
+    waits = {None: "tried again", 60.0: "tried again after a minute"}
+    return waits.get(policy.retry_after, "tried again after 5 and 6 seconds")
+
+
+def test_the_wrong_value_of_the_docs_is_refused_in_those_words() -> None:
+    refused = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        env={**os.environ, "RECALL_TOP_K": "many"},
+        cwd=PROJECT,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert refused.returncode == 1
+    line = next(line for line in refused.stderr.splitlines() if "E001" in line)
+    assert line.strip() in read("docs/configuration.md")

@@ -1,0 +1,158 @@
+"""What a prompt holds of the conversation: by turns, only what was said before, in budget."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions_app.models import ChatSession, Turn
+from sessions_app.roles import Limits
+from sessions_app.selectors import history_for_turn
+from tests.world import CLIENT, GODFATHER, World, message_from
+
+
+def conversation(world: World, place: int = -1) -> list[str]:
+    """What a prompt holds after its system text."""
+    return [message.content for message in world.prompt(place)[1:]]
+
+
+def test_a_burst_is_answered_in_order_and_each_prompt_holds_only_what_came_before(
+    world: World,
+) -> None:
+    questions = [f"question {number}" for number in range(10)]
+    world.receive(*(message_from(CLIENT, text) for text in questions))
+    stored = [(message.order_num, message.content) for message in world.messages(CLIENT)]
+    assert stored == list(enumerate(questions, start=1))
+
+    world.work()
+
+    answers = [f"answer to: {question}" for question in questions]
+    assert [sent.text for sent in world.provider.sent] == answers
+    for number, question in enumerate(questions):
+        before = [
+            said for pair in zip(questions[:number], answers[:number], strict=True) for said in pair
+        ]
+        assert conversation(world, number) == [*before, question]
+        roles = [message.role for message in world.prompt(number)[1:]]
+        assert roles == ["user", "assistant"] * number + ["user"]
+
+
+def test_the_owners_own_message_stands_where_it_was_written(world: World) -> None:
+    world.say(CLIENT, "Is it ready?")
+    world.receive(message_from(CLIENT, "Come at five", from_business=True))
+    world.say(CLIENT, "See you then")
+    assert conversation(world) == [
+        "Is it ready?",
+        "answer to: Is it ready?",
+        "Come at five",
+        "See you then",
+    ]
+    assert [message.role for message in world.prompt()[1:]] == [
+        "user",
+        "assistant",
+        "assistant",
+        "user",
+    ]
+
+
+@pytest.mark.parametrize(("who", "limit"), [(CLIENT, 40), (GODFATHER, 80)])
+def test_the_budget_of_the_role_is_filled_exactly(world: World, who: str, limit: int) -> None:
+    """Each message has 10 tokens."""
+    limits = Limits(client=40, godfather=80)
+    world.with_answer_rules(limits=limits)
+    world.with_rules(limits=Limits(client=10_000, godfather=10_000))
+    for number in range(9):
+        world.receive(message_from(who, f"message {number}".ljust(40, "."), from_business=True))
+
+    world.say(who, "the question".ljust(40, "?"))
+
+    said = conversation(world)
+    assert len(said) == limit // 10
+    assert said[0].startswith(f"message {9 - (limit // 10 - 1)}.")
+    assert said[-1].startswith("the question")
+
+
+def test_one_token_over_the_budget_leaves_the_oldest_out(world: World) -> None:
+    world.with_answer_rules(limits=Limits(client=39))
+    for number in range(4):
+        world.receive(message_from(CLIENT, f"message {number}".ljust(40, "."), from_business=True))
+    world.say(CLIENT, "the question".ljust(40, "?"))
+    assert len(conversation(world)) == 3
+    assert Turn.objects.get().left_out["messages_until"] == 2
+
+
+def test_the_last_two_messages_stay_however_long(world: World) -> None:
+    world.receive(message_from(CLIENT, "old", from_business=True))
+    world.receive(message_from(CLIENT, "long " * 5_000, from_business=True))
+    huge = "huge " * 10_000
+    world.say(CLIENT, huge)
+    assert conversation(world) == ["long " * 5_000, huge]
+
+
+def test_messages_of_no_tokens_are_bounded_too(world: World) -> None:
+    world.with_answer_rules(limits=Limits(client=5))
+    for _ in range(20):
+        world.receive(message_from(CLIENT, "ok", from_business=True))
+    world.say(CLIENT, "no?")
+    assert conversation(world) == ["ok"] * 4 + ["no?"]
+
+
+def test_history_max_messages_bounds_by_number(world: World) -> None:
+    world.with_answer_rules(history_max_messages=3)
+    for number in range(5):
+        world.say(CLIENT, f"say {number}")
+    assert conversation(world) == ["say 3", "answer to: say 3", "say 4"]
+
+
+def test_max_context_tokens_bounds_the_whole_prompt(world: World) -> None:
+    for number in range(20):
+        world.say(CLIENT, f"say {number} ".ljust(200, "."))
+    world.with_answer_rules(max_context_tokens=500)
+
+    world.say(CLIENT, "and now?")
+
+    assert sum(len(message.content) // 4 for message in world.prompt()) <= 500
+    assert conversation(world)[-1] == "and now?"
+    assert len(conversation(world)) > 2
+    assert Turn.objects.latest("id").left_out["messages_over_context"] > 0
+
+
+def test_a_question_longer_than_the_context_is_sent_whole(world: World) -> None:
+    world.with_answer_rules(max_context_tokens=500)
+    world.say(CLIENT, "before")
+    world.say(CLIENT, "x" * 4_000)
+    assert conversation(world) == ["x" * 4_000]
+
+
+def test_an_answer_counts_with_its_question_when_its_place_is_read(world: World) -> None:
+    """Numbers of answers are higher than those of the burst's later questions."""
+    world.receive(*(message_from(CLIENT, f"question {number}") for number in range(3)))
+    world.work()
+    turn = Turn.objects.get(message__content="question 1")
+
+    history = history_for_turn(turn=turn, max_tokens=1_000)
+
+    assert [message.content for message in history.messages] == [
+        "question 0",
+        "answer to: question 0",
+        "question 1",
+    ]
+    assert [message.order_num for message in history.messages] == [1, 4, 2]
+
+
+def test_what_left_the_window_is_recalled_with_its_score_and_not_twice(world: World) -> None:
+    world.say(CLIENT, "My daughter Noa is allergic to peanuts")
+    for number in range(30):
+        world.say(CLIENT, f"filler {number} ".ljust(600, "."))
+    assert ChatSession.objects.get().window_start > 2
+
+    world.say(CLIENT, "What is Noa allergic to?")
+
+    system, *said = [message.content for message in world.prompt()]
+    assert "- (they wrote, " in system
+    assert system.count("My daughter Noa is allergic to peanuts") >= 1
+    assert "My daughter Noa is allergic to peanuts" not in said
+    recalled = Turn.objects.latest("id").recalled
+    assert {hit["source"] for hit in recalled} == {"message"}
+    world.say(CLIENT, "What is Noa allergic to, again?")
+    contents = [hit["content"] for hit in Turn.objects.latest("id").recalled]
+    assert "What is Noa allergic to?" not in contents, "the window holds it already"

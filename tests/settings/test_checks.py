@@ -1,0 +1,69 @@
+"""What stops a start that can't go well (DEP-001, DEP-004, EDGE-007)."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks import CRITICAL, ERROR, WARNING
+
+from memoryproject import checks
+
+
+def test_dep_001_an_old_python_stops_the_start() -> None:
+    found = checks.python_problems((3, 9))
+    assert found[0].level == CRITICAL
+    assert "Python 3.10" in found[0].msg
+    assert checks.python_problems((3, 10)) == checks.python_problems((3, 13)) == []
+    assert checks.python_problems((3, 14))[0].level == WARNING
+
+
+def test_edge_007_a_folder_that_cannot_be_written_stops_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with caplog.at_level(logging.CRITICAL):
+        found = checks.folder_problems("DATA_DIR", blocked / "data", "data")
+    assert found[0].level == CRITICAL
+    assert found[0].msg == "FATAL: Cannot access data directory. Check file permissions."
+    assert "DATA_DIR" in (found[0].hint or "")
+    assert caplog.records[0].levelname == "CRITICAL"
+
+
+def test_dep_004_a_folder_is_made_private_and_a_full_disk_is_warned_of(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    assert checks.folder_problems("DATA_DIR", folder, "data") == []
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(folder.iterdir()) == []
+    assert checks.space_problems(folder, free=lambda _: 2 * 1024**3) == []
+    assert checks.space_problems(folder, free=lambda _: 5 * 1024**2)[0].level == WARNING
+
+
+def test_a_chosen_provider_needs_all_its_settings(settings: Any) -> None:
+    settings.WHATSAPP_PROVIDER = "green"
+    settings.GREEN_API_TOKEN = "token"
+    found = checks.providers_are_whole()
+    assert found[0].level == ERROR
+    assert "GREEN_API_ID_INSTANCE, GREEN_API_WEBHOOK_TOKEN" in found[0].msg
+    settings.WHATSAPP_PROVIDER = "console"
+    assert checks.providers_are_whole() == []
+
+
+def test_openai_needs_a_key_and_a_compatible_server_does_not(settings: Any) -> None:
+    settings.CHAT_MODEL = "openai"
+    assert "OPENAI_API_KEY" in checks.models_are_reachable_by_settings()[0].msg
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:8080/v1"
+    assert checks.models_are_reachable_by_settings() == []
+
+
+def test_a_group_is_no_godfather(settings: Any) -> None:
+    settings.GODFATHER_PHONE = frozenset({"1203@g.us"})
+    assert checks.groups_are_no_godfathers()[0].level == WARNING
+
+
+def test_wrong_settings_are_told_by_the_check(settings: Any) -> None:
+    settings.CONFIG_ERRORS = ["RECALL_TOP_K must be a whole number from 1 to 100; it is 'x'."]
+    assert checks.settings_are_valid()[0].level == ERROR

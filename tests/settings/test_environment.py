@@ -1,0 +1,136 @@
+"""Typed settings: wrong values name their variable, config.json stands below the environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryproject.environment import Environment, Note, read_config_file, secret_from_file
+
+# The example file of the original specification, REQ-CONFIG-001.
+EXAMPLE = {
+    "feature_flags": {"enable_memory_system": False},
+    "godfather_phone": "972501234567@c.us",
+    "memory": {
+        "session": {
+            "storage_dir": "data/sessions",
+            "max_tokens_by_role": {"client": 4000, "godfather": 100000},
+            "session_timeout_hours": 24,
+        },
+        "longterm": {
+            "enabled": True,
+            "storage_dir": "data/memory",
+            "collection_name": "godfather_memory",
+            "embedding_model": "text-embedding-3-small",
+            "top_k_results": 5,
+            "min_similarity": 0.7,
+        },
+    },
+}
+
+READERS: dict[str, Callable[[Environment], Any]] = {
+    "maybe": lambda env: env.boolean("X", True),
+    "1.5": lambda env: env.integer("X", 3),
+    "-1": lambda env: env.integer("X", 3),
+    "7": lambda env: env.integer("X", 3, maximum=5),
+    "1.2": lambda env: env.fraction("X", 0.5),
+    "nan": lambda env: env.fraction("X", 0.5),
+    "red": lambda env: env.choice("X", "blue", ["blue", "green"]),
+    "ftp://host": lambda env: env.url("X", "http://default"),
+    "Mars/Base": lambda env: env.time_zone("X", "UTC"),
+    "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
+    "972501234567": lambda env: env.whatsapp_ids("X"),
+}
+
+
+@pytest.mark.parametrize("word", READERS)
+def test_a_wrong_value_names_the_variable_and_the_default_stands_in(word: str) -> None:
+    env = Environment(values={"X": word})
+    unset = Environment(values={})
+    assert READERS[word](env) == READERS[word](unset)
+    assert len(env.errors) == 1
+    assert env.errors[0].startswith("X ")
+    assert word in env.errors[0]
+    assert not unset.errors
+
+
+@pytest.mark.parametrize("word", READERS)
+def test_an_empty_value_counts_as_unset(word: str) -> None:
+    env = Environment(values={"X": " "})
+    assert READERS[word](env) == READERS[word](Environment(values={}))
+    assert not env.errors
+
+
+@given(st.text())
+def test_no_value_raises(word: str) -> None:
+    for read in READERS.values():
+        read(Environment(values={"X": word}))
+
+
+def test_the_specifications_own_example_file_is_read(tmp_path: Path) -> None:
+    """REQ-CONFIG-001."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(EXAMPLE))
+    notes: list[Note] = []
+    env = Environment(values={}, config=read_config_file(path, notes))
+    assert env.boolean("ENABLE_MEMORY_SYSTEM", True) is False
+    assert env.whatsapp_ids("GODFATHER_PHONE") == {"972501234567@c.us"}
+    assert env.integer("CLIENT_MAX_TOKENS", 1) == 4000
+    assert env.integer("GODFATHER_MAX_TOKENS", 1) == 100_000
+    assert env.integer("SESSION_TIMEOUT_HOURS", 1) == 24
+    assert env.boolean("LONGTERM_ENABLED", False) is True
+    assert env.integer("RECALL_TOP_K", 1) == 5
+    assert env.fraction("RECALL_MIN_SIMILARITY", 0.1) == 0.7
+    assert (notes, env.errors, env.notes) == ([], [], [])
+
+
+def test_the_environment_wins_over_the_file() -> None:
+    env = Environment(values={"RECALL_TOP_K": "9"}, config={"RECALL_TOP_K": 5})
+    assert env.integer("RECALL_TOP_K", 1) == 9
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "\udcff"])
+def test_a_broken_file_is_an_error_in_the_log_and_defaults_count(
+    tmp_path: Path, content: str
+) -> None:
+    """ERR-INTEGRATION-003."""
+    path = tmp_path / "config.json"
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    notes: list[Note] = []
+    assert read_config_file(path, notes) == {}
+    assert [note.level for note in notes] == ["ERROR"]
+    assert str(path) in notes[0].text
+
+
+def test_a_missing_file_is_an_error_in_the_log(tmp_path: Path) -> None:
+    notes: list[Note] = []
+    assert read_config_file(tmp_path / "none.json", notes) == {}
+    assert notes[0].level == "ERROR"
+
+
+def test_a_wrong_value_in_the_file_is_logged_by_its_key_and_does_not_stop() -> None:
+    env = Environment(values={}, config={"RECALL_TOP_K": "many"})
+    assert env.integer("RECALL_TOP_K", 5) == 5
+    assert not env.errors
+    assert "memory.longterm.top_k_results" in env.notes[0].text
+
+
+def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "secret.key"
+    first = secret_from_file(path)
+    assert secret_from_file(path) == first
+    assert len(first) >= 50
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [entry.name for entry in path.parent.iterdir()] == ["secret.key"]
+
+
+def test_a_secret_in_a_place_that_cannot_be_written_lives_for_the_process(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert len(secret_from_file(blocked / "secret.key")) >= 50
