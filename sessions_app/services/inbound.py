@@ -92,7 +92,7 @@ def _receive_one(
         delivery.outcome = outcome.text[:255]
         delivery.chat = outcome.chat
         delivery.message_id = outcome.message_id
-        delivery.save(update_fields=["outcome", "chat", "message", "raw"])
+        delivery.save(update_fields=["outcome", "chat", "message"])
         if outcome.answer_due and outcome.chat:
             chat_id = outcome.chat.pk
             transaction.on_commit(lambda: enqueue(chat_id))
@@ -110,6 +110,7 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
         due = statuses.own_send_confirm(event=event)
         # Its text is that of an answer which is stored already, or must not be.
         delivery.raw = None
+        delivery.save(update_fields=["raw"])
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
         return _change(event, delivery, rules, now)
