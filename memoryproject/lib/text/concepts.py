@@ -11,6 +11,7 @@ from memoryproject.lib.text.normalise import fold
 
 _CONCEPTS = """
 debt: owe debt outstanding unpaid overdue debtor; חייב חייבת חייבים חייבות חוב חובות
+money: money cash shekel dollar euro nis usd; כסף מזומן שח שקל שקלים דולר דולרים
 invoice: invoice bill; חשבונית חשבוניות חשבון
 payment: pay paid payment transfer; תשלום תשלומים שילם שילמה שילמו לשלם משלם
 price: price cost fee rate pricing; מחיר מחירים עולה עולים עולות עלות תעריף מחירון

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memoryproject.lib.text import hebrew_words
 from memoryproject.lib.text.concepts import CONCEPTS
 from memoryproject.lib.text.english import stem
 from memoryproject.lib.text.hebrew import bare_forms
@@ -87,7 +88,8 @@ def _token_terms(token: Token) -> Iterator[str]:
 
 @lru_cache(maxsize=50_000)
 def _hebrew_forms(word: str) -> WordForms:
-    bare = bare_forms(word)
+    # "האחריות" is no form of the word "אחרי": what is left must be a word that tells something.
+    bare = tuple(form for form in bare_forms(word) if form not in hebrew_words.FUNCTION)
     concept = next((CONCEPTS[form] for form in (word, *bare) if form in CONCEPTS), None)
     sounds: dict[str, None] = {}
     if concept is None:

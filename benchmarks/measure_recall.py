@@ -1,0 +1,184 @@
+"""Measures how long recall takes on a full database: run from the project's root.
+
+    python benchmarks/measure_recall.py [--texts 10000] [--rounds 10]
+
+Fills a database of its own, in a temporary folder, with made-up memories and with the messages
+of one chat, then asks for them as a turn does. Prints milliseconds, and what they were measured
+on. The texts are made of templates: the figures are of time, and say nothing about relevance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT))
+_FOLDER = Path(tempfile.mkdtemp(prefix="recall-benchmark-"))
+os.environ |= {
+    "DATA_DIR": str(_FOLDER / "data"),
+    "LOG_DIR": str(_FOLDER / "logs"),
+    "DATABASE_URL": "",
+    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+}
+
+import django  # noqa: E402 the settings read the environment
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection, connections  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from memories_app.models import Memory, MemoryEmbedding  # noqa: E402
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.lib.text.terms import index_text  # noqa: E402
+from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
+from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding  # noqa: E402
+from sessions_app.recall import MEMORIES, MESSAGES, Viewer, recall  # noqa: E402
+
+TEMPLATES = (
+    "{name} owes me {amount} from invoice INV-{number}, the payment is due in {month}",
+    "{name} is a {trade} company based in {city}, the contact person is {person}",
+    "The meeting with {person} of {name} about the {trade} order is on {day} at {hour}:00",
+    "{person} prefers deliveries on {day}, and likes the {trade} papers in an envelope",
+    "We talked with {name} about the warranty, {person} will send the contract in {month}",
+    "{name} חייבת לי {amount} מחשבונית {number}, התשלום הוא בסוף החודש",
+    "הפגישה עם {person} מחברת {name} נקבעה ליום שני בשעה {hour}:00",
+)
+QUESTIONS = {
+    "a name": "What's the status with {name}?",
+    "a common word": "Which invoice payment is due in March?",
+    "Hebrew": "מה המצב עם {name}?",
+    "small talk": "hello, how are you?",
+    "two questions": "When is the meeting with {name}, and what does {person} prefer?",
+    "a paragraph": "Good morning! I hope that all is well with you and the family, we had a long "
+    "week here and the weather was good. I wanted to ask about an old matter that we spoke of. "
+    "How much does {name} owe me, and from which invoice? Many thanks and have a great day!",
+}
+SYLLABLES = ("ba", "ko", "ri", "mu", "te", "lo", "sha", "vi", "ne", "da", "pra", "sto", "gil", "fen")
+
+
+def made_up(count: int, chance: random.Random) -> Iterator[str]:
+    """``count`` texts of the templates."""
+    for number in range(count):
+        yield TEMPLATES[number % len(TEMPLATES)].format(
+            name=_name(number // 2),
+            person=_name(number % 500, salt=3) + " " + _name(number % 700, salt=5),
+            amount=chance.randrange(100, 20_000),
+            number=number,
+            trade=chance.choice(("software", "food", "paper", "building", "garden", "travel")),
+            city=chance.choice(("Haifa", "Eilat", "Jaffa", "Acre", "Lod")),
+            month=chance.choice(("January", "March", "May", "July")),
+            day=chance.choice(("Monday", "Tuesday", "Thursday")),
+            hour=chance.randrange(8, 18),
+        )
+
+
+def _name(number: int, salt: int = 0) -> str:
+    chance = random.Random(number * 31 + salt)
+    return "".join(chance.choice(SYLLABLES) for _ in range(3)).capitalize()
+
+
+def fill(count: int) -> Chat:
+    """A database with ``count`` memories and a chat of ``count`` messages; the chat."""
+    call_command("migrate", verbosity=0)
+    embedder = WordLlamaEmbedder()
+    texts = list(made_up(count, random.Random(1)))
+    indexed = [index_text(text) for text in texts]
+    covered = [number for number, text in enumerate(texts) if embedder.coverage(text) >= 0.5]
+    vectors = embedder.embed([texts[number] for number in covered])
+    memories = [
+        Memory(
+            content=text, visibility="owner", terms=entry.terms, term_count=entry.length
+        )
+        for text, entry in zip(texts, indexed, strict=True)
+    ]
+    Memory.objects.bulk_create(memories, batch_size=1000)
+    chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="console")
+    now = timezone.now()
+    session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
+    messages = [
+        Message(
+            session=session,
+            chat=chat,
+            order_num=place,
+            role="user" if place % 2 else "assistant",
+            content=text,
+            timestamp=now,
+            tokens=20,
+            terms=entry.terms,
+            term_count=entry.length,
+        )
+        for place, (text, entry) in enumerate(zip(texts, indexed, strict=True), start=1)
+    ]
+    Message.objects.bulk_create(messages, batch_size=1000)
+    of_memories, of_messages = [], []
+    for number, vector in zip(covered, vectors, strict=True):
+        named: dict[str, Any] = {"model": embedder.model_id, "vector": vector}
+        of_memories.append(MemoryEmbedding(memory=memories[number], **named))
+        of_messages.append(MessageEmbedding(message=messages[number], **named))
+    MemoryEmbedding.objects.bulk_create(of_memories, batch_size=1000)
+    MessageEmbedding.objects.bulk_create(of_messages, batch_size=1000)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    return chat
+
+
+def measure(question: str, chat: Chat, sources: Sequence[str], rounds: int) -> list[float]:
+    """Milliseconds of each of ``rounds`` recalls, with another name in each."""
+    embedder = WordLlamaEmbedder()
+    viewer = Viewer(user_role="godfather", chat_id=chat.pk)
+    taken = []
+    for number in range(-1, rounds):
+        asked = question.format(name=_name(number + 7), person=_name(number + 7, salt=3))
+        started = time.perf_counter()
+        recall(query=asked, viewer=viewer, embedder=embedder, sources=sources)
+        if number >= 0:
+            taken.append((time.perf_counter() - started) * 1000)
+    return taken
+
+
+def _p95(values: Sequence[float]) -> float:
+    return sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
+
+
+def main() -> None:
+    """Fills, measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=10_000, help="memories, and messages")
+    parser.add_argument("--rounds", type=int, default=10, help="recalls of each question")
+    options = parser.parse_args()
+    try:
+        chat = fill(options.texts)
+        version = ".".join(str(connection.pg_version)[:2])
+        print(
+            f"{options.texts} memories and a chat of as many messages; {os.cpu_count()} cores, "
+            f"{platform.machine()}, Python {platform.python_version()}, PostgreSQL {version}"
+        )
+        for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
+            print(f"recall of {' and '.join(sources)}, milliseconds (median, p95):")
+            everything: list[float] = []
+            for name, question in QUESTIONS.items():
+                taken = measure(question, chat, sources, options.rounds)
+                everything += taken
+                print(f"  {name:16} {statistics.median(taken):7.1f} {_p95(taken):7.1f}")
+            print(f"  {'all':16} {statistics.median(everything):7.1f} {_p95(everything):7.1f}")
+    finally:
+        connections.close_all()
+        EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()
+        shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
