@@ -66,7 +66,22 @@ QUESTIONS = {
     "week here and the weather was good. I wanted to ask about an old matter that we spoke of. "
     "How much does {name} owe me, and from which invoice? Many thanks and have a great day!",
 }
-SYLLABLES = ("ba", "ko", "ri", "mu", "te", "lo", "sha", "vi", "ne", "da", "pra", "sto", "gil", "fen")
+SYLLABLES = (
+    "ba",
+    "ko",
+    "ri",
+    "mu",
+    "te",
+    "lo",
+    "sha",
+    "vi",
+    "ne",
+    "da",
+    "pra",
+    "sto",
+    "gil",
+    "fen",
+)
 
 
 def made_up(count: int, chance: random.Random) -> Iterator[str]:
@@ -99,9 +114,7 @@ def fill(count: int) -> Chat:
     covered = [number for number, text in enumerate(texts) if embedder.coverage(text) >= 0.5]
     vectors = embedder.embed([texts[number] for number in covered])
     memories = [
-        Memory(
-            content=text, visibility="owner", terms=entry.terms, term_count=entry.length
-        )
+        Memory(content=text, visibility="owner", terms=entry.terms, term_count=entry.length)
         for text, entry in zip(texts, indexed, strict=True)
     ]
     Memory.objects.bulk_create(memories, batch_size=1000)

@@ -119,16 +119,17 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
 
 
 def message_retext(*, message: Message, content: str, token_limit: int) -> None:
-    """Give a stored message another text and keep its session's window right.
-    Saves the session, not the message."""
+    """Give a stored message another text and keep its session's window right."""
     session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
-    tokens = estimate_tokens(content)
+    grown = estimate_tokens(content) - message.tokens
+    indexed = index_text(content)
+    message.content = content
+    message.tokens += grown
+    message.terms, message.term_count = indexed.terms, indexed.length
+    # Stored before the window is pruned, which may take this very message out by its tokens.
+    message.save(update_fields=["content", "tokens", "terms", "term_count"])
+    message.embeddings.all().delete()
     if message.order_num >= session.window_start:
-        session.total_tokens += tokens - message.tokens
+        session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)
         session.save(update_fields=["total_tokens", "window_start"])
-    message.content = content
-    message.tokens = tokens
-    indexed = index_text(content)
-    message.terms, message.term_count = indexed.terms, indexed.length
-    message.embeddings.all().delete()

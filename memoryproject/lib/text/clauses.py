@@ -20,7 +20,8 @@ _ASKING_FIRST = (
 _JOINING = r"and|or|but|also|then|so|plus"
 _BEFORE_ASKING = r"until|till|since|by|in|at|on|for|from|to|with|of|about|please"
 _HEBREW_ASKING = (
-    r"מה|מהו|מהי|מהם|מהן|מי|מתי|איפה|היכן|למה|מדוע|איך|כיצד|כמה|איזה|איזו|אילו|האם|לאן|לאיפה|מאין|מאיפה"
+    r"מה|מהו|מהי|מהם|מהן|מי|מתי|איפה|היכן|למה|מדוע|איך|כיצד|כמה|איזה|איזו|אילו|האם|לאן|לאיפה|"
+    r"מאין|מאיפה"
 )
 _HEBREW_ASKING_FIRST = r"יש|אפשר|תגיד|תגידי|תזכיר|תזכירי|ספר|ספרי|תראה|תראי|תשלח|תשלחי|תן|תני"
 _HEBREW_BEFORE_ASKING = r"עד|עם|על|של|אצל|את|גם|בערך"
@@ -39,7 +40,9 @@ _CUT = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?…؟\n]+(?:[.!?…؟](?=\S)[^.!?…؟\n]+)*[.!?…؟]*")
-_IS_ASKING = re.compile(rf"\b(?:{_ASKS})|^\W*(?:(?:{_JOINING})\s+){{0,2}}(?:{_ASKS_FIRST})", re.IGNORECASE)
+_IS_ASKING = re.compile(
+    rf"\b(?:{_ASKS})|^\W*(?:(?:{_JOINING})\s+){{0,2}}(?:{_ASKS_FIRST})", re.IGNORECASE
+)
 # Asking how somebody is asks for nothing that is remembered.
 _SMALL_TALK = re.compile(
     r"\bhow\s+(?:are|is|was|were|have|has)\b|\bhow['’]?s\b|\bו?איך\s+(?:היה|היו|הייתה|עבר|עברה|אתה|את|אתם)\b|"
