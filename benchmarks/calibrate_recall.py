@@ -20,19 +20,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import wordllama
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from memoryproject.integrations.embedders.base import Calibration, Embedder  # noqa: E402
+from memoryproject.integrations.embedders.covered import covered_vectors  # noqa: E402
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.lib.asked import Asked, asked_texts, best_score  # noqa: E402
 from memoryproject.lib.relevance import (  # noqa: E402
-    FITTED,
+    IN_USE,
     Constants,
+    LexicalQuery,
     Scope,
-    fused_score,
     semantic_relevance,
     weigh_query,
 )
-from memoryproject.lib.text.query import query_terms  # noqa: E402
+from memoryproject.lib.text.query import QueryTerm  # noqa: E402
 from memoryproject.lib.text.terms import index_text  # noqa: E402
 
 PAIRS = Path(__file__).parent / "data" / "recall_pairs.json"
@@ -42,100 +45,96 @@ COSINE_FIT_STEPS = 200
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A calibration of cosines: see ``semantic_relevance``."""
-
-    midpoint: float
-    slope: float
-
-
-# The default embedder's calibration, fitted with --data: the few pairs of our own would give a
-# curve that is far too sure of itself.
-CURVE_IN_USE = Curve(midpoint=0.31, slope=10.0)
-
-
-@dataclass(frozen=True)
 class Question:
     """A question, the numbers of the texts that answer it, and what is measured for each text."""
 
     text: str
     relevant: frozenset[int]
     split: str
+    form: str = "single"
 
 
 class Corpus:
     """Texts with their index terms and vectors, as recall stores them."""
 
-    def __init__(self, texts: Sequence[str], model: Any) -> None:
+    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         indexed = [index_text(text) for text in texts]
-        self.counts: list[dict[str, float]] = [dict(Counter(item.terms)) for item in indexed]
+        self.counts: list[dict[str, int]] = [dict(Counter(item.terms)) for item in indexed]
         self.lengths = [item.length for item in indexed]
-        self.vectors = model.embed(list(texts), norm=True)
-        self.covered = [covers(text) for text in texts]
+        self.vectors = matrix(covered_vectors(embedder, texts), embedder.dimensions)
         self.holders: dict[str, set[int]] = {}
         for number, counts in enumerate(self.counts):
             for term in counts:
                 self.holders.setdefault(term, set()).add(number)
 
-    def lexical(self, text: str, constants: Constants) -> tuple[list[float], float]:
-        """The lexical relevance of each text to a question, and the question's substance."""
-        terms = query_terms(text)
+    def weighed(self, terms: Sequence[QueryTerm], constants: Constants) -> LexicalQuery:
+        """The terms weighed by how frequent they are here."""
         frequencies = [
             len(set().union(*(self.holders.get(form, set()) for form, _ in term.alternatives)))
             for term in terms
         ]
         average = sum(self.lengths) / len(self.lengths)
         scope = Scope(len(self.counts), average, frequencies)
-        query = weigh_query(terms, scope, constants=constants)
-        scores = [
-            query.relevance(counts, length)
-            for counts, length in zip(self.counts, self.lengths, strict=True)
-        ]
-        return scores, query.substance
+        return weigh_query(terms, scope, constants=constants)
 
 
-def covers(text: str) -> bool:
-    """Whether wordllama knows the text's letters: half of them or more are Latin."""
-    letters = [letter for letter in text if letter.isalpha()]
-    return bool(letters) and sum(letter < "\u0250" for letter in letters) * 2 >= len(letters)
+def matrix(vectors: Sequence[Sequence[float] | None], dimensions: int) -> np.ndarray:
+    """One row a vector, of NaN where there is none."""
+    missing = [float("nan")] * dimensions
+    return np.array([missing if vector is None else vector for vector in vectors])
 
 
 class Measured:
     """One corpus with its questions, cosines computed once."""
 
-    def __init__(self, corpus: Corpus, questions: Sequence[Question], model: Any) -> None:
+    def __init__(self, corpus: Corpus, questions: Sequence[Question], embedder: Embedder) -> None:
         self.corpus = corpus
         self.questions = questions
-        vectors = model.embed([question.text for question in questions], norm=True)
-        self.cosines = vectors @ corpus.vectors.T
+        self.asked: list[list[Asked]] = [asked_texts(question.text) for question in questions]
+        self.cosines: list[np.ndarray] = []
+        for asked in self.asked:
+            vectors = covered_vectors(embedder, [text.text for text in asked])
+            self.cosines.append(matrix(vectors, embedder.dimensions) @ corpus.vectors.T)
 
-    def scores(self, number: int, curve: Curve, constants: Constants) -> list[float]:
-        """The fused score of every text for question ``number``."""
-        question = self.questions[number]
-        lexical, substance = self.corpus.lexical(question.text, constants)
-        known = covers(question.text)
+    def scores(
+        self, number: int, curve: Calibration, constants: Constants, *, parts: bool = True
+    ) -> list[float]:
+        """The fused score of every text for question ``number``; without ``parts`` as if a
+        message were always one question."""
+        asked = self.asked[number] if parts else self.asked[number][:1]
+        queries = [self.corpus.weighed(text.terms, constants) for text in asked]
         scores = []
-        for text, words in enumerate(lexical):
-            semantic = None
-            if known and self.corpus.covered[text]:
-                cosine = float(self.cosines[number, text])
-                semantic = semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
-            scores.append(fused_score(words, semantic, substance=substance, constants=constants))
+        for text, counts in enumerate(self.corpus.counts):
+            semantics = [
+                None
+                if np.isnan(cosine)
+                else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
+                for cosine in self.cosines[number][: len(asked), text].tolist()
+            ]
+            length = self.corpus.lengths[text]
+            scores.append(
+                best_score(queries, semantics, counts=counts, length=length, constants=constants)
+            )
         return scores
 
 
-def read_pairs(model: Any) -> Measured:
+def read_pairs(embedder: Embedder) -> Measured:
     """The project's own labelled memories and questions."""
     data = json.loads(PAIRS.read_text(encoding="utf-8"))
     numbers = {key: number for number, key in enumerate(data["memories"])}
     questions = [
-        Question(item["query"], frozenset(numbers[key] for key in item["relevant"]), item["split"])
+        Question(
+            item["query"],
+            frozenset(numbers[key] for key in item["relevant"]),
+            item["split"],
+            item.get("form", "single"),
+        )
         for item in data["queries"]
     ]
-    return Measured(Corpus(list(data["memories"].values()), model), questions, model)
+    return Measured(Corpus(list(data["memories"].values()), embedder), questions, embedder)
 
 
-def read_conversations(path: Path, model: Any) -> list[Measured]:
+def read_conversations(path: Path, embedder: Embedder) -> list[Measured]:
     """Conversations in LoCoMo's form, each turn as the text "SPEAKER: TEXT [CAPTION]"."""
     measured = []
     for sample in json.loads(path.read_text(encoding="utf-8")):
@@ -146,7 +145,8 @@ def read_conversations(path: Path, model: Any) -> list[Measured]:
             evidence = {numbers[key] for key in item.get("evidence", []) if key in numbers}
             if item["category"] != 5 and evidence:
                 questions.append(Question(item["question"], frozenset(evidence), "tune"))
-        measured.append(Measured(Corpus([_turn_text(t) for t in turns], model), questions, model))
+        corpus = Corpus([_turn_text(turn) for turn in turns], embedder)
+        measured.append(Measured(corpus, questions, embedder))
     return measured
 
 
@@ -162,7 +162,7 @@ def _turn_text(turn: dict[str, Any]) -> str:
     return f"{turn['speaker']}: {turn['text']}{caption}"
 
 
-def fit_curve(cosines: np.ndarray, relevant: np.ndarray) -> Curve:
+def fit_curve(cosines: np.ndarray, relevant: np.ndarray) -> Calibration:
     """Logistic regression of relevance on the cosine by Newton's method, both classes of equal
     weight: a vector should add nothing where it says nothing."""
     weights = np.where(relevant, 0.5 / relevant.sum(), 0.5 / (~relevant).sum())
@@ -176,32 +176,39 @@ def fit_curve(cosines: np.ndarray, relevant: np.ndarray) -> Curve:
         beta += step
         if np.abs(step).max() < 1e-9:
             break
-    return Curve(midpoint=float(-beta[0] / beta[1]), slope=float(beta[1]))
+    return Calibration(midpoint=float(-beta[0] / beta[1]), slope=float(beta[1]))
 
 
 def cosine_pairs(measured: Measured) -> tuple[np.ndarray, np.ndarray]:
-    """The cosines of every tuning question with every text that the model covers, and whether
-    the text answers it."""
+    """The cosines of every tuning question with every text, where the model covers both, and
+    whether the text answers it."""
     cosines, relevant = [], []
     for number, question in enumerate(measured.questions):
-        if question.split != "tune" or not question.relevant or not covers(question.text):
+        if question.split != "tune" or not question.relevant:
             continue
-        for text in np.flatnonzero(measured.corpus.covered):
-            cosines.append(measured.cosines[number, text])
+        whole = measured.cosines[number][0]
+        for text in np.flatnonzero(~np.isnan(whole)):
+            cosines.append(whole[text])
             relevant.append(int(text) in question.relevant)
     return np.array(cosines), np.array(relevant)
 
 
 def precision_recall(
-    measured: Measured, split: str, curve: Curve, constants: Constants
+    measured: Measured,
+    split: str,
+    curve: Calibration,
+    constants: Constants,
+    *,
+    form: str = "",
+    parts: bool = True,
 ) -> tuple[float, float]:
-    """Over all questions of ``split``: of what is recalled (top 5, score of 0.7 or more) the
-    share that is right, and of what is right the share that is recalled."""
+    """Over the questions of ``split`` and ``form`` (all where empty): of what is recalled (top 5,
+    score of 0.7 or more) the share that is right, and of what is right the share recalled."""
     right = wrong = missed = 0
     for number, question in enumerate(measured.questions):
-        if question.split != split:
+        if question.split != split or (form and question.form != form):
             continue
-        scores = measured.scores(number, curve, constants)
+        scores = measured.scores(number, curve, constants, parts=parts)
         best = sorted(range(len(scores)), key=lambda text: -scores[text])[:TOP_K]
         found = {text for text in best if scores[text] >= RELEVANT}
         right += len(found & question.relevant)
@@ -210,26 +217,33 @@ def precision_recall(
     return right / max(1, right + wrong), right / max(1, right + missed)
 
 
-def recall_at(conversations: Sequence[Measured], k: int, curve: Curve, c: Constants) -> float:
+def recall_at(
+    conversations: Sequence[Measured],
+    k: int,
+    curve: Calibration,
+    c: Constants,
+    *,
+    parts: bool = True,
+) -> float:
     """The mean share of a question's evidence among the first ``k``."""
     shares = []
     for measured in conversations:
         for number, question in enumerate(measured.questions):
-            scores = np.array(measured.scores(number, curve, c))
+            scores = np.array(measured.scores(number, curve, c, parts=parts))
             best = set(np.argsort(-scores, kind="stable")[:k].tolist())
             shares.append(len(best & question.relevant) / len(question.relevant))
     return float(np.mean(shares))
 
 
-def fit_constants(measured: Measured, curve: Curve) -> Constants:
+def fit_constants(measured: Measured, curve: Calibration) -> Constants:
     """The best of a coarse grid by F1 on the tuning part, where precision is 0.9 or more.
 
     The grid is coarse on purpose: with this few pairs a finer one fits single questions.
     """
-    best, best_rank = FITTED, (False, 0.0)
+    best, best_rank = IN_USE, (False, 0.0)
     grid = itertools.product((0.34, 0.38, 0.42), (2.5, 3.0, 4.0), (0.3, 0.5, 0.8))
     for even, slope, weight in grid:
-        candidate = replace(FITTED, even_coverage=even, coverage_slope=slope, vector_weight=weight)
+        candidate = replace(IN_USE, even_coverage=even, coverage_slope=slope, vector_weight=weight)
         precision, recall = precision_recall(measured, "tune", curve, candidate)
         rank = (precision >= 0.9, 2 * precision * recall / max(1e-9, precision + recall))
         if rank > best_rank:
@@ -242,27 +256,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="conversations in LoCoMo's form, as JSON")
     options = parser.parse_args(arguments)
-    folder = Path(wordllama.__file__).parent
-    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    pairs = read_pairs(model)
-    conversations = read_conversations(options.data, model) if options.data else []
+    embedder = WordLlamaEmbedder()
+    pairs = read_pairs(embedder)
+    conversations = read_conversations(options.data, embedder) if options.data else []
 
     parts = [cosine_pairs(measured) for measured in conversations or [pairs]]
     cosines = np.concatenate([part[0] for part in parts])
     relevant = np.concatenate([part[1] for part in parts])
     curve = fit_curve(cosines, relevant)
     print(f"calibration from {relevant.sum()} relevant of {relevant.size} pairs: {curve}")
-    fitted = fit_constants(pairs, curve)
-    candidates = (("in use", CURVE_IN_USE, FITTED), ("best of the grid", curve, fitted))
-    for name, curve, constants in candidates:
-        print(f"{name}: {constants}")
-        for split in ("tune", "held_out"):
-            precision, recall = precision_recall(pairs, split, curve, constants)
-            print(f"  {split}: precision {precision:.3f} recall {recall:.3f}")
-        if conversations:
-            print(
-                f"  conversations: recall@10 {recall_at(conversations, 10, curve, constants):.3f}"
+    report("in use", pairs, conversations, embedder.calibration, IN_USE)
+    report("best of the grid", pairs, conversations, curve, fit_constants(pairs, curve))
+
+
+def report(
+    name: str,
+    pairs: Measured,
+    conversations: Sequence[Measured],
+    curve: Calibration,
+    constants: Constants,
+) -> None:
+    """Prints what these constants come to, on messages as one question and taken apart."""
+    print(f"{name}: {curve} {constants}")
+    for parts, taken in ((False, "as one question"), (True, "taken apart")):
+        print(f" messages {taken}:")
+        for form, split in itertools.product(("single", "compound"), ("tune", "held_out")):
+            precision, recall = precision_recall(
+                pairs, split, curve, constants, form=form, parts=parts
             )
+            print(f"  {form} {split}: precision {precision:.3f} recall {recall:.3f}")
+        if conversations:
+            found = recall_at(conversations, 10, curve, constants, parts=parts)
+            print(f"  conversations: recall@10 {found:.3f}")
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         chat = fill(options.texts)
-        version = ".".join(str(connection.pg_version)[:2])
+        version = connection.pg_version // 10_000
         print(
             f"{options.texts} memories and a chat of as many messages; {os.cpu_count()} cores, "
             f"{platform.machine()}, Python {platform.python_version()}, PostgreSQL {version}"

@@ -8,7 +8,8 @@ from typing import ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q
+from django.db.models.lookups import GreaterThan
 from django.utils import timezone
 from pgvector.django import VectorField
 
@@ -78,7 +79,14 @@ class MemoryEmbedding(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["memory", "model"], name="memory_vector_once")
+            models.UniqueConstraint(fields=["memory", "model"], name="memory_vector_once"),
+            # A zero vector has no direction: its distance to any other is not a number.
+            models.CheckConstraint(
+                condition=GreaterThan(
+                    Func("vector", function="vector_norm", output_field=models.FloatField()), 0.0
+                ),
+                name="memory_vector_not_zero",
+            ),
         ]
 
     def __str__(self) -> str:

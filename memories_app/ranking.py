@@ -9,40 +9,44 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.fields import ArrayField
-from django.db.models import Avg, Count, Model, Q, QuerySet, TextField, Value
+from django.core.exceptions import EmptyResultSet
+from django.db.models import Avg, Count, Model, QuerySet
+from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 
+from memories_app.words import Match, Words, known_terms, matches_find, terms_fetch, words_of
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
-from memoryproject.lib.relevance import Scope, fused_score, semantic_relevance, weigh_query
-from memoryproject.lib.text.query import QueryTerm, query_terms, search_terms
+from memoryproject.integrations.embedders.covered import covered_vectors
+from memoryproject.lib.asked import Asked, asked_texts, best_score
+from memoryproject.lib.relevance import LexicalQuery, Scope, semantic_relevance, weigh_query
 
 logger = logging.getLogger(__name__)
 
-MIN_COVERAGE = 0.5
-# Candidates by vector, and by words; the newest first where a word is in more texts.
+# Candidates by vector, and by words.
 NEAREST = 100
-MATCHING = 3_000
+MATCHING = 400
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query as it is searched for; without a vector the words decide alone."""
+    """A query as it is searched for: all of it, then the single questions in it, with a vector
+    for each. Where there is no vector the words decide alone."""
 
-    terms: Sequence[QueryTerm]
-    vector: Sequence[float] | None
+    asked: Sequence[Asked]
+    vectors: Sequence[Sequence[float] | None]
     model: str
     calibration: Calibration
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A text's key with its raw cosine (None without a vector) and its fused score."""
+    """A text's key with its raw cosine to the whole query (None without a vector) and its
+    fused score."""
 
     key: UUID
     score: float
@@ -51,15 +55,15 @@ class Ranked:
 
 def prepare_query(query: str, embedder: Embedder) -> tuple[Question, bool]:
     """The question, and whether the embedder did its part (False: it failed)."""
-    vector, worked = None, True
-    if embedder.coverage(query) >= MIN_COVERAGE:
-        try:
-            vector = embedder.embed([query])[0]
-        except EmbedderError as error:
-            logger.error("The query could not be embedded, words decide alone: %s", error)
-            worked = False
-    question = Question(query_terms(query), vector, embedder.model_id, embedder.calibration)
-    return question, worked
+    asked = asked_texts(query)
+    vectors: Sequence[Sequence[float] | None] = [None] * len(asked)
+    worked = True
+    try:
+        vectors = covered_vectors(embedder, [text.text for text in asked])
+    except EmbedderError as error:
+        logger.error("The query could not be embedded, words decide alone: %s", error)
+        worked = False
+    return Question(asked, vectors, embedder.model_id, embedder.calibration), worked
 
 
 def rank(
@@ -73,81 +77,109 @@ def rank(
     """The best ``top_k`` of the scope, best first.
 
     vectors: the model of the scope's vectors; ``key`` is its foreign key to the scope.
+    The number of queries doesn't depend on what is asked or found.
     """
-    candidates = _matching(question, scope)
-    cosines = _cosines(question, scope, vectors, key, list(candidates))
-    missing = [pk for pk in cosines if pk not in candidates]
-    candidates.update({pk: (terms, n) for pk, terms, n in _texts(scope, missing)})
-    query = weigh_query(question.terms, _scope_figures(question.terms, scope))
-    wanted = {term for item in question.terms for term, _ in item.alternatives}
-    ranked = []
-    for pk, (terms, length) in candidates.items():
-        counts = Counter(term for term in terms if term in wanted)
-        cosine = cosines.get(pk)
-        semantic = None
-        if cosine is not None:
-            curve = question.calibration
-            semantic = semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
-        score = fused_score(query.relevance(counts, length), semantic, substance=query.substance)
-        ranked.append(Ranked(pk, score, cosine))
-    return sorted(ranked, key=lambda item: (-item.score, str(item.key)))[:top_k]
-
-
-def _matching(question: Question, scope: QuerySet[Any]) -> dict[UUID, tuple[list[str], int]]:
-    """Candidates by words: their terms and lengths."""
-    words = search_terms(question.terms)
-    if not words:
-        return {}
-    found = scope.filter(terms__overlap=words).order_by("-pk")
-    return {
-        pk: (terms, n) for pk, terms, n in found.values_list("pk", "terms", "term_count")[:MATCHING]
-    }
-
-
-def _texts(scope: QuerySet[Any], keys: Sequence[UUID]) -> list[tuple[UUID, list[str], int]]:
-    if not keys:
+    try:
+        return _rank(question, scope, _Vectors(question, scope, vectors, key))[:top_k]
+    except EmptyResultSet:
+        # A filter that nothing can pass.
         return []
-    return list(scope.filter(pk__in=keys).values_list("pk", "terms", "term_count"))
 
 
-def _cosines(
-    question: Question,
-    scope: QuerySet[Any],
-    vectors: type[Model],
-    key: str,
-    candidates: Sequence[UUID],
-) -> dict[UUID, float]:
-    """The nearest of the scope, and the candidates by words, with their cosines."""
-    if question.vector is None:
-        return {}
-    of_model = vectors._default_manager.filter(model=question.model).annotate(
-        distance=CosineDistance("vector", question.vector)
-    )
-    in_scope = of_model.filter(**{f"{key}__in": scope.values("pk")}).order_by("distance")
-    found = dict(in_scope.values_list(f"{key}_id", "distance")[:NEAREST])
-    rest = [pk for pk in candidates if pk not in found]
-    if rest:
-        found |= dict(of_model.filter(**{f"{key}__in": rest}).values_list(f"{key}_id", "distance"))
-    return {pk: 1.0 - distance for pk, distance in found.items()}
+def _rank(question: Question, scope: QuerySet[Any], vectors: _Vectors) -> list[Ranked]:
+    words = words_of(question.asked)
+    matches = matches_find(words, scope)
+    queries = _weighed(question.asked, words, matches, scope)
+    keys = dict.fromkeys([*_best_matching(queries, question.asked, words, matches)])
+    keys.update(dict.fromkeys(vectors.nearest()))
+    cosines = vectors.cosines(list(keys))
+    curve = question.calibration
+    ranked = []
+    for pk, (length, terms) in terms_fetch(words, scope, list(keys)).items():
+        near = cosines.get(pk, [None] * len(queries))
+        semantics = [
+            None
+            if cosine is None
+            else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
+            for cosine in near
+        ]
+        score = best_score(queries, semantics, counts=Counter(terms), length=length)
+        ranked.append(Ranked(pk, score, near[0]))
+    return sorted(ranked, key=lambda item: (-item.score, str(item.key)))
 
 
-def _scope_figures(terms: Sequence[QueryTerm], scope: QuerySet[Any]) -> Scope:
-    """How many texts the scope has, how long they are, and in how many each word stands."""
-    kind = ArrayField(TextField())
-    counts = {
-        f"term_{place}": Count(
-            "pk",
-            filter=Q(
-                terms__overlap=Value([word for word, _ in term.alternatives], output_field=kind)
-            ),
-        )
-        for place, term in enumerate(terms)
+def _weighed(
+    asked: Sequence[Asked], words: Words, matches: Sequence[Match], scope: QuerySet[Any]
+) -> list[LexicalQuery]:
+    """Each text of the question weighed by how frequent its words are in the scope."""
+    figures = scope.order_by().aggregate(texts=Count("pk"), length=Avg("term_count"))
+    frequencies = {
+        alternatives: sum(match.texts for match in matches if match.bits & bit)
+        for alternatives, bit in words.bits.items()
     }
-    figures = scope.order_by().aggregate(
-        texts=Count("pk"), average_length=Avg("term_count"), **counts
-    )
-    return Scope(
-        texts=figures["texts"],
-        average_length=float(figures["average_length"] or 0.0),
-        frequencies=[figures[f"term_{place}"] for place in range(len(terms))],
-    )
+    queries = []
+    for text in asked:
+        terms = known_terms(text, words)
+        counts = [frequencies[term.alternatives] for term in terms]
+        queries.append(
+            weigh_query(terms, Scope(figures["texts"], float(figures["length"] or 0.0), counts))
+        )
+    return queries
+
+
+def _best_matching(
+    queries: Sequence[LexicalQuery],
+    asked: Sequence[Asked],
+    words: Words,
+    matches: Sequence[Match],
+) -> list[UUID]:
+    """The candidates by words: those that hold the most of the question."""
+    bits = [[words.bits[term.alternatives] for term in known_terms(text, words)] for text in asked]
+
+    def share(match: Match) -> float:
+        return max(
+            query.best_share([bool(match.bits & bit) for bit in own])
+            for query, own in zip(queries, bits, strict=True)
+        )
+
+    best = sorted((match for match in matches if match.keys), key=share, reverse=True)
+    return [pk for match in best for pk in match.keys][:MATCHING]
+
+
+class _Vectors:
+    """The scope's vectors beside those of a question."""
+
+    def __init__(
+        self, question: Question, scope: QuerySet[Any], vectors: type[Model], key: str
+    ) -> None:
+        self._asked = question.vectors
+        self._scope = scope
+        self._key = key
+        self._distances = {
+            f"distance_{place}": CosineDistance("vector", vector)
+            for place, vector in enumerate(question.vectors)
+            if vector is not None
+        }
+        self._rows = vectors._default_manager.filter(model=question.model)
+
+    def nearest(self) -> Iterable[UUID]:
+        """The keys of the texts that are nearest to any part of the question."""
+        if not self._distances:
+            return []
+        distances = list(self._distances.values())
+        near = distances[0] if len(distances) == 1 else Least(*distances)
+        in_scope = self._rows.filter(**{f"{self._key}__in": self._scope.order_by().values("pk")})
+        return in_scope.order_by(near).values_list(f"{self._key}_id", flat=True)[:NEAREST]
+
+    def cosines(self, keys: Sequence[UUID]) -> dict[UUID, list[float | None]]:
+        """For each text with a vector its cosine to each part of the question, None where the
+        part has no vector."""
+        if not self._distances or not keys:
+            return {}
+        rows = self._rows.filter(**{f"{self._key}__in": keys})
+        found = rows.values_list(f"{self._key}_id", *self._distances.values())
+        return {pk: self._by_part(distances) for pk, *distances in found}
+
+    def _by_part(self, distances: Sequence[float]) -> list[float | None]:
+        left = iter(distances)
+        return [None if vector is None else 1.0 - next(left) for vector in self._asked]

@@ -22,6 +22,7 @@ from memories_app.selectors import memories_visible
 from memoryproject.integrations.embedders.base import Embedder
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.models.messages import Role
+from sessions_app.neighbours import Around, neighbours_of
 from sessions_app.roles import GODFATHER
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class Viewer:
 @dataclass(frozen=True)
 class Hit:
     """Something recalled. ``similarity`` is the raw cosine, None where the embedder doesn't
-    cover the text; ``score`` is the fused relevance in [0, 1]."""
+    cover the text; ``score`` is the fused relevance in [0, 1]. A message's metadata says where
+    it stands and, shortened, what was said "before" and "after" it."""
 
     source: str
     id: UUID
@@ -123,7 +125,7 @@ def _recall_memories(question: ranking.Question, viewer: Viewer, top_k: int) -> 
         chat_id=viewer.chat_id,
     )
     ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k)
-    found = Memory.objects.in_bulk([item.key for item in ranked])
+    found = Memory.objects.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(
             source="memory",
@@ -149,21 +151,25 @@ def _recall_messages(
     if where is not None:
         said = said.filter(where)
     ranked = ranking.rank(question, said, MessageEmbedding, key="message", top_k=top_k)
-    found = Message.objects.in_bulk([item.key for item in ranked])
-    return [
-        Hit(
-            source="message",
-            id=item.key,
-            content=found[item.key].content,
-            score=item.score,
-            similarity=item.similarity,
-            created_at=found[item.key].timestamp,
-            metadata={
-                "role": found[item.key].role,
-                "session_id": str(found[item.key].session_id),
-                "order_num": found[item.key].order_num,
-            },
-        )
-        for item in ranked
-        if item.key in found
-    ]
+    found = said.select_related("answers").defer("terms", "answers__terms")
+    stored = found.in_bulk([item.key for item in ranked])
+    ranked = [item for item in ranked if item.key in stored]
+    around = neighbours_of([stored[item.key] for item in ranked], said=said)
+    return [_message_hit(item, stored[item.key], around[item.key]) for item in ranked]
+
+
+def _message_hit(item: ranking.Ranked, message: Message, around: Around) -> Hit:
+    return Hit(
+        source="message",
+        id=item.key,
+        content=message.content,
+        score=item.score,
+        similarity=item.similarity,
+        created_at=message.timestamp,
+        metadata={
+            "role": message.role,
+            "session_id": str(message.session_id),
+            "order_num": message.order_num,
+            **around.as_dict(),
+        },
+    )

@@ -3,6 +3,7 @@
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.lookups
 import django.utils.timezone
 import pgvector.django.vector
 import uuid
@@ -55,7 +56,7 @@ class Migration(migrations.Migration):
                 ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='embeddings', to='memories_app.memory')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('memory', 'model'), name='memory_vector_once')],
+                'constraints': [models.UniqueConstraint(fields=('memory', 'model'), name='memory_vector_once'), models.CheckConstraint(condition=django.db.models.lookups.GreaterThan(models.Func('vector', function='vector_norm', output_field=models.FloatField()), 0.0), name='memory_vector_not_zero')],
             },
         ),
     ]

@@ -11,11 +11,10 @@ from django.db import transaction
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.lib.text.terms import index_text
 
 logger = logging.getLogger(__name__)
-
-MIN_COVERAGE = 0.5
 
 
 def content_hash(content: str) -> str:
@@ -36,6 +35,7 @@ def memory_remember(
 ) -> Memory:
     """Store a memory. Asking again for the same source message gives the same memory.
 
+    A text that the embedder doesn't cover has no vector and is found by its words.
     The vector is made before the transaction, so that none is open while a provider is
     asked. Raises EmbedderError when no vector can be made, DatabaseError when nothing can be
     stored; in both cases nothing is stored.
@@ -44,8 +44,7 @@ def memory_remember(
         stored = Memory.objects.filter(source=source, source_message_id=source_message_id).first()
         if stored is not None:
             return stored
-    covered = embedder.coverage(content) >= MIN_COVERAGE
-    vector = embedder.embed([content])[0] if covered else None
+    vector = covered_vectors(embedder, [content])[0]
     indexed = index_text(content)
     with transaction.atomic():
         memory = Memory.objects.create(

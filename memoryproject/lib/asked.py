@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memoryproject.lib.relevance import FITTED, Constants, LexicalQuery, fused_score
+from memoryproject.lib.relevance import IN_USE, Constants, LexicalQuery, fused_score
 from memoryproject.lib.text.clauses import question_parts
 from memoryproject.lib.text.query import QueryTerm, query_terms
 
@@ -28,23 +28,20 @@ def best_score(
     queries: Sequence[LexicalQuery],
     semantics: Sequence[float | None],
     *,
-    counts: dict[str, int],
+    counts: Mapping[str, float],
     length: float,
-    constants: Constants = FITTED,
+    constants: Constants = IN_USE,
 ) -> float:
     """How relevant a text is to the message: as relevant as to the question in it that it
     answers best.
 
-    queries: one for each of ``asked_texts``, weighed for the scope; ``semantics``: the semantic
-    relevance for each, None where a vector is missing. ``counts`` and ``length``: see
+    queries: one for each of ``asked_texts``, weighed for the scope. semantics: the semantic
+    relevance to each, None where a vector is missing. For ``counts`` and ``length`` see
     ``LexicalQuery.relevance``. In [0, 1].
     """
-    return max(
-        fused_score(
-            query.relevance(counts, length),
-            semantic,
-            substance=query.substance,
-            constants=constants,
-        )
-        for query, semantic in zip(queries, semantics, strict=True)
-    )
+    scores: list[float] = []
+    for query, semantic in zip(queries, semantics, strict=True):
+        lexical = query.relevance(counts, length)
+        score = fused_score(lexical, semantic, substance=query.substance, constants=constants)
+        scores.append(score * constants.part_worth if scores else score)
+    return max(scores)

@@ -4,8 +4,8 @@ The measure of words is the share of the question's information that the text co
 carries information by its kind (``text.kinds``) and by its rarity among the searched texts,
 which is estimated as by Bayes from a prior, so that it means the same with one text as with a
 million: -log((df + m * prior) / (n + m)). Within a text a word counts as in BM25 (Robertson
-and Zaragoza, "The Probabilistic Relevance Framework", 2009). Constants fitted by
-``benchmarks/calibrate_recall.py``.
+and Zaragoza, "The Probabilistic Relevance Framework", 2009). The constants are chosen by hand
+and held against labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/recall.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PRIORS: Mapping[Kind, KindPrior] = {
 
 @dataclass(frozen=True)
 class Constants:
-    """What the score rests on; the defaults are the fitted ones.
+    """What the score rests on; the defaults are those in use.
 
     ``prior_texts``: how many texts the prior of a word's rarity is worth. ``saturation`` and
     ``length_effect``: k1 and b of BM25. ``even_coverage`` and ``coverage_slope``: at which
@@ -47,6 +47,7 @@ class Constants:
     ``enough_information``: below about this much, a question ("ok, thanks") finds nothing.
     ``vector_weight``: what the vector's log-odds count beside those of the words.
     ``lowest_lexical``: how sure the words alone can be that a text is irrelevant.
+    ``part_worth``: what an answer to one question of a message counts beside one to all of it.
     """
 
     priors: Mapping[Kind, KindPrior] = field(default_factory=lambda: PRIORS)
@@ -58,9 +59,10 @@ class Constants:
     enough_information: float = 1.0
     vector_weight: float = 0.5
     lowest_lexical: float = 0.02
+    part_worth: float = 0.95
 
 
-FITTED = Constants()
+IN_USE = Constants()
 
 # Messages and notes are this long where too few are known to tell.
 _USUAL_LENGTH = 15.0
@@ -89,6 +91,14 @@ class LexicalQuery:
     average_length: float
     constants: Constants
 
+    def best_share(self, held: Sequence[bool]) -> float:
+        """About the share of the question that a text can cover which holds these of its terms;
+        ``held`` goes by ``terms``. For choosing candidates."""
+        if self.total <= 0:
+            return 0.0
+        found = sum(weight for (weight, _), here in zip(self.terms, held, strict=True) if here)
+        return min(1.0, found / self.total) * self.substance
+
     def relevance(self, counts: Mapping[str, float], length: float) -> float:
         """How relevant the text with these counts of index terms and this length in words is.
 
@@ -109,7 +119,7 @@ class LexicalQuery:
 
 
 def weigh_query(
-    terms: Sequence[QueryTerm], scope: Scope, *, constants: Constants = FITTED
+    terms: Sequence[QueryTerm], scope: Scope, *, constants: Constants = IN_USE
 ) -> LexicalQuery:
     """``terms`` weighed by what is known of ``scope``.
 
@@ -145,7 +155,7 @@ def fused_score(
     semantic: float | None,
     *,
     substance: float = 1.0,
-    constants: Constants = FITTED,
+    constants: Constants = IN_USE,
 ) -> float:
     """One relevance in [0, 1] out of both sides; ``lexical`` where the model is silent (None).
 

@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.lookups
 import django.utils.timezone
 import pgvector.django.vector
 import uuid
@@ -269,6 +270,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='messageembedding',
             constraint=models.UniqueConstraint(fields=('message', 'model'), name='message_vector_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='messageembedding',
+            constraint=models.CheckConstraint(condition=django.db.models.lookups.GreaterThan(models.Func('vector', function='vector_norm', output_field=models.FloatField()), 0.0), name='message_vector_not_zero'),
         ),
         migrations.AddIndex(
             model_name='turn',

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q
+from django.db.models.lookups import GreaterThan
 from django.utils import timezone
 from pgvector.django import VectorField
 
@@ -110,7 +111,14 @@ class MessageEmbedding(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["message", "model"], name="message_vector_once")
+            models.UniqueConstraint(fields=["message", "model"], name="message_vector_once"),
+            # A zero vector has no direction: its distance to any other is not a number.
+            models.CheckConstraint(
+                condition=GreaterThan(
+                    Func("vector", function="vector_norm", output_field=models.FloatField()), 0.0
+                ),
+                name="message_vector_not_zero",
+            ),
         ]
 
     def __str__(self) -> str:

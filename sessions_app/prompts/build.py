@@ -26,11 +26,13 @@ class Profile:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A recalled text. ``label`` says what it is, such as "memory" or "client said"."""
+    """A recalled text. ``label`` says what it is, such as "memory" or "client said";
+    ``around`` is what was said before and after it."""
 
     content: str
     label: str
     said_on: datetime
+    around: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ def _fenced(parts: PromptParts, recalled: Sequence[Recalled]) -> str:
     for text in recalled:
         day = text.said_on.astimezone(zone).date().isoformat()
         lines.append(f"- ({text.label}, {day}) {text.content}")
+        lines += [f"  ({line})" for line in text.around]
     lines.append(f"</memories-{parts.fence}>")
     return (
         "**Relevant Context from Memory:** between the two marks below stands what was "

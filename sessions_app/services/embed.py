@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db import transaction
 
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.integrations.embedders.covered import covered_vectors
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 
 logger = logging.getLogger(__name__)
 
-MIN_COVERAGE = 0.5
 # A turn adds two messages; more are left over only where the embedder failed for a while.
 LATEST = 50
 
@@ -29,22 +29,19 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     latest = Message.objects.filter(
         session=session, order_num__gt=session.message_counter - LATEST
     ).exclude(content="")
-    lacking = [
-        message
-        for message in latest.exclude(embeddings__model=embedder.model_id)
-        if embedder.coverage(message.content) >= MIN_COVERAGE
-    ]
-    if not lacking:
-        return 0
+    lacking = list(latest.exclude(embeddings__model=embedder.model_id))
     try:
-        vectors = embedder.embed([message.content for message in lacking])
+        vectors = covered_vectors(embedder, [message.content for message in lacking])
     except EmbedderError as error:
         logger.warning("Messages have no vectors yet: %s", error)
         return 0
     made = {
         message.pk: (message.content, vector)
         for message, vector in zip(lacking, vectors, strict=True)
+        if vector is not None
     }
+    if not made:
+        return 0
     with transaction.atomic():
         rows = [
             MessageEmbedding(message=message, model=embedder.model_id, vector=made[message.pk][1])

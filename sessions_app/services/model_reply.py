@@ -29,6 +29,8 @@ from sessions_app.texts import text_for
 
 logger = logging.getLogger(__name__)
 
+SAID_BY = {"user": "they wrote", "assistant": "you answered"}
+
 
 def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     """The model's answer, or one from memory alone where the model gives none."""
@@ -129,9 +131,14 @@ def _line(message: Message, turn: Turn) -> Line:
 
 
 def _recalled(hit: Hit) -> Recalled:
-    role = hit.metadata.get("role", "")
-    label = {"user": "they wrote", "assistant": "you answered"}.get(role, "memory")
-    return Recalled(content=hit.content, label=label, said_on=hit.created_at)
+    around = [
+        f"{name} that, {SAID_BY.get(hit.metadata[name]['role'], 'it was said')}: "
+        f"{hit.metadata[name]['content']}"
+        for name in ("before", "after")
+        if name in hit.metadata
+    ]
+    label = SAID_BY.get(hit.metadata.get("role", ""), "memory")
+    return Recalled(content=hit.content, label=label, said_on=hit.created_at, around=around)
 
 
 def _record(

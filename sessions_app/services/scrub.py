@@ -8,8 +8,10 @@ from typing import Any
 
 from django.db.models import F
 
+from memoryproject.lib.shorten import cut_at_word
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
+from sessions_app.neighbours import LONGEST_NEIGHBOUR
 
 GONE = "[deleted by the sender]"
 
@@ -26,7 +28,10 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
     later.filter(state=TurnState.RUNNING).update(
         state=TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1
     )
-    wanted = [_as_written(text) for text in texts if text.strip()]
+    kept = [text for text in texts if text.strip()]
+    # As the neighbour of a recalled message it may stand there shortened.
+    kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]
+    wanted = [_as_written(text) for text in kept]
     for turn in later.only("prompt", "recalled").iterator(chunk_size=100):
         prompt, recalled = _without(turn.prompt, wanted), _without(turn.recalled, wanted)
         if prompt != turn.prompt or recalled != turn.recalled:
@@ -56,10 +61,15 @@ def _as_written(text: str) -> re.Pattern[str]:
 
 def _without(entries: list[dict[str, Any]], texts: list[re.Pattern[str]]) -> list[dict[str, Any]]:
     """The entries of a prompt or of what was recalled, without the texts in their content."""
-    cleaned = []
-    for entry in entries:
-        content = entry["content"]
-        for text in texts:
-            content = text.sub(GONE, content)
-        cleaned.append({**entry, "content": content})
+    return [_entry_without(entry, texts) for entry in entries]
+
+
+def _entry_without(entry: dict[str, Any], texts: list[re.Pattern[str]]) -> dict[str, Any]:
+    content = entry["content"]
+    for text in texts:
+        content = text.sub(GONE, content)
+    cleaned = {**entry, "content": content}
+    for name in ("before", "after"):
+        if name in entry:
+            cleaned[name] = _entry_without(entry[name], texts)
     return cleaned

@@ -10,7 +10,7 @@ from typing import Protocol
 @dataclass(frozen=True)
 class Calibration:
     """Maps a raw cosine to the probability that two texts are about the same thing:
-    1 / (1 + exp(-slope * (cosine - midpoint))). Fitted per model by a script in benchmarks/."""
+    1 / (1 + exp(-slope * (cosine - midpoint))). Where it comes from: see ``calibrations``."""
 
     midpoint: float
     slope: float
@@ -39,7 +39,7 @@ class Embedder(Protocol):
 
     @property
     def calibration(self) -> Calibration:
-        """Fitted to this model's cosines."""
+        """For this model's cosines."""
         ...
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:

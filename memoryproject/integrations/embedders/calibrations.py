@@ -1,5 +1,6 @@
-"""How far each embedding model's cosines can be trusted. The numbers are fitted by a script
-in benchmarks/ on pairs of texts that are, and aren't, about the same thing."""
+"""How far each embedding model's cosines can be trusted. Wordllama's numbers are those that
+``benchmarks/calibrate_recall.py`` fits, rounded. The others are estimates from what is known of
+the models' cosines, not measured here."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from memoryproject.integrations.llm.base import ChatRequest, Completion
 from memoryproject.integrations.retry import nothing
+from memoryproject.lib.shorten import cut_at_word
 
 Reason = Literal["not_configured", "unavailable"]
 
@@ -75,18 +76,9 @@ def answer_from_memory(recalled: Sequence[str], language: str, *, reason: Reason
     memories = _distinct_lines(recalled)[:MOST_MEMORIES]
     if not memories:
         return _WITHOUT_MEMORIES[key]
-    return "\n".join([_WITH_MEMORIES[key], *(f"• {cut_at_word(text)}" for text in memories)])
-
-
-def cut_at_word(text: str, longest: int = LONGEST_MEMORY) -> str:
-    """The text in at most ``longest`` characters: cut where a word ends, with "…" for what
-    was cut; a single word that is too long is cut inside."""
-    if len(text) <= longest:
-        return text
-    # The last character is a space or part of a cut word: either way it gives way to "…".
-    head = text[:longest]
-    whole_words = head.rpartition(" ")[0].rstrip()
-    return (whole_words or head[:-1]) + "…"
+    return "\n".join(
+        [_WITH_MEMORIES[key], *(f"• {cut_at_word(text, LONGEST_MEMORY)}" for text in memories)]
+    )
 
 
 def _distinct_lines(texts: Sequence[str]) -> list[str]:

@@ -47,11 +47,10 @@ def query_terms(text: str) -> list[QueryTerm]:
     return list(terms.values())
 
 
-def search_terms(terms: Sequence[QueryTerm]) -> list[str]:
-    """Every index term that can make a text a candidate for ``terms``: those of its telling
-    words, or of all words where none is telling."""
+def telling_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
+    """Those words that can make a text a candidate; all of them where none is telling."""
     telling = [term for term in terms if term.kind not in (Kind.FUNCTION, Kind.VAGUE)]
-    return sorted({form for term in telling or terms for form, _ in term.alternatives})
+    return telling or list(terms)
 
 
 def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:

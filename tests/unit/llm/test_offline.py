@@ -12,8 +12,8 @@ from memoryproject.integrations.llm.offline import (
     OfflineChatModel,
     Reason,
     answer_from_memory,
-    cut_at_word,
 )
+from memoryproject.lib.shorten import cut_at_word
 
 MEMORIES = ["TestCorp owes ₪5,000 from invoice INV-001", "טסטקורפ משלמת בכל ראשון לחודש"]
 
