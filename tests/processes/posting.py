@@ -45,9 +45,7 @@ class Poster:
         """One body of Green API's, with its token."""
         return self.raw("green", body_bytes(payload), token_headers(WEBHOOK_TOKEN))
 
-    def raw(
-        self, provider: str, body: bytes, headers: Mapping[str, str | bytes]
-    ) -> httpx.Response:
+    def raw(self, provider: str, body: bytes, headers: Mapping[str, str | bytes]) -> httpx.Response:
         """Any body with any headers."""
         sent = [
             (name.encode(), value if isinstance(value, bytes) else value.encode())

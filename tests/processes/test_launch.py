@@ -96,9 +96,7 @@ def test_a_taken_port_is_a_clear_error(clone: Clone) -> None:
     ("name", "value"),
     [
         ("RECALL_TOP_K", "many"),
-        ("PORT", "http"),
         ("GODFATHER_PHONE", "+1 555"),
-        ("BUSINESS_TIME_ZONE", "Middle/Earth"),
         ("CHAT_MODEL", "oracle"),
         ("DATABASE_URL", "sqlite:///memory.db"),
     ],

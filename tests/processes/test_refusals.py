@@ -93,7 +93,9 @@ def test_a_body_of_3_mb_is_taken_and_one_above_it_is_not(live: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN'], ids=repr
+    "body",
+    [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN'],
+    ids=repr,
 )
 def test_broken_json(live: Stage, body: bytes) -> None:
     assert_shown_well(live.post.raw("cloud", body, signed_headers(APP_SECRET, body)), 400)
