@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
@@ -31,56 +31,41 @@ class Around:
         return {name: _shown(message) for name, message in there.items() if message}
 
 
-@dataclass
-class _Conversation:
-    """The messages of one session in the order in which they are read."""
+def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Mapping[UUID, Around]:
+    """The neighbours of some messages among what may be seen, ``said``, in two queries.
 
-    messages: list[Message] = field(default_factory=list)
-
-    def around(self, message_id: UUID) -> Around:
-        keys = [message.pk for message in self.messages]
-        if message_id not in keys:
-            return Around()
-        place = keys.index(message_id)
-        before = self.messages[place - 1] if place else None
-        after = self.messages[place + 1] if place + 1 < len(keys) else None
-        return Around(before, after)
-
-
-def neighbours_of(messages: Sequence[Message], *, said: QuerySet[Message]) -> Mapping[UUID, Around]:
-    """The neighbours of each of ``messages`` among what may be seen, ``said``, in one query.
-
-    A message that stands in ``messages`` itself or beside an earlier one of them is not told
-    again. An answer stands with its question, whatever was said in between.
+    A message that is asked for itself or stands beside an earlier one is not told again. An
+    answer stands with its question, whatever was said in between.
     """
-    if not messages:
+    if not message_ids:
         return {}
-    placed = said.annotate(place=Coalesce("answers__order_num", "order_num"))
-    conversations: dict[UUID, _Conversation] = {}
-    for message in (
-        placed.filter(_near(messages))
-        .defer("terms")
-        .order_by("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
-    ):
-        conversations.setdefault(message.session_id, _Conversation()).messages.append(message)
-    told = {message.pk for message in messages}
+    placed = said.defer("terms").annotate(place=Coalesce("answers__order_num", "order_num"))
+    near = Q()
+    for session_id, place in placed.filter(pk__in=message_ids).values_list("session_id", "place"):
+        near |= Q(session_id=session_id, place__range=(place - REACH, place + REACH))
+    in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
+    lines = list(placed.filter(near).order_by(*in_order)) if near else []
+    told = set(message_ids)
     found = {}
-    for message in messages:
-        around = conversations.get(message.session_id, _Conversation()).around(message.pk)
-        before = around.before if around.before and around.before.pk not in told else None
-        after = around.after if around.after and around.after.pk not in told else None
-        told |= {neighbour.pk for neighbour in (before, after) if neighbour}
-        found[message.pk] = Around(before, after)
+    for message_id in message_ids:
+        around = _around(message_id, lines, told)
+        told |= {message.pk for message in (around.before, around.after) if message}
+        found[message_id] = around
     return found
 
 
-def _near(messages: Sequence[Message]) -> Q:
-    """Within reach of one of the messages; an answer is reached through its question."""
-    near = Q()
-    for message in messages:
-        place = message.answers.order_num if message.answers else message.order_num
-        near |= Q(session_id=message.session_id, place__range=(place - REACH, place + REACH))
-    return near
+def _around(message_id: UUID, lines: Sequence[Message], told: Collection[UUID]) -> Around:
+    """What stands before and after a message and has not been told."""
+    place = next((n for n, line in enumerate(lines) if line.pk == message_id), None)
+    if place is None:
+        return Around()
+
+    def told_now(other: int) -> Message | None:
+        if not 0 <= other < len(lines) or lines[other].pk in told:
+            return None
+        return lines[other] if lines[other].session_id == lines[place].session_id else None
+
+    return Around(told_now(place - 1), told_now(place + 1))
 
 
 def _shown(message: Message) -> dict[str, str]:

@@ -7,14 +7,14 @@ in SQL, in the two querysets that this module ranks, and nowhere else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memories_app import ranking
 from memories_app.models import Memory, MemoryEmbedding
@@ -22,7 +22,7 @@ from memories_app.selectors import memories_visible
 from memoryproject.integrations.embedders.base import Embedder
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.models.messages import Role
-from sessions_app.neighbours import Around, neighbours_of
+from sessions_app.neighbours import neighbours_of
 from sessions_app.roles import GODFATHER
 
 logger = logging.getLogger(__name__)
@@ -91,20 +91,20 @@ def recall(
     more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
     """
     question, embedded = ranking.prepare_query(query, embedder)
-    hits: list[Hit] = []
-    searched = True
+    said = _messages_visible(viewer, messages_where)
+    searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
-        found = _try_twice(lambda: _recall_memories(question, viewer, top_k))
-        searched = searched and found is not None
-        hits += found or []
+        searches.append(lambda: _recall_memories(question, viewer, top_k))
     if MESSAGES in sources and viewer.chat_id is not None:
-        found = _try_twice(lambda: _recall_messages(question, viewer, top_k, messages_where))
-        searched = searched and found is not None
-        hits += found or []
+        searches.append(lambda: _recall_messages(question, said, top_k))
+    found = [_try_twice(search) for search in searches]
+    hits = [hit for part in found for hit in part or []]
     best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
     relevant = [hit for hit in best if hit.score >= min_similarity][:top_k]
+    complete = _try_twice(lambda: _with_neighbours(relevant, said))
     logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
-    return RecallResult(relevant, degraded=not (embedded and searched))
+    degraded = not embedded or None in [*found, complete]
+    return RecallResult(relevant if complete is None else complete, degraded)
 
 
 def _try_twice(search: Callable[[], list[Hit]]) -> list[Hit] | None:
@@ -141,35 +141,43 @@ def _recall_memories(question: ranking.Question, viewer: Viewer, top_k: int) -> 
     ]
 
 
-def _recall_messages(
-    question: ranking.Question, viewer: Viewer, top_k: int, where: Q | None
-) -> list[Hit]:
+def _messages_visible(viewer: Viewer, where: Q | None) -> QuerySet[Message]:
+    """What was said in the viewer's chat."""
     said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
     said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
     # Commands and what the system itself says ("Remembered: …", apologies) are no knowledge.
     said = said.exclude(metadata__has_any_keys=["command", "system_text"])
-    if where is not None:
-        said = said.filter(where)
+    return said if where is None else said.filter(where)
+
+
+def _recall_messages(question: ranking.Question, said: QuerySet[Message], top_k: int) -> list[Hit]:
     ranked = ranking.rank(question, said, MessageEmbedding, key="message", top_k=top_k)
-    found = said.select_related("answers").defer("terms", "answers__terms")
-    stored = found.in_bulk([item.key for item in ranked])
-    ranked = [item for item in ranked if item.key in stored]
-    around = neighbours_of([stored[item.key] for item in ranked], said=said)
-    return [_message_hit(item, stored[item.key], around[item.key]) for item in ranked]
+    found = Message.objects.defer("terms").in_bulk([item.key for item in ranked])
+    return [
+        Hit(
+            source="message",
+            id=item.key,
+            content=found[item.key].content,
+            score=item.score,
+            similarity=item.similarity,
+            created_at=found[item.key].timestamp,
+            metadata={
+                "role": found[item.key].role,
+                "session_id": str(found[item.key].session_id),
+                "order_num": found[item.key].order_num,
+            },
+        )
+        for item in ranked
+        if item.key in found
+    ]
 
 
-def _message_hit(item: ranking.Ranked, message: Message, around: Around) -> Hit:
-    return Hit(
-        source="message",
-        id=item.key,
-        content=message.content,
-        score=item.score,
-        similarity=item.similarity,
-        created_at=message.timestamp,
-        metadata={
-            "role": message.role,
-            "session_id": str(message.session_id),
-            "order_num": message.order_num,
-            **around.as_dict(),
-        },
-    )
+def _with_neighbours(hits: Sequence[Hit], said: QuerySet[Message]) -> list[Hit]:
+    """The hits, those of messages with what was said around them."""
+    around = neighbours_of([hit.id for hit in hits if hit.source == "message"], said=said)
+    return [
+        replace(hit, metadata={**hit.metadata, **around[hit.id].as_dict()})
+        if hit.id in around
+        else hit
+        for hit in hits
+    ]

@@ -24,6 +24,9 @@ def test_a_delivery_repeated_in_parallel_is_one_message_and_one_answer(live: Sta
     assert live.wait_for_answers(phone, 1) == ["answer to: Said once, delivered often"]
     said = live.database.messages(f"{phone}@c.us")
     assert [message["role"] for message in said] == ["user", "assistant"]
+    wamid = said[0]["provider_message_id"]
+    kept = "SELECT 1 FROM sessions_app_inbounddelivery WHERE subject_id = %s"
+    assert len(live.database.rows(kept, wamid)) == 1
     assert live.database.states(f"{phone}@c.us") == ["sent"]
 
 

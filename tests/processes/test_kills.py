@@ -80,6 +80,28 @@ def test_killed_between_two_tries_to_send(live: Stage) -> None:
     assert live.database.states(f"{phone}@c.us") == ["sent"]
 
 
+def test_killed_between_two_parts_of_a_long_answer(live: Stage) -> None:
+    """The part that went out is not sent again, the one that did not is sent."""
+    phone = new_phone()
+    live.graph.refused.add("the second part")
+    live.post.say(phone, "many words " * 400 + "the second part")
+    wait_until(
+        lambda: (
+            [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["sent", "waiting"]
+            and any("the second part" in text for text in live.graph.tries)
+        ),
+        "one part is out and the other refused",
+    )
+
+    kill_worker_in(live, phone)
+    live.graph.refused.remove("the second part")
+
+    first, second = live.wait_for_answers(phone, 2)
+    assert first.startswith("answer to: many words")
+    assert second.endswith("the second part")
+    assert live.database.states(f"{phone}@c.us") == ["sent"]
+
+
 def test_killed_inside_the_send_a_status_confirms_it(live: Stage) -> None:
     phone = new_phone()
     answer = "answer to: killed in the send"

@@ -14,7 +14,14 @@ from memoryproject.integrations.loopback.webhooks import (
     token_headers,
 )
 from tests.processes.installation import Installation
-from tests.processes.posting import APP_SECRET, WEBHOOK_TOKEN, Poster, cloud_text, new_phone
+from tests.processes.posting import (
+    APP_SECRET,
+    WEBHOOK_TOKEN,
+    Poster,
+    cloud_text,
+    green_text,
+    new_phone,
+)
 from tests.processes.stage import Stage
 
 pytestmark = pytest.mark.processes
@@ -22,6 +29,10 @@ pytestmark = pytest.mark.processes
 Headers = Mapping[str, str | bytes]
 
 LARGEST = 3 * 1024 * 1024
+# Python's own reader takes them for numbers; they are no JSON.
+NO_NUMBERS = [b'{"a": NaN}', b'{"a": -Infinity}']
+# What JSON can say and PostgreSQL can't keep.
+UNSTORABLE = ["half \ud800 a sign", "the other \udc00 half", "nothing \x00 at all"]
 WRONG_HEADERS: dict[str, list[Headers]] = {
     "cloud": [
         {},
@@ -94,7 +105,7 @@ def test_a_body_of_3_mb_is_taken_and_one_above_it_is_not(live: Stage) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN'],
+    [b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, *NO_NUMBERS],
     ids=repr,
 )
 def test_broken_json(live: Stage, body: bytes) -> None:
@@ -129,6 +140,43 @@ def test_unknown_fields_beside_a_text_do_not_hide_it(live: Stage) -> None:
 
     assert_shown_well(live.post.cloud(payload), 200)
     assert live.wait_for_answers(phone, 1) == ["answer to: with strange company"]
+
+
+@pytest.mark.parametrize("text", UNSTORABLE, ids=ascii)
+def test_texts_that_cannot_be_kept_as_they_are(live: Stage, text: str) -> None:
+    """Whatever becomes of the strange character: the message is there, and answered once."""
+    phone = new_phone()
+    payload = cloud_text(phone, text)
+    value = payload["entry"][0]["changes"][0]["value"]
+    value["contacts"][0]["profile"]["name"] = text
+    value["messages"][0]["id"] += text
+    value["messages"][0][text] = text
+
+    for _ in range(2):
+        assert_shown_well(live.post.cloud(payload), 200)
+
+    (answer,) = live.wait_for_answers(phone, 1)
+    asked, answered = live.database.messages(f"{phone}@c.us")
+    words = [word for word in text.split() if word.isalpha()]
+    assert [word for word in asked["content"].split() if word in words] == words
+    assert (answered["content"], answered["delivery_status"]) == (answer, "sent")
+
+
+@pytest.mark.parametrize("text", UNSTORABLE, ids=ascii)
+def test_the_same_from_the_other_provider(live: Stage, text: str) -> None:
+    phone = new_phone()
+    payload = green_text(phone, text)
+    payload["idMessage"] += text
+    payload["senderData"]["senderName"] = text
+
+    for _ in range(2):
+        assert_shown_well(live.post.green(payload), 200)
+
+    live.wait_until_over(phone)
+    asked, answered = live.database.messages(f"{phone}@c.us")
+    sent = [each["message"] for each in live.green.sent if each["chatId"] == f"{phone}@c.us"]
+    assert sent == [answered["content"]]
+    assert asked["content"].split()[0] == text.split()[0]
 
 
 def test_the_handshake(live: Stage) -> None:

@@ -221,3 +221,19 @@ def test_what_is_no_text_gets_a_fitting_answer(world: World, kind: str, words: s
 def test_a_caption_goes_to_the_model_with_its_kind(world: World) -> None:
     world.say(CLIENT, "Is this the vase?", kind="image", media=Media(media_id="42"))
     assert world.prompt()[-1].content == "[image] Is this the vase?"
+
+
+def test_a_long_revoked_text_is_gone_from_beside_what_was_recalled(world: World) -> None:
+    secret = message_from(CLIENT, "the safe is behind the picture " + "and so on " * 40)
+    world.with_rules(limits=replace(world.rules.limits, client=30))
+    world.with_answer_rules(limits=world.rules.limits)
+    world.say(CLIENT, "My locksmith is called Benny Example")
+    world.receive(secret)
+    world.work()
+    for place in range(4):
+        world.say(CLIENT, f"Something else, number {place}, long enough to leave the window")
+    world.say(CLIENT, "What is my locksmith called?")
+    assert "behind the picture" in str(Turn.objects.latest("id").recalled)
+    world.receive(revoke(secret))
+    turn = Turn.objects.latest("id")
+    assert "behind the picture" not in str(turn.recalled) + str(turn.prompt)

@@ -33,10 +33,10 @@ _ASKS = (
 _ASKS_FIRST = rf"(?:please\s+)?(?:{_ASKING_FIRST})\b|ו?(?:{_HEBREW_ASKING_FIRST})\b"
 # A clause ends at a comma or before a joining word, where a question follows.
 _CUT = re.compile(
-    rf"[,;–—-]\s+(?=(?:(?:{_JOINING})\s+){{0,2}}(?:{_ASKS}))"
-    rf"|[,;–—-]?\s+(?=(?:(?:{_JOINING})\s+){{1,2}}(?:{_ASKS}|{_ASKS_FIRST}))"
-    rf"|[,;–—-]?\s+(?=ו(?:(?:{_HEBREW_BEFORE_ASKING})\s+)?[בלמש]?(?:{_HEBREW_ASKING})\b)"
-    rf"|[,;–—-]\s+(?=ו?(?:{_HEBREW_ASKING_FIRST})\b)",
+    rf"[,;:–—-]\s+(?=(?:(?:{_JOINING})\s+){{0,2}}(?:{_ASKS}))"
+    rf"|[,;:–—-]?\s+(?=(?:(?:{_JOINING})\s+){{1,2}}(?:{_ASKS}|{_ASKS_FIRST}))"
+    rf"|[,;:–—-]?\s+(?=ו(?:(?:{_HEBREW_BEFORE_ASKING})\s+)?[בלמש]?(?:{_HEBREW_ASKING})\b)"
+    rf"|[,;:–—-]\s+(?=ו?(?:{_HEBREW_ASKING_FIRST})\b)",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?…؟\n]+(?:[.!?…؟](?=\S)[^.!?…؟\n]+)*[.!?…؟]*")

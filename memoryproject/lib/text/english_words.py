@@ -42,8 +42,8 @@ week weeks month months year years ago soon later still already always never som
 often back way kind sort type lot bit place people person guy guys man woman need needs want
 wants help helping think thinks thought believe feel feels seem seems mean means make makes made
 take takes took come comes came use uses used using put keep keeps start end new old able going
-concerning regarding previously anyway everything nothing everyone nobody somewhere exactly
-actually
+concerning regarding previously anyway forget forgot wonder wondering everything nothing everyone
+nobody somewhere exactly actually
     """
 )
 

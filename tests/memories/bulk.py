@@ -1,0 +1,27 @@
+"""Many memories at once, stored as ``memory_remember`` stores each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memories_app.models import Memory, MemoryEmbedding
+from memoryproject.integrations.embedders.covered import covered_vectors
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.lib.text.terms import index_text
+
+
+def memories_store(texts: Sequence[str], **fields: Any) -> None:
+    """``texts`` as memories of the owner, or with other ``fields``."""
+    embedder = WordLlamaEmbedder()
+    memories = []
+    for text in texts:
+        indexed = index_text(text)
+        values = {"visibility": "owner", "terms": indexed.terms, "term_count": indexed.length}
+        memories.append(Memory(content=text, **{**values, **fields}))
+    Memory.objects.bulk_create(memories)
+    MemoryEmbedding.objects.bulk_create(
+        MemoryEmbedding(memory=memory, model=embedder.model_id, vector=vector)
+        for memory, vector in zip(memories, covered_vectors(embedder, texts), strict=True)
+        if vector is not None
+    )

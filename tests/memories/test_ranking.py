@@ -1,0 +1,260 @@
+"""Recall in the database: any number of memories, any text, the same number of queries."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from memories_app.models import Memory, MemoryEmbedding
+from memories_app.services.remember import memory_remember
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.recall import MEMORIES, RecallResult, Viewer, recall
+from tests.memories.bulk import memories_store
+
+pytestmark = pytest.mark.django_db
+
+ABOUT = [
+    "TestCorp owes me ₪5,000 from invoice INV-001 dated January 10, 2026",
+    "לטסטקורפ יש משרד בתל אביב",
+]
+QUESTIONS = [
+    "What's the status with TestCorp?",
+    "Tell me about TestCorp",
+    "מה המצב עם TestCorp?",
+    "מה קורה עם טסטקורפ?",
+]
+SMALL_TALK = ["hello, how are you?", "thanks!", "ok", "מה נשמע?", "תודה רבה", "בוקר טוב"]
+ODD_TEXTS = [
+    "",
+    " \n\t",
+    "😀😀",
+    "?!",
+    "nul \x00 inside",
+    "\ud800 lone surrogate",
+    "ש" * 100_000,
+    "word " * 20_000,
+    "why, and how? " * 7_000,
+    "5" * 300,
+    "%s %% {0} '; --",
+]
+
+
+def ask(question: str, **changes: object) -> RecallResult:
+    values: dict[str, object] = {
+        "viewer": Viewer(user_role="godfather"),
+        "embedder": WordLlamaEmbedder(),
+        "sources": [MEMORIES],
+        **changes,
+    }
+    return recall(query=question, **values)  # type: ignore[arg-type]
+
+
+def contents(result: RecallResult) -> list[str]:
+    return [hit.content for hit in result.hits]
+
+
+def invoices(count: int) -> list[str]:
+    """Memories that share all words but the name with the one that is looked for."""
+    return [f"Comp{n} owes me ₪{n * 7 + 100} from invoice INV-{n + 100}" for n in range(count)]
+
+
+@pytest.mark.parametrize("others", [0, 8, 998])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_ac_memory_002_003_the_right_ones_are_found_among_any_number(
+    others: int, question: str
+) -> None:
+    memories_store(ABOUT + invoices(others))
+
+    hits = ask(question).hits
+
+    assert {hit.content for hit in hits} == set(ABOUT)
+    assert all(hit.score >= 0.7 for hit in hits)
+
+
+def test_one_memory_alone_is_found() -> None:
+    memories_store(ABOUT[:1])
+
+    assert contents(ask("Tell me about TestCorp")) == ABOUT[:1]
+
+
+def test_ac_memory_004_no_memories_no_hits() -> None:
+    assert ask("Tell me about TestCorp") == RecallResult([], degraded=False)
+
+
+@pytest.mark.parametrize("question", SMALL_TALK)
+def test_small_talk_recalls_nothing(question: str) -> None:
+    memories_store(ABOUT + invoices(98))
+
+    assert ask(question).hits == []
+
+
+def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
+    # All share "owes", "invoice" and more; only the first, the oldest, is about TestCorp.
+    memories_store(ABOUT[:1] + invoices(5_000))
+
+    hits = ask("How much does TestCorp owe me, from which invoice?").hits
+
+    assert hits[0].content == ABOUT[0]
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, "hello", "when is it, and where?" * 30])
+def test_the_number_of_queries_does_not_depend_on_what_is_asked_or_stored(question: str) -> None:
+    memories_store(ABOUT)
+    with CaptureQueriesContext(connection) as few:
+        ask(question)
+    memories_store(invoices(500))
+    with CaptureQueriesContext(connection) as many:
+        ask(question)
+
+    assert len(many) <= len(few) + 2
+    # Two of them are the savepoint's.
+    assert len(many) <= 8
+
+
+def test_the_similarity_is_the_raw_cosine_of_the_whole_question() -> None:
+    memories_store(ABOUT[:1])
+    embedder = WordLlamaEmbedder()
+    question = "Tell me about TestCorp, and what do they owe?"
+    one, other = embedder.embed([question, ABOUT[0]])
+
+    (hit,) = ask(question).hits
+
+    cosine = math.fsum(a * b for a, b in zip(one, other, strict=True))
+    assert hit.similarity == pytest.approx(cosine, abs=1e-5)
+    assert hit.score != hit.similarity
+
+
+@pytest.mark.parametrize(
+    ("question", "memory"),
+    [
+        ("מה קורה עם טסטקורפ?", ABOUT[0]),
+        ("Tell me about TestCorp", ABOUT[1]),
+        ("מה קורה עם טסטקורפ?", ABOUT[1]),
+    ],
+)
+def test_without_coverage_on_both_sides_there_is_no_similarity(question: str, memory: str) -> None:
+    memories_store([memory])
+
+    (hit,) = ask(question).hits
+
+    assert (hit.content, hit.similarity) == (memory, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("TestCorp owes ₪5,000", True),
+        ("the invoice of TestCorp, in short חשבונית", True),
+        ("החשבונית של TestCorp בדואר", False),
+        ("товары и цены", False),
+        ("我的公司很好", False),
+        ("😀😀", False),
+        ("INV-001", True),
+    ],
+)
+def test_only_what_the_embedder_covers_gets_a_vector(text: str, covered: bool) -> None:
+    memory = memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder())
+
+    assert MemoryEmbedding.objects.filter(memory=memory).exists() is covered
+
+
+class Silent(HashingEmbedder):
+    """Claims to know everything and has nothing to say."""
+
+    def embed(self, texts):  # type: ignore[no-untyped-def]
+        return [[0.0] * self.dimensions for _ in super().embed(texts)]
+
+
+def test_a_zero_vector_is_neither_stored_nor_searched() -> None:
+    memory_remember(content=ABOUT[0], visibility="owner", embedder=Silent())
+    assert not MemoryEmbedding.objects.exists()
+
+    (hit,) = ask("Tell me about TestCorp", embedder=Silent()).hits
+    assert hit.similarity is None
+
+
+def test_the_database_refuses_a_zero_vector() -> None:
+    memories_store(ABOUT[:1])
+
+    with pytest.raises(IntegrityError, match="memory_vector_not_zero"), transaction.atomic():
+        MemoryEmbedding.objects.create(memory=Memory.objects.get(), model="x", vector=[0.0] * 3)
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
+def test_any_text_can_be_asked(text: str) -> None:
+    memories_store(ABOUT)
+
+    result = ask(text)
+
+    assert not result.degraded
+    assert result.hits == []
+
+
+@pytest.mark.parametrize("text", [text for text in ODD_TEXTS if "\x00" not in text][:3])
+def test_a_text_without_words_can_be_remembered(text: str) -> None:
+    memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder())
+    memories_store(ABOUT)
+
+    assert text not in contents(ask("Tell me about TestCorp"))
+
+
+def test_a_very_long_text_is_found_by_its_words() -> None:
+    long = "TestCorp " + "said a word " * 8_000
+    memory_remember(content=long, visibility="owner", embedder=WordLlamaEmbedder())
+
+    assert [hit.content for hit in ask("TestCorp", min_similarity=0.0).hits] == [long]
+
+
+def test_vectors_of_another_model_do_not_count() -> None:
+    memory_remember(content=ABOUT[0], visibility="owner", embedder=HashingEmbedder(64))
+
+    (hit,) = ask("Tell me about TestCorp").hits
+
+    assert hit.similarity is None
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        (
+            "What is the code of the door, and in which room is the boiler?",
+            {"The code of the building's front door is 7702", "The boiler stands in the cellar"},
+        ),
+        ("מה הקוד לדלת, ומי בא מחר לנקות?", {"הקוד לדלת הכניסה של הבניין הוא 4321"}),
+        (
+            "Good morning! I hope that you all had a lovely weekend at the sea with the family, "
+            "here it was raining. Before I forget: who is our plumber? Have a great day!",
+            {"Yossi the plumber comes in the mornings"},
+        ),
+    ],
+)
+def test_each_question_of_a_message_is_answered(question: str, answers: set[str]) -> None:
+    memories_store(
+        [
+            "The code of the building's front door is 7702",
+            "The boiler stands in the cellar",
+            "הקוד לדלת הכניסה של הבניין הוא 4321",
+            "Yossi the plumber comes in the mornings",
+            *ABOUT,
+            *invoices(20),
+        ]
+    )
+
+    found = set(contents(ask(question)))
+
+    assert answers <= found
+    assert found <= answers | {
+        "The code of the building's front door is 7702",
+        "הקוד לדלת הכניסה של הבניין הוא 4321",
+    }
+
+
+def test_who_owes_money_is_found_across_languages() -> None:
+    debt = 'אורנים שיווק חייבת לי 4,300 ש"ח'
+    memories_store([debt, "The shop is at 18 Herzl Street", "משה האינסטלטור מגיע רק בבקרים"])
+
+    assert contents(ask("who owes me money?")) == [debt]

@@ -1,0 +1,200 @@
+"""Past messages are recalled with what was said around them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.events import MessageRevoked, Party
+from sessions_app.models import Message, MessageEmbedding, Turn
+from sessions_app.neighbours import LONGEST_NEIGHBOUR, neighbours_of
+from sessions_app.recall import MESSAGES, Hit, Viewer, recall
+from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
+
+SAID = "My daughter Liora is allergic to walnuts"
+ANSWERS = {SAID: "Noted, no walnuts in her cake", "Good evening": "Good evening to you"}
+
+
+@pytest.fixture
+def talking(world: World) -> World:
+    """A world whose model answers some messages with a text of their own."""
+    model = ScriptedChatModel(
+        lambda request: ANSWERS.get(request.messages[-1].content, "All right")
+    )
+    world.tools = replace(world.tools, chat_model=model)
+    return world
+
+
+def said(world: World, *texts: str) -> None:
+    for text in texts:
+        world.say(CLIENT, text)
+
+
+def ask(world: World, query: str = "What is Liora allergic to?", **changes: Any) -> list[Hit]:
+    return recall(
+        query=query,
+        viewer=Viewer(user_role="client", chat_id=world.chat(CLIENT).pk),
+        embedder=world.tools.embedder,
+        sources=[MESSAGES],
+        **changes,
+    ).hits
+
+
+def around(hit: Hit) -> dict[str, str]:
+    return {
+        name: hit.metadata[name]["content"] for name in ("before", "after") if name in hit.metadata
+    }
+
+
+def test_a_question_comes_with_its_answer_and_what_was_said_before(talking: World) -> None:
+    said(talking, "Good evening", SAID, "See you")
+
+    (hit,) = ask(talking)
+
+    assert hit.content == SAID
+    assert around(hit) == {"before": "Good evening to you", "after": ANSWERS[SAID]}
+    assert hit.metadata["after"]["role"] == "assistant"
+    assert (hit.metadata["role"], hit.metadata["order_num"]) == ("user", 3)
+
+
+def test_in_a_burst_an_answer_stands_with_its_question(talking: World) -> None:
+    talking.receive(message_from(CLIENT, SAID), message_from(CLIENT, "Good evening"))
+    talking.work()
+
+    (hit,) = ask(talking)
+
+    # By number the evening comes next; by turns the answer does.
+    assert around(hit) == {"after": ANSWERS[SAID]}
+
+
+def test_sessions_do_not_run_into_each_other(talking: World) -> None:
+    said(talking, "Good evening", "/reset", SAID)
+
+    (hit,) = ask(talking)
+
+    assert around(hit) == {"after": ANSWERS[SAID]}
+
+
+def test_what_is_not_recalled_is_no_neighbour_either(talking: World) -> None:
+    said(talking, "/help", SAID, "/help")
+
+    (hit,) = ask(talking)
+
+    assert around(hit) == {"after": ANSWERS[SAID]}
+
+
+def test_a_long_neighbour_is_shortened(talking: World) -> None:
+    said(talking, "word " * 200, SAID)
+    answer = Message.objects.get(order_num=2)
+    Message.objects.filter(pk=answer.pk).update(content="long " * 200)
+
+    (hit,) = ask(talking)
+
+    assert len(around(hit)["before"]) <= LONGEST_NEIGHBOUR
+    assert around(hit)["before"].endswith("long…")
+
+
+def test_a_neighbour_that_is_found_itself_is_not_told_twice(talking: World) -> None:
+    said(talking, SAID, "Liora is also allergic to peanuts", "Bye")
+
+    hits = ask(talking, query="What is Liora allergic to?")
+
+    told = [
+        *(hit.content for hit in hits),
+        *(text for hit in hits for text in around(hit).values()),
+    ]
+    assert len(hits) == 2
+    assert sorted(told) == sorted(set(told))
+
+
+def test_neighbours_cost_two_queries_for_one_message_as_for_ten(
+    talking: World, django_assert_num_queries: Any
+) -> None:
+    said(talking, *(f"Liora is allergic to thing number {n}" for n in range(12)))
+    keys = list(Message.objects.filter(role="user").values_list("pk", flat=True))
+
+    for count in (1, 10):
+        with django_assert_num_queries(2):
+            assert len(neighbours_of(keys[:count], said=Message.objects.all())) == count
+    with django_assert_num_queries(0):
+        neighbours_of([], said=Message.objects.all())
+
+
+def test_the_prompt_holds_question_and_answer_of_what_left_the_window(talking: World) -> None:
+    said(talking, SAID, "/reset", "Good evening")
+
+    talking.say(CLIENT, "What is Liora allergic to?")
+
+    system = talking.prompt()[0].content
+    assert f") {SAID}\n  (after that, you answered: {ANSWERS[SAID]})" in system
+
+
+def test_what_the_window_holds_is_not_recalled_nor_its_neighbour(talking: World) -> None:
+    said(talking, SAID)
+
+    talking.say(CLIENT, "What is Liora allergic to?")
+
+    assert Turn.objects.latest("created_at").recalled == []
+
+
+def test_nothing_said_after_a_turns_message_is_in_its_prompt(talking: World) -> None:
+    said(talking, SAID, "/reset")
+    later = "Liora is allergic to sesame as well"
+    talking.receive(message_from(CLIENT, "What is Liora allergic to?"), message_from(CLIENT, later))
+    talking.work()
+
+    asked = Turn.objects.get(message__content="What is Liora allergic to?")
+    assert SAID in str(asked.prompt)
+    assert later not in str(asked.prompt) + str(asked.recalled)
+
+
+@pytest.mark.parametrize("text", ["Keep it secret", "Keep it secret " * 40])
+def test_a_revoked_neighbour_is_gone_from_recall_and_replay(talking: World, text: str) -> None:
+    said(talking, text, "/reset")
+    said(talking, SAID, text, "/reset")
+    # A neighbour of what is recalled, by its own number.
+    Message.objects.filter(role="assistant", content="All right").update(metadata={"command": "x"})
+    Message.objects.filter(content=ANSWERS[SAID]).update(metadata={"command": "x"})
+    talking.say(CLIENT, "What is Liora allergic to?")
+    turn = Turn.objects.latest("created_at")
+    assert "Keep it secret" in str(turn.recalled)
+    assert "Keep it secret" in str(turn.prompt)
+
+    for message in Message.objects.filter(content=text):
+        talking.receive(_revoked(message))
+
+    turn.refresh_from_db()
+    assert "Keep it secret" not in str(turn.recalled) + str(turn.prompt)
+    assert SAID in str(turn.recalled)
+    assert "Keep it secret" not in str(ask(talking))
+
+
+def test_only_messages_that_the_embedder_covers_get_vectors(talking: World) -> None:
+    said(talking, "The delivery comes on Monday", "המשלוח מגיע ביום שני", "😀😀")
+
+    covered = MessageEmbedding.objects.filter(message__role="user")
+
+    assert [row.message.content for row in covered] == ["The delivery comes on Monday"]
+
+
+def test_another_chats_messages_are_never_neighbours(talking: World) -> None:
+    talking.say(OTHER_CLIENT, SAID)
+    said(talking, "Good evening")
+
+    assert ask(talking) == []
+
+
+def _revoked(message: Message) -> MessageRevoked:
+    return MessageRevoked(
+        provider="cloud",
+        number_id=NUMBER_ID,
+        delivery_key=f"{NUMBER_ID}:revoke:{message.provider_message_id}",
+        raw={},
+        original_id=message.provider_message_id or "",
+        party=Party(phone=CLIENT.split("@")[0]),
+        timestamp=timezone.now(),
+    )

@@ -1,0 +1,158 @@
+"""Who may recall what: memories by their visibility, messages in their own chat only."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
+
+from memories_app.services.remember import memory_remember
+from memoryproject.integrations.embedders.base import EmbedderError
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.recall import MEMORIES, MESSAGES, RecallResult, Viewer, recall
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+OWNER_FACT = "TestCorp owes me ₪5,000"
+CHAT_FACT = "TestCorp sends its driver on Monday"
+PUBLIC_FACT = "TestCorp customers park behind the building"
+SAID = "My brother works at TestCorp as a driver"
+
+
+@pytest.fixture
+def told(world: World) -> World:
+    """A memory of each visibility, and a message of each chat."""
+    world.say(CLIENT, SAID)
+    world.say(OTHER_CLIENT, "hello")
+    world.say(GODFATHER, "hello")
+    for content, visibility, chat_id in (
+        (OWNER_FACT, "owner", None),
+        (CHAT_FACT, "chat", world.chat(CLIENT).pk),
+        (PUBLIC_FACT, "public", None),
+    ):
+        memory_remember(
+            content=content,
+            visibility=visibility,
+            chat_id=chat_id,
+            embedder=WordLlamaEmbedder(),
+        )
+    return world
+
+
+def recalled(viewer: Viewer, **changes: object) -> RecallResult:
+    values: dict[str, object] = {
+        "query": "Tell me about TestCorp",
+        "embedder": WordLlamaEmbedder(),
+        "min_similarity": 0.5,
+        "top_k": 10,
+        **changes,
+    }
+    return recall(viewer=viewer, **values)  # type: ignore[arg-type]
+
+
+def contents(viewer: Viewer, **changes: object) -> set[str]:
+    return {hit.content for hit in recalled(viewer, **changes).hits}
+
+
+def said_by_people(found: set[str]) -> set[str]:
+    """Without what the assistant itself answered in the test."""
+    return {content for content in found if not content.startswith("answer to:")}
+
+
+def test_a_client_recalls_what_is_public_and_their_own_chat(told: World) -> None:
+    viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)
+
+    assert said_by_people(contents(viewer)) == {CHAT_FACT, PUBLIC_FACT, SAID}
+
+
+def test_another_client_recalls_nothing_of_it(told: World) -> None:
+    viewer = Viewer(user_role="client", chat_id=told.chat(OTHER_CLIENT).pk)
+
+    assert contents(viewer) == {PUBLIC_FACT}
+
+
+def test_the_godfather_recalls_all_memories_but_no_chat_of_others(told: World) -> None:
+    viewer = Viewer(user_role="godfather", chat_id=told.chat(GODFATHER).pk)
+
+    assert contents(viewer) == {OWNER_FACT, CHAT_FACT, PUBLIC_FACT}
+
+
+def test_in_a_group_with_the_godfather_only_what_is_public_is_recalled(told: World) -> None:
+    group = "120363000000000001@g.us"
+
+    seen = told.seen_by_model(GODFATHER, "Tell me about TestCorp", group_id=group, mentions_us=True)
+
+    assert PUBLIC_FACT in seen
+    assert not {fact for fact in (OWNER_FACT, CHAT_FACT, SAID) if fact in seen}
+
+
+def test_staff_recall_all_memories_and_no_messages(told: World) -> None:
+    assert contents(Viewer(user_role="staff")) == {OWNER_FACT, CHAT_FACT, PUBLIC_FACT}
+
+
+def test_who_is_in_no_chat_recalls_what_is_public(told: World) -> None:
+    assert contents(Viewer(user_role="client")) == {PUBLIC_FACT}
+
+
+@pytest.mark.parametrize(
+    ("sources", "found"),
+    [([MEMORIES], {CHAT_FACT, PUBLIC_FACT}), ([MESSAGES], {SAID}), ([], set())],
+)
+def test_a_source_can_be_chosen(told: World, sources: list[str], found: set[str]) -> None:
+    viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)
+
+    assert said_by_people(contents(viewer, sources=sources)) == found
+
+
+def test_a_chat_that_does_not_exist_has_no_messages(told: World) -> None:
+    assert contents(Viewer(user_role="client", chat_id=uuid.uuid4())) == {PUBLIC_FACT}
+
+
+def test_a_filter_that_nothing_passes_recalls_nothing(told: World) -> None:
+    viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)
+
+    found = recalled(viewer, sources=[MESSAGES], messages_where=Q(pk__in=[]))
+
+    assert found == RecallResult([], degraded=False)
+
+
+def test_err_memory_002_without_an_embedder_words_still_find(told: World) -> None:
+    broken = HashingEmbedder(failure=EmbedderError("down"))
+
+    found = recalled(Viewer(user_role="staff"), embedder=broken)
+
+    assert found.degraded
+    assert {hit.content for hit in found.hits} == {OWNER_FACT, CHAT_FACT, PUBLIC_FACT}
+    assert {hit.similarity for hit in found.hits} == {None}
+
+
+class Damaged(HashingEmbedder):
+    """Its files are gone: it can't even tell what it covers."""
+
+    def coverage(self, text: str) -> float:
+        raise EmbedderError("damaged", permanent=True)
+
+
+def test_an_embedder_that_can_not_be_loaded_leaves_the_words(told: World) -> None:
+    found = recalled(Viewer(user_role="staff"), embedder=Damaged())
+
+    assert found.degraded
+    assert found.hits
+
+
+def test_err_memory_003_a_failing_search_leaves_the_other_one(
+    told: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)
+    fails = Q(order_num__gt=RawSQL("1 / (order_num - order_num)", []))
+
+    found = recalled(viewer, messages_where=fails)
+
+    assert found.degraded
+    assert {hit.content for hit in found.hits} == {CHAT_FACT, PUBLIC_FACT}
+    assert [record.message for record in caplog.records if "Recall failed" in record.message] == [
+        "Recall failed (try 1 of 2).",
+        "Recall failed (try 2 of 2).",
+    ]

@@ -1,0 +1,40 @@
+"""Which texts get a vector."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryproject.integrations.embedders.base import EmbedderError
+from memoryproject.integrations.embedders.covered import covered_vectors
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+
+
+def test_vectors_stand_in_the_order_of_their_texts() -> None:
+    texts = ["", "an invoice", "חשבונית", "😀", "a price"]
+
+    vectors = covered_vectors(WordLlamaEmbedder(), texts)
+
+    first, second = WordLlamaEmbedder().embed(["an invoice", "a price"])
+    assert vectors == [None, first, None, None, second]
+
+
+def test_a_model_is_not_asked_for_nothing() -> None:
+    embedder = HashingEmbedder()
+
+    assert covered_vectors(embedder, ["", "?!"]) == [None, None]
+    assert embedder.calls == []
+
+
+@pytest.mark.parametrize("length", [0.0, float("nan"), float("inf")])
+def test_a_vector_without_direction_is_none(length: float) -> None:
+    class Broken(HashingEmbedder):
+        def embed(self, texts):  # type: ignore[no-untyped-def]
+            return [[length] * 4 for _ in texts]
+
+    assert covered_vectors(Broken(), ["word"]) == [None]
+
+
+def test_a_failing_model_is_told() -> None:
+    with pytest.raises(EmbedderError):
+        covered_vectors(HashingEmbedder(failure=EmbedderError("down")), ["word"])
