@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
+from memoryproject.postgres.processes import is_alive
 from tests.processes.installation import Installation
 from tests.processes.stage import Stage, stage
+
+SHOWN_OF_OUTPUT = 20_000
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any) -> Generator[None, Any, None]:
+    """Show with a failure what the servers printed meanwhile: their folder goes."""
+    report = (yield).get_result()
+    for started in getattr(item, "funcargs", {}).values():
+        if report.failed and isinstance(started, Stage):
+            printed = started.installation.output()[-SHOWN_OF_OUTPUT:]
+            report.sections.append(("Output of the servers", printed))
 
 
 def everything(installation: Installation) -> None:
@@ -25,9 +39,9 @@ def shared_stage() -> Iterator[Stage]:
 def live(shared_stage: Stage) -> Stage:
     """The shared stage with everything up, whatever the test before did to it."""
     installation = shared_stage.installation
-    if installation.web is None or not installation.web.is_running():
+    if installation.web is None or not is_alive(installation.web):
         installation.start_web()
-    if installation.workers is None or not installation.workers.is_running():
+    if installation.workers is None or not is_alive(installation.workers):
         installation.start_workers()
     installation.wait_until_ready()
     return shared_stage

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -42,8 +41,8 @@ class Installation:
             "LOG_DIR": str(folder / "logs"),
             "PORT": str(self.port),
         }
-        self.web: psutil.Popen | None = None
-        self.workers: psutil.Popen | None = None
+        self.web: psutil.Process | None = None
+        self.workers: psutil.Process | None = None
 
     @property
     def url(self) -> str:
@@ -83,7 +82,7 @@ class Installation:
     def start_workers(self) -> None:
         self.workers = self._start("manage.py", "qcluster")
 
-    def _start(self, *arguments: str) -> psutil.Popen:
+    def _start(self, *arguments: str) -> psutil.Process:
         with (self.folder / "output.log").open("ab") as output:
             return psutil.Popen(
                 [sys.executable, *arguments],
@@ -146,10 +145,10 @@ class Installation:
         return "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
 
 
-def family(process: Any) -> list[psutil.Process]:
-    """A process and all below it; nobody if it is gone."""
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """A process and all below it; nobody if it is gone, whoever has its id now."""
     try:
-        return [psutil.Process(process.pid), *process.children(recursive=True)]
+        return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
 

@@ -161,7 +161,7 @@ def test_fresh_ones_are_answered_once_where_they_should_be(live: Stage) -> None:
         if is_for_us(event) and event.provider_message_id not in revoked
     }
     turns = live.database.rows(
-        "SELECT provider, provider_message_id, state, error FROM sessions_app_turn"
+        "SELECT provider, provider_message_id, state, error, attempts FROM sessions_app_turn"
         " WHERE provider_message_id = ANY(%s)",
         list(ours),
     )
@@ -170,6 +170,7 @@ def test_fresh_ones_are_answered_once_where_they_should_be(live: Stage) -> None:
     for provider, server in (("cloud", live.graph), ("green", live.green)):
         answered = [each for each in due if each[0] == provider]
         assert len(server.sent) - before[provider] == len(answered)
+    assert live.database.rows("SELECT func, result FROM django_q_task WHERE NOT success") == []
 
 
 def is_for_us(event: Event) -> bool:
