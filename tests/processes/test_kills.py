@@ -86,11 +86,15 @@ def test_killed_between_two_parts_of_a_long_answer(live: Stage) -> None:
     live.graph.refused.add("the second part")
     live.post.say(phone, "many words " * 400 + "the second part")
     wait_until(
+        lambda: sum("the second part" in text for text in live.graph.tries) >= 2,
+        "the second part is refused twice",
+    )
+    wait_until(
         lambda: (
             [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["sent", "waiting"]
-            and any("the second part" in text for text in live.graph.tries)
         ),
-        "one part is out and the other refused",
+        "it is on record that one part is out and the other is not",
+        seconds=10,
     )
 
     kill_worker_in(live, phone)
