@@ -62,7 +62,7 @@ def _backwards(last: Message) -> Iterator[Message]:
     Answers are numbered when they are made, so one may carry a higher order_num than
     ``last``; each is read with the message that it answers.
     """
-    said = Message.objects.filter(session_id=last.session_id, revoked_at__isnull=True)
+    said = Message.objects.filter(session_id=last.session_id)
     # Summaries have their own place in a prompt.
     said = said.exclude(role=Role.SUMMARY).filter(answers__isnull=True)
     before = last.order_num
@@ -76,7 +76,8 @@ def _backwards(last: Message) -> Iterator[Message]:
             answer = getattr(message, "answer", None)
             if answer is not None and answer.revoked_at is None:
                 yield answer
-            yield message
+            if message.revoked_at is None:
+                yield message
         if len(batch) < HISTORY_BATCH:
             return
         before = batch[-1].order_num

@@ -12,6 +12,9 @@ from functools import lru_cache
 
 import psutil
 
+# The start is told by the wall clock, which may be set while a process runs.
+CLOCK_SLACK_SECONDS = 60.0
+
 
 @lru_cache(maxsize=8)
 def _identity(pid: int) -> str:
@@ -28,13 +31,17 @@ def owner_is_gone(owner: str) -> bool:
     """True only if it is certain: the owner ran on this machine and runs no more."""
     host, _, rest = owner.partition(":")
     pid, _, started = rest.partition(":")
-    if host != socket.gethostname() or not pid.isdigit():
+    if host != socket.gethostname() or not pid.isdigit() or not _is_number(started):
         return False
     try:
         process = psutil.Process(int(pid))
         zombie = process.status() == psutil.STATUS_ZOMBIE
-        return zombie or f"{process.create_time():.2f}" != started
+        return zombie or abs(process.create_time() - float(started)) > CLOCK_SLACK_SECONDS
     except psutil.NoSuchProcess:
         return True
     except psutil.Error:
         return False
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()

@@ -127,10 +127,8 @@ class TurnAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Send the answer again (failed and unconfirmed turns)")
     def send_again(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
-        # Taken once: a list filtered by state loses the turns that are sent again.
-        chosen = list(queryset)
-        again = sum(turn_resend(turn=turn, enqueue=wiring.enqueue_chat) for turn in chosen)
-        left = len(chosen) - again
+        again = sum(turn_resend(turn=turn, enqueue=wiring.enqueue_chat) for turn in queryset)
+        left = queryset.count() - again
         self.message_user(request, f"{again} answers are being sent again.", messages.SUCCESS)
         if left:
             text = f"{left} turns were left alone: they are neither failed nor unconfirmed."

@@ -43,9 +43,11 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     if not made:
         return 0
     with transaction.atomic():
+        # In one order, or two workers at the same session's messages would deadlock.
+        same = Message.objects.select_for_update(no_key=True).filter(pk__in=made)
         rows = [
             MessageEmbedding(message=message, model=embedder.model_id, vector=made[message.pk][1])
-            for message in Message.objects.select_for_update().filter(pk__in=made)
+            for message in same.order_by("order_num")
             # Edited or revoked meanwhile: the vector is one of a text that is gone.
             if message.content == made[message.pk][0]
         ]

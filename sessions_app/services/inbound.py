@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import DataError, IntegrityError, InterfaceError, OperationalError, transaction
 from django.utils import timezone
+from psycopg.errors import DeadlockDetected
 
 from memoryproject.integrations.whatsapp import events
 from memoryproject.integrations.whatsapp.events import Event
@@ -25,6 +26,7 @@ from sessions_app.services.scrub import unstored_forget
 logger = logging.getLogger(__name__)
 
 KEY_LENGTH = 512
+TRIES = 3
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
@@ -66,11 +68,16 @@ def events_receive(
 def _receive_with_retry(
     event: Event, rules: IntakeRules, enqueue: Callable[[UUID], None], now: datetime
 ) -> None:
-    try:
-        _receive_one(event, rules, enqueue, now)
-    except IntegrityError:
-        # Another delivery made the same row at the same moment: now it is there to be found.
-        _receive_one(event, rules, enqueue, now)
+    for _ in range(TRIES - 1):
+        try:
+            return _receive_one(event, rules, enqueue, now)
+        except IntegrityError:
+            # Another delivery made the same row at the same moment: now it is there to be found.
+            continue
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    return _receive_one(event, rules, enqueue, now)
 
 
 def _receive_one(
@@ -108,6 +115,9 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
     if isinstance(event, events.OwnSend):
         due = statuses.own_send_confirm(event=event)
+        # Its text is that of an answer which is stored already, or must not be.
+        delivery.raw = None
+        delivery.save(update_fields=["raw"])
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
         return _change(event, delivery, rules, now)

@@ -34,7 +34,8 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     Turn.objects.filter(chat=young, state=TurnState.RUNNING).update(
         state=TurnState.PENDING, lease_token=None, lease_until=None
     )
-    for model in (ChatSession, Message, Turn, InboundDelivery, ChatAddress):
+    # Turns before messages: the order in which a worker that is sending locks.
+    for model in (ChatSession, Turn, Message, InboundDelivery, ChatAddress):
         model._default_manager.filter(chat=young).update(chat=old)
     memories_move(from_chat=young.pk, to_chat=old.pk)
     if young.memory_enabled is False:

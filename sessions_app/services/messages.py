@@ -21,7 +21,7 @@ PRUNE_BATCH = 50
 
 @dataclass(frozen=True)
 class NewMessage:
-    """What is to be stored; ``content`` is kept as it is."""
+    """What is to be stored, by the names of Message's fields; ``content`` is kept as it is."""
 
     role: str
     content: str
@@ -47,20 +47,8 @@ def message_add(
     ``session`` is locked by the caller's transaction and is saved. Raises ValueError for an
     unknown role (ERR-SESSION-004).
     """
-    if new.role not in Role.values:
-        raise ValueError(
-            f"Unknown role {new.role!r}: a message's role is one of {', '.join(Role.values)}."
-        )
-    if not new.content.strip() and new.kind == "text":
-        logger.warning("A message without text was stored in session %s.", session.session_id)
     tokens = estimate_tokens(new.content)
-    if tokens > token_limit:
-        logger.warning(
-            "A message of %d tokens exceeds the limit of %d in session %s: it is kept whole.",
-            tokens,
-            token_limit,
-            session.session_id,
-        )
+    _check(session, new, tokens, token_limit)
     indexed = index_text(new.content)
     session.message_counter += 1
     session.total_tokens += tokens
@@ -69,28 +57,32 @@ def message_add(
         session=session,
         chat_id=session.chat_id,
         order_num=session.message_counter,
-        role=new.role,
-        kind=new.kind,
-        content=new.content,
-        sender=new.sender,
-        recipient=new.recipient,
-        timestamp=new.timestamp,
         received_at=now,
         tokens=tokens,
-        was_received=new.was_received,
-        provider=new.provider,
-        number_id=new.number_id,
-        provider_message_id=new.provider_message_id,
-        answers=new.answers,
-        image_path=new.image_path,
-        media=new.media,
-        metadata=new.metadata,
         terms=indexed.terms,
         term_count=indexed.length,
+        **vars(new),
     )
     window_prune(session=session, token_limit=token_limit)
     session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
     return message
+
+
+def _check(session: ChatSession, new: NewMessage, tokens: int, token_limit: int) -> None:
+    """Refuse an unknown role; tell of what is accepted but unusual."""
+    if new.role not in Role.values:
+        raise ValueError(
+            f"Unknown role {new.role!r}: a message's role is one of {', '.join(Role.values)}."
+        )
+    if not new.content.strip() and new.kind == "text":
+        logger.warning("A message without text was stored in session %s.", session.session_id)
+    if tokens > token_limit:
+        logger.warning(
+            "A message of %d tokens exceeds the limit of %d in session %s: it is kept whole.",
+            tokens,
+            token_limit,
+            session.session_id,
+        )
 
 
 def window_prune(*, session: ChatSession, token_limit: int) -> None:
@@ -119,16 +111,17 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
 
 
 def message_retext(*, message: Message, content: str, token_limit: int) -> None:
-    """Give a stored message another text and keep its session's window right.
-    Saves the session, not the message."""
+    """Give a stored message another text and keep its session's window right."""
     session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
-    tokens = estimate_tokens(content)
+    grown = estimate_tokens(content) - message.tokens
+    indexed = index_text(content)
+    message.content = content
+    message.tokens += grown
+    message.terms, message.term_count = indexed.terms, indexed.length
+    # Stored before the window is pruned, which may take this very message out by its tokens.
+    message.save(update_fields=["content", "tokens", "terms", "term_count"])
+    message.embeddings.all().delete()
     if message.order_num >= session.window_start:
-        session.total_tokens += tokens - message.tokens
+        session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)
         session.save(update_fields=["total_tokens", "window_start"])
-    message.content = content
-    message.tokens = tokens
-    indexed = index_text(content)
-    message.terms, message.term_count = indexed.terms, indexed.length
-    message.embeddings.all().delete()

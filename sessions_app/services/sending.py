@@ -85,15 +85,11 @@ def _send_part(
     to: Recipient,
     sleep: Callable[[float], None],
 ) -> SendResult:
-    """One part, with the quick retries. Each try is committed as ``sending`` before it."""
+    """One part, with the quick retries. Each try is committed as ``sending`` before it, and
+    as ``waiting`` after it where it is known that nothing went out: a worker killed between
+    two tries leaves an answer that is to be sent."""
     for delay in (*RETRY_DELAYS, None):
-        with transaction.atomic():
-            turn = lease.turn()
-            turn.state = TurnState.SENDING
-            turn.save(update_fields=["state"])
-            part.state = PartState.SENDING
-            part.started_at = timezone.now()
-            part.save(update_fields=["state", "started_at"])
+        turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         lease.renew()
         try:
             return provider.send_text(
@@ -103,8 +99,22 @@ def _send_part(
             if error.permanent or error.outcome_unknown or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
+            _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
             sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
+
+
+def _commit(lease: Lease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
+    """Put on record what happens to a part now. Raises LeaseLostError."""
+    with transaction.atomic():
+        turn = lease.turn()
+        turn.state = turn_state
+        turn.save(update_fields=["state"])
+        part.state = part_state
+        if part_state == PartState.SENDING:
+            part.started_at = timezone.now()
+        part.save(update_fields=["state", "started_at"])
+    return turn
 
 
 def _quote(turn: Turn) -> str | None:

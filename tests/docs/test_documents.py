@@ -64,7 +64,7 @@ def test_pictures_are_small() -> None:
 
 def test_no_paths_of_a_machine() -> None:
     """Outside of tests and code that names system folders, no home or work folder."""
-    own = re.compile(r"/home/|/Users/|/root/|/work/|" + re.escape(str(PROJECT)))
+    own = re.compile(r"/(?:home|Users|root|work)/|" + re.escape(str(PROJECT)))
     for path in tracked_files():
         if path.suffix in {".md", ".html", ".css", ".toml", ".txt", ".example", ""}:
             found = own.search(path.read_text(encoding="utf-8", errors="replace"))

@@ -21,7 +21,12 @@ from memoryproject.integrations.loopback.recordings import CONVERSATIONS, conver
 from memoryproject.integrations.loopback.restamp import restamp_cloud, restamp_green
 from memoryproject.integrations.loopback.webhooks import body_bytes
 from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.events import Event, InboundMessage
+from memoryproject.integrations.whatsapp.events import (
+    Event,
+    InboundMessage,
+    MessageEdited,
+    Reaction,
+)
 from memoryproject.integrations.whatsapp.green.parse import parse_green
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
@@ -154,6 +159,10 @@ def _events(provider: str, payload: dict[str, Any]) -> list[Event]:
 
 
 def _shown(event: Event) -> str:
+    if isinstance(event, MessageEdited):
+        return f"    → {event.party.name} corrects a message: {event.text}"
+    if isinstance(event, Reaction):
+        return f"    → {event.party.name} reacts with {event.emoji}"
     if not isinstance(event, InboundMessage):
         return f"    → ({type(event).__name__})"
     kind = "" if event.kind == "text" else f"[{event.kind}] "

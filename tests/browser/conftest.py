@@ -1,0 +1,62 @@
+"""A headless Chromium before a live server, with an admin who is logged in.
+
+Playwright keeps an event loop running in this thread, and Django then refuses its ORM; the tests
+of this folder use both by turns, never at once, so the guard is lifted here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth import get_user_model
+from playwright.sync_api import Browser, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from tests.browser.visit import Visit
+
+USERNAME, PASSWORD = "staff", "sample-pass-1"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Debian's Chromium. Missing, it is a skip for a user and a failure in CI."""
+    found = shutil.which("chromium")
+    if found is None:
+        missing = "Chromium is not installed (Debian: apt-get install chromium)"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, live_server: LiveServer) -> Iterator[Visit]:
+    """A visitor who isn't logged in."""
+    context = browser.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 800})
+    yield Visit(context.new_page(), live_server.url)
+    context.close()
+
+
+@pytest.fixture
+def staff(visit: Visit, transactional_db: None) -> Page:
+    """An admin's page, logged in."""
+    get_user_model()._default_manager.create_superuser(username=USERNAME, password=PASSWORD)
+    page = visit.page
+    page.goto("/admin/")
+    page.fill("#id_username", USERNAME)
+    page.fill("#id_password", PASSWORD)
+    page.click("input[type=submit]")
+    page.wait_for_url("**/admin/")
+    return page

@@ -1,0 +1,47 @@
+"""Servers that several tests share: starting one takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+from memoryproject.postgres.processes import is_alive
+from tests.processes.installation import Installation
+from tests.processes.stage import Stage, stage
+
+SHOWN_OF_OUTPUT = 20_000
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any) -> Generator[None, Any, None]:
+    """Show with a failure what the servers printed meanwhile: their folder goes."""
+    report = (yield).get_result()
+    for started in getattr(item, "funcargs", {}).values():
+        if report.failed and isinstance(started, Stage):
+            printed = started.installation.output()[-SHOWN_OF_OUTPUT:]
+            report.sections.append(("Output of the servers", printed))
+
+
+def everything(installation: Installation) -> None:
+    installation.prepare()
+    installation.start()
+
+
+@pytest.fixture(scope="session")
+def shared_stage() -> Iterator[Stage]:
+    with stage(run=everything) as started:
+        yield started
+
+
+@pytest.fixture
+def live(shared_stage: Stage) -> Stage:
+    """The shared stage with everything up, whatever the test before did to it."""
+    installation = shared_stage.installation
+    if installation.web is None or not is_alive(installation.web):
+        installation.start_web()
+    if installation.workers is None or not is_alive(installation.workers):
+        installation.start_workers()
+    installation.wait_until_ready()
+    return shared_stage

@@ -1,0 +1,81 @@
+"""A look into an installation's database, past its own code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from memoryproject.postgres import EmbeddedPostgres
+
+OPEN_STATES = ("pending", "running", "replied", "sending")
+
+
+class Database:
+    """Each look is a connection of its own, so that the server may be killed in between."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._server = EmbeddedPostgres(data_dir)
+
+    def rows(self, statement: str, *values: Any) -> list[dict[str, Any]]:
+        server = self._server
+        with psycopg.connect(
+            host=server.host,
+            port=server.port,
+            user=server.user,
+            password=server.password,
+            dbname=server.database,
+            autocommit=True,
+        ) as connection:
+            cursor = connection.cursor(row_factory=dict_row).execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def messages(self, whatsapp_chat: str) -> list[dict[str, Any]]:
+        """All messages of a chat, by session and order."""
+        return self.rows(
+            "SELECT message.* FROM sessions_app_message message"
+            " JOIN sessions_app_chatsession session USING (session_id)"
+            " JOIN sessions_app_chat chat ON chat.id = message.chat_id"
+            " WHERE chat.whatsapp_chat = %s ORDER BY session.created_at, message.order_num",
+            whatsapp_chat,
+        )
+
+    def turns(self, whatsapp_chat: str) -> list[dict[str, Any]]:
+        """All turns of a chat, oldest first."""
+        return self.rows(
+            "SELECT turn.* FROM sessions_app_turn turn"
+            " JOIN sessions_app_chat chat ON chat.id = turn.chat_id"
+            " WHERE chat.whatsapp_chat = %s ORDER BY turn.id",
+            whatsapp_chat,
+        )
+
+    def parts(self, whatsapp_chat: str) -> list[dict[str, Any]]:
+        """What was handed to the provider in a chat, oldest first."""
+        return self.rows(
+            "SELECT part.* FROM sessions_app_outboundpart part"
+            " JOIN sessions_app_turn turn ON turn.id = part.turn_id"
+            " JOIN sessions_app_chat chat ON chat.id = turn.chat_id"
+            " WHERE chat.whatsapp_chat = %s ORDER BY turn.id, part.number",
+            whatsapp_chat,
+        )
+
+    def states(self, whatsapp_chat: str) -> list[str]:
+        return [turn["state"] for turn in self.turns(whatsapp_chat)]
+
+    def is_over(self, whatsapp_chat: str) -> bool:
+        """Whether no turn of the chat waits for anything any more."""
+        return not set(self.states(whatsapp_chat)) & set(OPEN_STATES)
+
+    def tables_with(self, text: str) -> list[str]:
+        """The tables of which a row, in any column, holds this text."""
+        names = self.rows("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
+        return [
+            table["name"]
+            for table in names
+            if self.rows(
+                f'SELECT 1 FROM "{table["name"]}" found WHERE found::text LIKE %s LIMIT 1',
+                f"%{text}%",
+            )
+        ]

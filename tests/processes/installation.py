@@ -1,0 +1,168 @@
+"""One memory server as it really runs: web server and workers as processes of their own, on
+an embedded PostgreSQL, in folders of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import psutil
+
+from memoryproject.postgres.places import places_for
+from memoryproject.postgres.processes import is_alive, postmaster_of, stop_postmaster
+from tests.processes.waiting import wait_until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+PREPARE = """
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+call_command("createcachetable")
+"""
+
+
+class Installation:
+    """``environment`` is on top of this process's own. Nothing runs until it is started."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.data_dir = folder / "data"
+        self.port = free_port()
+        self.environment = {
+            **os.environ,
+            **environment,
+            "DATA_DIR": str(self.data_dir),
+            "LOG_DIR": str(folder / "logs"),
+            "PORT": str(self.port),
+        }
+        self.web: psutil.Process | None = None
+        self.workers: psutil.Process | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        """The tables. No schedules: what is taken up again is so without the clock's help."""
+        self.manage("shell", "-v", "0", "-c", PREPARE)
+
+    def manage(self, *arguments: str) -> str:
+        """Run a command of manage.py to its end; returns what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=REPOSITORY,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        """Web server and workers, up when this returns."""
+        self.start_web()
+        self.start_workers()
+        self.wait_until_ready()
+
+    def start_web(self) -> None:
+        self.web = self._start(
+            *("-m", "gunicorn", "memoryproject.wsgi", "--bind", f"127.0.0.1:{self.port}"),
+            *("--workers", "2", "--worker-class", "gthread", "--threads", "8"),
+            *("--timeout", "120", "--graceful-timeout", "10", "--no-control-socket"),
+        )
+
+    def start_workers(self) -> None:
+        self.workers = self._start("manage.py", "qcluster")
+
+    def _start(self, *arguments: str) -> psutil.Process:
+        with (self.folder / "output.log").open("ab") as output:
+            return psutil.Popen(
+                [sys.executable, *arguments],
+                cwd=REPOSITORY,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Until /readyz is 200, which the cluster's own heartbeat is part of."""
+        wait_until(lambda: self.answer("/readyz") == httpx.codes.OK, "the server is ready")
+
+    def answer(self, path: str) -> int:
+        """The HTTP status of a page; 0 while nobody answers."""
+        try:
+            return httpx.get(f"{self.url}{path}", timeout=10, trust_env=False).status_code
+        except httpx.HTTPError:
+            return 0
+
+    def sentinel(self) -> psutil.Process:
+        """The cluster's process that spawns the workers and spawns them again."""
+        assert self.workers is not None
+        return wait_until(self.workers.children, "the cluster has started")[0]
+
+    def kill_workers(self) -> None:
+        """kill -9 of the whole cluster."""
+        assert self.workers is not None
+        kill(family(self.workers))
+        self.workers.wait()
+
+    def kill_everything(self) -> None:
+        """kill -9 of web server, workers and PostgreSQL, as a power cut would."""
+        started = [process for process in (self.web, self.workers) if process is not None]
+        postmaster = postmaster_of(places_for(self.data_dir))
+        assert postmaster is not None
+        kill([member for process in (*started, postmaster) for member in family(process)])
+        for process in started:
+            process.wait()
+
+    def stop_processes(self) -> None:
+        """End web server and workers, whatever state they are in."""
+        for process in (self.workers, self.web):
+            if process is not None:
+                kill(family(process))
+                process.wait()
+
+    def stop(self) -> None:
+        """End all that was started."""
+        self.stop_processes()
+        places = places_for(self.data_dir)
+        postmaster = postmaster_of(places)
+        if postmaster is not None:
+            stop_postmaster(postmaster, places.log)
+
+    def output(self) -> str:
+        """What web server and workers have printed and logged."""
+        files = [self.folder / "output.log", *(self.folder / "logs").glob("*.log")]
+        return "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+
+
+def family(process: psutil.Process) -> list[psutil.Process]:
+    """A process and all below it; nobody if it is gone, whoever has its id now."""
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill(processes: list[psutil.Process]) -> None:
+    """kill -9 of all of them at once, and wait until they are gone."""
+    for send in (signal.SIGSTOP, signal.SIGKILL):
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(send)
+    wait_until(lambda: not any(is_alive(process) for process in processes), "the killed are gone")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,105 @@
+"""Webhooks, posted as the providers post them."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from memoryproject.integrations.loopback.webhooks import (
+    body_bytes,
+    signed_headers,
+    token_headers,
+)
+
+NUMBER_ID = "100000000000001"
+INSTANCE = "1101000001"
+APP_SECRET = "app-secret-of-tests"
+WEBHOOK_TOKEN = "webhook-token-of-tests"
+
+_phones = itertools.count(15550110000)
+
+
+def new_phone() -> str:
+    """A phone that no other test has."""
+    return str(next(_phones))
+
+
+@dataclass(frozen=True)
+class Poster:
+    """Posts to one server, at ``url``."""
+
+    url: str
+
+    def cloud(self, payload: dict[str, Any]) -> httpx.Response:
+        """One signed body of Meta's."""
+        body = body_bytes(payload)
+        return self.raw("cloud", body, signed_headers(APP_SECRET, body))
+
+    def green(self, payload: dict[str, Any]) -> httpx.Response:
+        """One body of Green API's, with its token."""
+        return self.raw("green", body_bytes(payload), token_headers(WEBHOOK_TOKEN))
+
+    def raw(self, provider: str, body: bytes, headers: Mapping[str, str | bytes]) -> httpx.Response:
+        """Any body with any headers."""
+        sent = [
+            (name.encode(), value if isinstance(value, bytes) else value.encode())
+            for name, value in headers.items()
+        ]
+        address = f"{self.url}/webhooks/whatsapp/{provider}/"
+        return httpx.post(address, content=body, headers=sent, timeout=60, trust_env=False)
+
+    def say(self, phone: str, text: str) -> str:
+        """A text from a phone, taken by the server; returns its wamid."""
+        payload = cloud_text(phone, text)
+        assert self.cloud(payload).status_code == httpx.codes.OK
+        return str(payload["entry"][0]["changes"][0]["value"]["messages"][0]["id"])
+
+
+def cloud_text(phone: str, text: str) -> dict[str, Any]:
+    """A text that was just written, as Meta delivers it."""
+    message = {
+        "from": phone,
+        "id": f"wamid.{uuid.uuid4().hex}",
+        "timestamp": str(int(time.time())),
+        "type": "text",
+        "text": {"body": text},
+    }
+    contact = {"profile": {"name": "Test User"}, "wa_id": phone}
+    return cloud_value(contacts=[contact], messages=[message])
+
+
+def cloud_value(**members: Any) -> dict[str, Any]:
+    """A body with one change of our number."""
+    metadata = {"display_phone_number": "15550100001", "phone_number_id": NUMBER_ID}
+    value = {"messaging_product": "whatsapp", "metadata": metadata, **members}
+    change = {"value": value, "field": "messages"}
+    return {
+        "object": "whatsapp_business_account",
+        "entry": [{"id": "200000000000001", "changes": [change]}],
+    }
+
+
+def green_text(phone: str, text: str) -> dict[str, Any]:
+    """A text that was just written, as Green API delivers it."""
+    chat = f"{phone}@c.us"
+    return {
+        "typeWebhook": "incomingMessageReceived",
+        "instanceData": {
+            "idInstance": int(INSTANCE),
+            "wid": "15550100001@c.us",
+            "typeInstance": "whatsapp",
+        },
+        "timestamp": int(time.time()),
+        "idMessage": uuid.uuid4().hex.upper(),
+        "senderData": {"chatId": chat, "chatName": "T", "sender": chat, "senderName": "T"},
+        "messageData": {
+            "typeMessage": "textMessage",
+            "textMessageData": {"textMessage": text},
+        },
+    }

@@ -1,0 +1,96 @@
+"""A whole stage: one installation and the providers and models that it talks to."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memoryproject.integrations.loopback.green import GreenServer
+from tests.processes.database import Database
+from tests.processes.installation import Installation
+from tests.processes.posting import APP_SECRET, INSTANCE, NUMBER_ID, WEBHOOK_TOKEN, Poster
+from tests.processes.stand_ins import ChoosyGraphServer, HoldingOpenAIServer
+from tests.processes.waiting import wait_until
+
+ACCESS_TOKEN = "access-token-of-tests"
+GREEN_TOKEN = "green-token-of-tests"
+GODFATHER = "15550199999"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Everything that a test looks at or speaks to."""
+
+    installation: Installation
+    post: Poster
+    database: Database
+    graph: ChoosyGraphServer
+    green: GreenServer
+    openai: HoldingOpenAIServer
+
+    def wait_for_answers(self, phone: str, count: int) -> list[str]:
+        """The texts sent to a phone, once there are so many and no turn of its chat is open."""
+        wait_until(lambda: len(self.graph.texts_to(phone)) >= count, f"{count} answers")
+        self.wait_until_over(phone)
+        return self.graph.texts_to(phone)
+
+    def wait_until_over(self, phone: str) -> None:
+        wait_until(lambda: self.database.is_over(f"{phone}@c.us"), "all its turns are over")
+
+    def sweep(self, *, unconfirmed_after_seconds: float) -> None:
+        """What the clock does once a minute, with another patience."""
+        self.installation.manage(
+            "shell",
+            "-c",
+            "from datetime import timedelta\n"
+            "from sessions_app import wiring\n"
+            "from sessions_app.services.leases import turns_sweep\n"
+            f"patience = timedelta(seconds={unconfirmed_after_seconds})\n"
+            "turns_sweep(enqueue=wiring.enqueue_chat, unconfirmed_after=patience)",
+        )
+
+
+@contextmanager
+def stage(*, run: Callable[[Installation], Any], **environment: str) -> Iterator[Stage]:
+    """A stage on which ``run`` has started what it wants; everything ends with it."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="run-")))
+        graph = ChoosyGraphServer(
+            access_token=ACCESS_TOKEN,
+            phone_number_id=NUMBER_ID,
+            app_secret=APP_SECRET,
+            statuses=(),
+        )
+        green = GreenServer(
+            token=GREEN_TOKEN, id_instance=INSTANCE, webhook_token=WEBHOOK_TOKEN, statuses=()
+        )
+        openai = HoldingOpenAIServer()
+        for server in (graph, green, openai):
+            stack.enter_context(server)
+        settings = {
+            "ENABLE_MEMORY_SYSTEM": "true",
+            "GODFATHER_PHONE": f"{GODFATHER}@c.us",
+            "CHAT_MODEL": "openai",
+            "EMBEDDER": "openai",
+            "OPENAI_BASE_URL": openai.base_url,
+            "WHATSAPP_CLOUD_API_URL": f"{graph.url}/v24.0",
+            "WHATSAPP_CLOUD_PHONE_NUMBER_ID": NUMBER_ID,
+            "WHATSAPP_CLOUD_APP_SECRET": APP_SECRET,
+            "WHATSAPP_CLOUD_ACCESS_TOKEN": ACCESS_TOKEN,
+            "WHATSAPP_CLOUD_VERIFY_TOKEN": "verify-token-of-tests",
+            "GREEN_API_URL": green.url,
+            "GREEN_API_ID_INSTANCE": INSTANCE,
+            "GREEN_API_TOKEN": GREEN_TOKEN,
+            "GREEN_API_WEBHOOK_TOKEN": WEBHOOK_TOKEN,
+            **environment,
+        }
+        installation = Installation(folder, **settings)
+        stack.callback(installation.stop)
+        run(installation)
+        graph.webhook_url = f"{installation.url}/webhooks/whatsapp/cloud/"
+        database = Database(installation.data_dir)
+        yield Stage(installation, Poster(installation.url), database, graph, green, openai)

@@ -1,0 +1,92 @@
+"""`manage.py demo` against a real server, as `make demo` runs it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryproject.integrations.loopback.recordings import CONVERSATIONS, conversation
+from tests.processes.database import Database
+from tests.processes.installation import Installation, free_port
+
+pytestmark = pytest.mark.processes
+
+DEBT = "TestCorp owes me ₪5,000 from invoice INV-001"
+QUESTION = "What's the status with TestCorp?"
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """What a newcomer has: no key, and the stand-ins' addresses on this machine."""
+    started = Installation(
+        tmp_path_factory.mktemp("demo"),
+        ENABLE_MEMORY_SYSTEM="true",
+        GODFATHER_PHONE="15550199999@c.us",
+        WHATSAPP_CLOUD_API_URL=f"http://127.0.0.1:{free_port()}/v24.0",
+        WHATSAPP_CLOUD_PHONE_NUMBER_ID="100000000000001",
+        WHATSAPP_CLOUD_APP_SECRET="app-secret-of-tests",
+        WHATSAPP_CLOUD_VERIFY_TOKEN="verify-token-of-tests",
+        WHATSAPP_CLOUD_ACCESS_TOKEN="access-token-of-tests",
+        GREEN_API_URL=f"http://127.0.0.1:{free_port()}",
+        GREEN_API_ID_INSTANCE="1101000001",
+        GREEN_API_TOKEN="green-token-of-tests",
+        GREEN_API_WEBHOOK_TOKEN="webhook-token-of-tests",
+    )
+    try:
+        started.prepare()
+        started.start()
+        yield started
+    finally:
+        started.stop()
+
+
+def scene(printed: str, title: str) -> str:
+    """What the demo printed of one conversation."""
+    found = re.search(rf"^— {re.escape(title)}.*? —$(.*?)(?=^—|\Z)", printed, re.M | re.S)
+    assert found, printed
+    return found[1]
+
+
+def test_the_demo_plays_every_conversation_and_can_be_played_again(
+    installation: Installation,
+) -> None:
+    database = Database(installation.data_dir)
+    for time in (1, 2):
+        printed = installation.manage("demo")
+        assert printed.count("\n— ") == len(CONVERSATIONS)
+        godfather, client = scene(printed, "WhatsApp Cloud API: the godfather").split("Tom Sample")
+        assert f"✅ Remembered: {DEBT}" in godfather
+        assert f"• {DEBT}" in godfather.partition(QUESTION)[2]
+        assert QUESTION in client
+        assert "₪5,000" not in client
+        assert "INV-001" not in client
+        answers = re.findall(r"^    ← ", printed, re.MULTILINE)
+        turns = database.rows("SELECT state FROM sessions_app_turn")
+        assert {turn["state"] for turn in turns} == {"sent"}
+        assert len(turns) == time * len(answers), "each time the same number of answers"
+        deliveries = database.rows(
+            "SELECT 1 FROM sessions_app_inbounddelivery WHERE event <> 'StatusUpdate' "
+            "AND event <> 'OwnSend'"
+        )
+        assert len(deliveries) == time * recorded_bodies()
+
+
+def recorded_bodies() -> int:
+    """Each body of a recording holds one event."""
+    return sum(len(conversation(provider, name)) for provider, name in CONVERSATIONS)
+
+
+def test_the_demo_refuses_addresses_that_are_not_on_this_machine(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """The settings would lead to real people."""
+    elsewhere = Installation(tmp_path)
+    elsewhere.environment = {
+        **installation.environment,
+        "WHATSAPP_CLOUD_API_URL": "https://graph.facebook.com/v24.0",
+    }
+    with pytest.raises(AssertionError, match="talks to this machine only"):
+        elsewhere.manage("demo")

@@ -1,0 +1,199 @@
+"""kill -9 anywhere: afterwards each message has exactly one answer, or is known as unconfirmed.
+
+The stage has no schedules, so all that is taken up again is taken up because a worker that
+was killed is replaced.
+"""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+
+from tests.processes.installation import kill
+from tests.processes.posting import cloud_value, new_phone
+from tests.processes.stage import Stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+
+def kill_worker_in(live: Stage, phone: str) -> None:
+    """kill -9 of the worker that holds the lease of a chat's turn."""
+    turns = live.database.turns(f"{phone}@c.us")
+    owner = next(turn["lease_owner"] for turn in turns if turn["lease_token"])
+    kill([psutil.Process(int(owner.split(":")[1]))])
+
+
+def post_status(live: Stage, answer: str, status: str) -> None:
+    """Meta's word on the one message with this text."""
+    (sent,) = live.graph.sent_with(answer)
+    payload = live.graph.status_payload(sent["id"], status, sent)
+    assert live.post.cloud(payload).status_code == 200
+
+
+def test_killed_during_recall(live: Stage) -> None:
+    phone = new_phone()
+    hold = live.openai.hold_embedding("killed in recall")
+    live.post.say(phone, "killed in recall")
+    wait_until(lambda: hold.reached, "the text's vector is asked for")
+
+    kill_worker_in(live, phone)
+    hold.release()
+
+    assert live.wait_for_answers(phone, 1) == ["answer to: killed in recall"]
+    (turn,) = live.database.turns(f"{phone}@c.us")
+    assert (turn["state"], turn["attempts"]) == ("sent", 2)
+
+
+def test_killed_during_the_model_call(live: Stage) -> None:
+    phone = new_phone()
+    hold = live.openai.hold_chat("killed in the call")
+    for text in ("killed in the call", "said after it"):
+        live.post.say(phone, text)
+    wait_until(lambda: hold.reached, "the model is asked")
+
+    kill_worker_in(live, phone)
+    hold.release()
+
+    answers = live.wait_for_answers(phone, 2)
+    assert answers == ["answer to: killed in the call", "answer to: said after it"]
+    said = live.database.messages(f"{phone}@c.us")
+    assert [message["role"] for message in said].count("assistant") == 2
+
+
+def test_killed_between_two_tries_to_send(live: Stage) -> None:
+    phone = new_phone()
+    answer = "answer to: killed between tries"
+    live.graph.refused.add(answer)
+    live.post.say(phone, "killed between tries")
+    wait_until(lambda: live.graph.tries.count(answer) >= 2, "the answer is refused twice")
+    wait_until(
+        lambda: [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["waiting"],
+        "between two tries it is on record that nothing went out",
+        seconds=10,
+    )
+
+    kill_worker_in(live, phone)
+    live.graph.refused.remove(answer)
+
+    assert live.wait_for_answers(phone, 1) == [answer]
+    assert live.database.states(f"{phone}@c.us") == ["sent"]
+
+
+def test_killed_between_two_parts_of_a_long_answer(live: Stage) -> None:
+    """The part that went out is not sent again, the one that did not is sent."""
+    phone = new_phone()
+    live.graph.refused.add("the second part")
+    live.post.say(phone, "many words " * 400 + "the second part")
+    wait_until(
+        lambda: sum("the second part" in text for text in live.graph.tries) >= 2,
+        "the second part is refused twice",
+    )
+    wait_until(
+        lambda: (
+            [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["sent", "waiting"]
+        ),
+        "it is on record that one part is out and the other is not",
+        seconds=10,
+    )
+
+    kill_worker_in(live, phone)
+    live.graph.refused.remove("the second part")
+
+    first, second = live.wait_for_answers(phone, 2)
+    assert first.startswith("answer to: many words")
+    assert second.endswith("the second part")
+    assert live.database.states(f"{phone}@c.us") == ["sent"]
+
+
+def test_killed_inside_the_send_a_status_confirms_it(live: Stage) -> None:
+    phone = new_phone()
+    answer = "answer to: killed in the send"
+    hold = live.graph.hold_answer(answer)
+    live.post.say(phone, "killed in the send")
+    wait_until(lambda: hold.reached, "the answer is being sent")
+
+    kill_worker_in(live, phone)
+    hold.release()
+    live.post.say(phone, "and then")
+
+    wait_until(lambda: len(live.graph.texts_to(phone)) >= 2, "the chat is not held up")
+    wait_until(
+        lambda: live.database.states(f"{phone}@c.us") == ["sending", "sent"],
+        "the first answer's fate is unknown",
+    )
+    post_status(live, answer, "delivered")
+
+    assert live.database.states(f"{phone}@c.us") == ["sent", "sent"]
+    first = live.database.messages(f"{phone}@c.us")[1]
+    assert (first["delivery_status"], first["was_received"]) == ("delivered", True)
+    assert live.graph.texts_to(phone) == [answer, "answer to: and then"]
+
+
+def test_killed_inside_the_send_and_never_confirmed(live: Stage) -> None:
+    phone = new_phone()
+    answer = "answer to: never confirmed"
+    hold = live.graph.hold_answer(answer)
+    live.post.say(phone, "never confirmed")
+    wait_until(lambda: hold.reached, "the answer is being sent")
+
+    kill_worker_in(live, phone)
+    hold.release()
+    live.sweep(unconfirmed_after_seconds=3600)
+    assert live.database.states(f"{phone}@c.us") == ["sending"]
+    live.sweep(unconfirmed_after_seconds=0)
+
+    assert live.database.states(f"{phone}@c.us") == ["unconfirmed"]
+    live.post.say(phone, "goes on")
+    assert live.wait_for_answers(phone, 2) == [answer, "answer to: goes on"]
+    post_status(live, answer, "sent")
+    assert live.database.states(f"{phone}@c.us") == ["sent", "sent"]
+
+
+def test_each_process_of_an_idle_cluster_can_be_killed(live: Stage) -> None:
+    phone = new_phone()
+    members = live.installation.sentinel().children()
+    assert len(members) == 6, "four workers, the pusher and the monitor"
+
+    for number, member in enumerate(members, start=1):
+        kill([member])
+        live.post.say(phone, f"after kill {number}")
+        wanted = [f"answer to: after kill {each}" for each in range(1, number + 1)]
+        assert live.wait_for_answers(phone, number) == wanted
+
+
+def test_the_whole_cluster_is_killed_and_started_again(live: Stage) -> None:
+    first, second = new_phone(), new_phone()
+    hold = live.openai.hold_chat("cluster")
+    for text in ("cluster one", "cluster two"):
+        live.post.say(first, text)
+    live.post.say(second, "cluster three")
+    wait_until(lambda: hold.reached >= 2, "both chats are being answered")
+
+    live.installation.kill_workers()
+    hold.release()
+    live.post.say(first, "nobody is there")
+    live.installation.start_workers()
+
+    answers = [f"answer to: {text}" for text in ("cluster one", "cluster two", "nobody is there")]
+    assert live.wait_for_answers(first, 3) == answers
+    assert live.wait_for_answers(second, 1) == ["answer to: cluster three"]
+
+
+def test_everything_is_killed_with_postgresql_and_started_again(live: Stage) -> None:
+    phone = new_phone()
+    live.post.say(phone, "before the power cut")
+    live.wait_for_answers(phone, 1)
+    hold = live.openai.hold_chat("while it is cut")
+    live.post.say(phone, "while it is cut")
+    wait_until(lambda: hold.reached, "the model is asked")
+
+    live.installation.kill_everything()
+    hold.release()
+    live.installation.start()
+
+    answers = ["answer to: before the power cut", "answer to: while it is cut"]
+    assert live.wait_for_answers(phone, 2) == answers
+    said = [message["content"] for message in live.database.messages(f"{phone}@c.us")]
+    assert said == ["before the power cut", answers[0], "while it is cut", answers[1]]
+    assert live.post.cloud(cloud_value()).status_code == 200

@@ -1,0 +1,118 @@
+"""`make run` in a fresh clone: up, stopped, up again with the data, and clear refusals."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.processes.clone import PASSWORD, Clone, cloned, press_ctrl_c
+from tests.processes.database import Database
+from tests.processes.installation import kill
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def clone() -> Iterator[Clone]:
+    with tempfile.TemporaryDirectory(prefix="run-") as folder, cloned(Path(folder)) as made:
+        yield made
+
+
+def wait_until_stopped(clone: Clone, started: subprocess.Popen[bytes]) -> None:
+    started.wait(timeout=60)
+    wait_until(lambda: clone.processes() == [], "no process is left")
+
+
+def memories(clone: Clone) -> list[str]:
+    rows = Database(clone.folder / "data").rows("SELECT content FROM memories_app_memory")
+    return [row["content"] for row in rows]
+
+
+def test_up_and_down_and_up_again_with_the_data(clone: Clone) -> None:
+    started = clone.run()
+    assert_welcoming(clone)
+    assert_staff_can_log_in(clone)
+    said = clone.manage("chat", "--message", "/remember TestCorp pays in 30 days")
+    assert "TestCorp pays in 30 days" in said
+    press_ctrl_c(started)
+    wait_until_stopped(clone, started)
+
+    started = clone.run()
+    assert memories(clone) == ["TestCorp pays in 30 days"]
+    kill(clone.processes())
+    wait_until_stopped(clone, started)
+
+    started = clone.run()
+    assert memories(clone) == ["TestCorp pays in 30 days"]
+    assert_staff_can_log_in(clone)
+    started.send_signal(signal.SIGTERM)
+    wait_until_stopped(clone, started)
+    assert "Traceback" not in clone.output()
+
+
+def assert_welcoming(clone: Clone) -> None:
+    page = httpx.get(f"{clone.url}/", trust_env=False)
+    assert page.status_code == 200
+    for wanted in ("manage.py chat --message", "make demo", "/admin/", "OPENAI_API_KEY"):
+        assert wanted in page.text
+
+
+def assert_staff_can_log_in(clone: Clone) -> None:
+    with httpx.Client(base_url=clone.url, trust_env=False, follow_redirects=True) as browser:
+        form = browser.get("/admin/").text
+        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', form)
+        assert found, "a login form"
+        login = {"username": "admin", "csrfmiddlewaretoken": found[1], "next": "/admin/"}
+        refused = browser.post("/admin/login/", data={**login, "password": "a wrong one"})
+        assert 'name="password"' in refused.text
+        let_in = browser.post("/admin/login/", data={**login, "password": PASSWORD})
+        assert let_in.status_code == 200
+        assert "Conversations" in let_in.text
+
+
+def test_a_taken_port_is_a_clear_error(clone: Clone) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = clone.run_in_vain(PORT=str(port))
+
+    assert refused.returncode == 1
+    assert f"Port {port} is in use" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert clone.processes() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RECALL_TOP_K", "many"),
+        ("GODFATHER_PHONE", "+1 555"),
+        ("CHAT_MODEL", "oracle"),
+        ("DATABASE_URL", "sqlite:///memory.db"),
+    ],
+)
+def test_a_wrong_setting_is_named(clone: Clone, name: str, value: str) -> None:
+    refused = clone.run_in_vain(**{name: value})
+
+    assert refused.returncode == 1
+    assert name in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert clone.processes() == []
+
+
+def test_a_provider_without_its_keys_is_named(clone: Clone) -> None:
+    """.env, written by the first run, has them; the environment wins with an empty value."""
+    refused = clone.run_in_vain(WHATSAPP_PROVIDER="cloud", WHATSAPP_CLOUD_ACCESS_TOKEN=" ")
+
+    assert refused.returncode == 1
+    assert "WHATSAPP_CLOUD_ACCESS_TOKEN" in refused.stderr

@@ -1,0 +1,239 @@
+"""Messages that are edited, revoked and reacted to, in any order of arrival."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core import serializers
+from django.utils import timezone
+
+from memoryproject.integrations.whatsapp.events import (
+    InboundMessage,
+    Media,
+    MessageEdited,
+    MessageRevoked,
+    Party,
+    Reaction,
+)
+from sessions_app.models import InboundDelivery, Message, Turn
+from tests.world import CLIENT, NUMBER_ID, World, message_from
+
+PERSON = Party(phone="15550100123")
+
+
+def about(message: InboundMessage) -> dict[str, Any]:
+    return {
+        "provider": "cloud",
+        "number_id": NUMBER_ID,
+        "party": PERSON,
+        "timestamp": timezone.now(),
+    }
+
+
+def edit(message: InboundMessage, text: str) -> MessageEdited:
+    return MessageEdited(
+        **about(message),
+        delivery_key=f"edit-{message.provider_message_id}-{len(text)}",
+        raw={"edit": text},
+        original_id=message.provider_message_id,
+        text=text,
+    )
+
+
+def revoke(message: InboundMessage) -> MessageRevoked:
+    return MessageRevoked(
+        **about(message),
+        delivery_key=f"revoke-{message.provider_message_id}",
+        original_id=message.provider_message_id,
+    )
+
+
+def react(message: InboundMessage, emoji: str) -> Reaction:
+    return Reaction(
+        **about(message),
+        delivery_key=f"react-{message.provider_message_id}-{emoji}",
+        target_id=message.provider_message_id,
+        emoji=emoji,
+    )
+
+
+def stored(message: InboundMessage) -> Message:
+    return Message.objects.get(provider_message_id=message.provider_message_id)
+
+
+def whole_database() -> str:
+    """Every row of our own tables as text."""
+    rows = [
+        serializers.serialize("json", model._default_manager.all(), ensure_ascii=False)
+        for app in ("sessions_app", "memories_app", "django_q")
+        for model in apps.get_app_config(app).get_models()
+    ]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+@pytest.fixture
+def message() -> InboundMessage:
+    return message_from(CLIENT, "wrap it in green paper")
+
+
+def test_an_edit_replaces_the_text_and_keeps_the_old_one(
+    world: World, message: InboundMessage
+) -> None:
+    world.receive(message)
+    world.work()
+    world.receive(edit(message, "wrap it in red paper"))
+    world.work()
+    now = stored(message)
+    assert now.content == "wrap it in red paper"
+    assert [entry["content"] for entry in now.history] == ["wrap it in green paper"]
+    assert now.edited_at is not None
+    assert now.session.total_tokens == sum(
+        Message.objects.filter(session=now.session).values_list("tokens", flat=True)
+    )
+    assert len(world.provider.sent) == 1
+    world.say(CLIENT, "Which colour?")
+    said = [line.content for line in world.prompt()[1:]]
+    assert said[0] == "wrap it in red paper"
+
+
+def test_an_edit_before_the_answer_is_what_is_answered(
+    world: World, message: InboundMessage
+) -> None:
+    world.receive(message, edit(message, "wrap it in red paper"))
+    world.work()
+    assert world.provider.sent[0].text == "answer to: wrap it in red paper"
+
+
+def test_an_edited_caption_brings_its_picture(world: World, message: InboundMessage) -> None:
+    picture = replace(message, kind="image", media=Media(media_id="1"))
+    world.receive(picture, replace(edit(picture, "new caption"), media=Media(media_id="2")))
+    assert stored(message).media == {"media_id": "2"}
+
+
+def test_a_revoked_text_is_gone_everywhere(world: World, message: InboundMessage) -> None:
+    world.tools = replace(world.tools, chat_model=type(world.tools.chat_model)(lambda _: "Fine"))
+    world.receive(message)
+    world.work()
+    world.receive(edit(message, "wrap it in purple paper"))
+    world.say(CLIENT, "Which colour did I say?")
+    assert "purple paper" in whole_database()
+    world.receive(revoke(message))
+    left = whole_database()
+    assert "green paper" not in left
+    assert "purple paper" not in left
+    now = stored(message)
+    assert (now.content, now.history, now.terms) == ("", [], [])
+    assert now.revoked_at is not None
+    assert not now.embeddings.exists()
+    world.say(CLIENT, "And now?")
+    assert [line.content for line in world.prompt()[1:]] == [
+        "Fine",
+        "Which colour did I say?",
+        "Fine",
+        "And now?",
+    ]
+
+
+def test_a_message_revoked_before_its_turn_is_not_answered(
+    world: World, message: InboundMessage
+) -> None:
+    world.receive(message, revoke(message))
+    world.work()
+    assert world.provider.sent == []
+    assert Turn.objects.get().state == "cancelled"
+
+
+def test_an_edit_after_the_revocation_brings_nothing_back(
+    world: World, message: InboundMessage
+) -> None:
+    world.receive(message, revoke(message), edit(message, "I am back"))
+    assert stored(message).content == ""
+
+
+@pytest.mark.parametrize("early", ["edit", "revoke", "reaction"])
+def test_a_change_that_comes_before_its_message_is_applied_when_it_comes(
+    world: World, message: InboundMessage, early: str
+) -> None:
+    change = {
+        "edit": edit(message, "red paper"),
+        "revoke": revoke(message),
+        "reaction": react(message, "👍"),
+    }[early]
+    world.receive(change, message)
+    world.work()
+    now = stored(message)
+    if early == "edit":
+        assert (now.content, now.history[0]["content"]) == ("red paper", "wrap it in green paper")
+    elif early == "revoke":
+        assert (now.content, world.provider.sent) == ("", [])
+        assert "green paper" not in whole_database()
+    else:
+        assert now.metadata["reactions"] == {CLIENT: "👍"}
+    assert not InboundDelivery.objects.filter(change__isnull=False).exists()
+
+
+def test_a_reaction_is_stored_replaced_taken_away_and_never_answered(
+    world: World, message: InboundMessage
+) -> None:
+    world.receive(message)
+    world.work()
+    world.receive(react(message, "👍"))
+    world.receive(react(message, "❤️"))
+    assert stored(message).metadata["reactions"] == {CLIENT: "❤️"}
+    world.receive(react(message, ""))
+    world.work()
+    assert stored(message).metadata["reactions"] == {}
+    assert len(world.provider.sent) == 1
+
+
+def test_what_the_owner_types_on_the_phone_is_stored_and_not_answered(world: World) -> None:
+    world.say(CLIENT, "Is it ready?")
+    assert world.say(CLIENT, "Yes, come at five", from_business=True) == []
+    last = world.messages(CLIENT)[-1]
+    assert (last.role, last.content) == ("assistant", "Yes, come at five")
+    world.say(CLIENT, "When?")
+    assert "Yes, come at five" in [line.content for line in world.prompt()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("image", "picture"),
+        ("video", "video"),
+        ("voice", "recording"),
+        ("audio", "recording"),
+        ("document", "document"),
+        ("sticker", "sticker"),
+        ("unsupported", "can't read"),
+    ],
+)
+def test_what_is_no_text_gets_a_fitting_answer(world: World, kind: str, words: str) -> None:
+    (reply,) = world.say(CLIENT, "", kind=kind, media=Media(media_id="42", mime_type="x/y"))
+    assert words in reply
+    first = world.messages(CLIENT)[0]
+    assert (first.kind, first.media) == (kind, {"media_id": "42", "mime_type": "x/y"})
+
+
+def test_a_caption_goes_to_the_model_with_its_kind(world: World) -> None:
+    world.say(CLIENT, "Is this the vase?", kind="image", media=Media(media_id="42"))
+    assert world.prompt()[-1].content == "[image] Is this the vase?"
+
+
+def test_a_long_revoked_text_is_gone_from_beside_what_was_recalled(world: World) -> None:
+    secret = message_from(CLIENT, "the safe is behind the picture " + "and so on " * 40)
+    world.with_rules(limits=replace(world.rules.limits, client=30))
+    world.with_answer_rules(limits=world.rules.limits)
+    world.say(CLIENT, "My locksmith is called Benny Example")
+    world.receive(secret)
+    world.work()
+    for place in range(4):
+        world.say(CLIENT, f"Something else, number {place}, long enough to leave the window")
+    world.say(CLIENT, "What is my locksmith called?")
+    assert "behind the picture" in str(Turn.objects.latest("id").recalled)
+    world.receive(revoke(secret))
+    turn = Turn.objects.latest("id")
+    assert "behind the picture" not in str(turn.recalled) + str(turn.prompt)

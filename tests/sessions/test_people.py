@@ -1,0 +1,180 @@
+"""Who a chat belongs to: addresses that are linked, merged, changed and handed on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memoryproject.integrations.whatsapp.events import AddressChanged, Party, StatusUpdate
+from sessions_app.models import Chat, ChatAddress, ChatSession, Turn
+from tests.world import CLIENT, GODFATHER, NUMBER_ID, World
+
+PHONE = "15550100123"
+BSUID = "US.10000000000000000001"
+OTHER_BSUID = "US.10000000000000000002"
+NEW_PHONE = "15550100789"
+GROUP = "120363000000000001"
+
+
+def by_phone(**more: Any) -> Party:
+    return Party(phone=PHONE, name="Test User", **more)
+
+
+def changed(old: Party, new: Party, **more: Any) -> AddressChanged:
+    return AddressChanged(
+        provider="cloud",
+        number_id=NUMBER_ID,
+        delivery_key=f"change-{old.addresses()}-{new.addresses()}",
+        old=old,
+        new=new,
+        timestamp=more.get("timestamp", timezone.now()),
+    )
+
+
+def test_a_person_without_a_phone_is_answered_by_their_id(world: World) -> None:
+    assert world.say(CLIENT, "Hi", party=Party(bsuid=BSUID)) == ["answer to: Hi"]
+    chat = Chat.objects.get()
+    assert (chat.whatsapp_chat, chat.client_phone) == (f"{BSUID}@bsuid", "")
+    to = world.provider.sent[0].to
+    assert (to.phone, to.bsuid) == (None, BSUID)
+
+
+def test_phone_and_id_shown_together_are_one_person(world: World) -> None:
+    world.say(CLIENT, "by phone", party=by_phone())
+    world.say(CLIENT, "by both", party=by_phone(bsuid=BSUID))
+    world.say(CLIENT, "by id", party=Party(bsuid=BSUID))
+    chat = Chat.objects.get()
+    assert (chat.whatsapp_chat, chat.client_phone) == (CLIENT, PHONE)
+    assert ChatSession.objects.count() == 1
+
+
+def test_an_id_first_takes_the_phone_when_it_is_shown(world: World) -> None:
+    world.say(CLIENT, "by id", party=Party(bsuid=BSUID))
+    status = StatusUpdate(
+        provider="cloud",
+        number_id=NUMBER_ID,
+        delivery_key="status",
+        provider_message_id=world.provider.sent[0].provider_message_id,
+        status="delivered",
+        timestamp=timezone.now(),
+        party=by_phone(bsuid=BSUID),
+    )
+    world.receive(status)
+    assert Chat.objects.get().whatsapp_chat == CLIENT
+
+
+def test_one_person_by_two_providers_is_one_chat(world: World) -> None:
+    world.say(CLIENT, "by the Cloud API")
+    world.say(CLIENT, "by Green API", provider="green", number_id="1101000001")
+    assert Chat.objects.count() == 1
+    assert [message.content for message in world.messages(CLIENT)][::2] == [
+        "by the Cloud API",
+        "by Green API",
+    ]
+    assert list(Turn.objects.order_by("id").values_list("provider", flat=True)) == [
+        "cloud",
+        "green",
+    ]
+
+
+def test_two_chats_of_one_person_are_merged_into_the_older(world: World) -> None:
+    world.say(CLIENT, "/remember I like tea", party=Party(bsuid=BSUID))
+    older = Chat.objects.get()
+    world.say(CLIENT, "by phone", party=by_phone())
+    newer_session = ChatSession.objects.latest("created_at")
+    world.say(CLIENT, "it is me", party=by_phone(bsuid=BSUID))
+    chat = Chat.objects.get()
+    assert (chat.pk, chat.whatsapp_chat) == (older.pk, CLIENT)
+    assert Memory.objects.get().chat_id == chat.pk
+    assert chat.sessions.get(status="active") == newer_session
+    assert chat.sessions.count() == 2
+    assert chat.turns.count() == 3
+    assert "I like tea" in world.seen_by_model(CLIENT, "Do I like tea?", party=by_phone())
+
+
+def test_a_number_that_shows_up_with_another_persons_id_changed_hands(world: World) -> None:
+    world.say(CLIENT, "/remember The safe's code is 1234", party=by_phone(bsuid=BSUID))
+    seen = world.seen_by_model(
+        CLIENT, "What is the safe's code?", party=by_phone(bsuid=OTHER_BSUID)
+    )
+    assert "1234" not in seen
+    assert Chat.objects.count() == 2
+    assert "1234" in world.seen_by_model(
+        CLIENT, "What is the safe's code?", party=Party(bsuid=BSUID)
+    )
+
+
+def test_a_new_number_keeps_the_chat(world: World) -> None:
+    world.say(CLIENT, "/remember I like tea")
+    world.receive(changed(Party(phone=PHONE), Party(phone=NEW_PHONE)))
+    party = Party(phone=NEW_PHONE)
+    assert "I like tea" in world.seen_by_model(CLIENT, "Do I like tea?", party=party)
+    chat = Chat.objects.get()
+    assert (chat.whatsapp_chat, chat.client_phone) == (f"{NEW_PHONE}@c.us", NEW_PHONE)
+    assert ChatAddress.objects.get(address=CLIENT).left_at is not None
+
+
+def test_a_message_from_the_new_number_before_the_news_of_it_is_the_same_person(
+    world: World,
+) -> None:
+    world.say(CLIENT, "from the old number")
+    world.say(CLIENT, "from the new number", party=Party(phone=NEW_PHONE))
+    earlier = timezone.now() - timedelta(minutes=1)
+    world.receive(changed(Party(phone=PHONE), Party(phone=NEW_PHONE), timestamp=earlier))
+    assert Chat.objects.get().sessions.count() == 2
+
+
+def test_who_had_the_new_number_before_keeps_their_own_memory(world: World) -> None:
+    long_ago = timezone.now() - timedelta(hours=20)
+    world.say(CLIENT, "my secret is 77", party=Party(phone=NEW_PHONE), timestamp=long_ago)
+    world.say(CLIENT, "hello", party=by_phone())
+    world.receive(changed(Party(phone=PHONE), Party(phone=NEW_PHONE)))
+    seen = world.seen_by_model(CLIENT, "What is my secret?", party=Party(phone=NEW_PHONE))
+    assert "77" not in seen
+    assert Chat.objects.count() == 2
+
+
+def test_a_new_id_does_not_take_the_phone_away(world: World) -> None:
+    world.say(CLIENT, "hello", party=by_phone(bsuid=BSUID))
+    world.receive(changed(by_phone(bsuid=BSUID), Party(bsuid=OTHER_BSUID)))
+    world.say(CLIENT, "again", party=by_phone(bsuid=OTHER_BSUID))
+    chat = Chat.objects.get()
+    assert chat.addresses.get(address=CLIENT).left_at is None
+    assert chat.addresses.get(address=f"{BSUID}@bsuid").left_at is not None
+
+
+def test_in_a_group_only_what_is_meant_for_the_assistant_is_answered(world: World) -> None:
+    assert world.say(CLIENT, "hello everybody", group_id=GROUP) == []
+    assert world.say(CLIENT, "hello", group_id=GROUP, mentions_us=True)
+    assert world.say(CLIENT, "@DeniDin hello", group_id=GROUP)
+    ours = world.provider.sent[-1].provider_message_id
+    assert world.say(CLIENT, "and?", group_id=GROUP, reply_to_id=ours)
+    assert world.say(CLIENT, "and?", group_id=GROUP, replies_to_us=True)
+    chat = Chat.objects.get()
+    assert (chat.whatsapp_chat, chat.is_group) == (f"{GROUP}@g.us", True)
+    assert chat.messages.filter(role="user").count() == 5
+    assert world.provider.sent[-1].to.group_id == GROUP
+
+
+def test_group_policies(world: World) -> None:
+    world.with_rules(group_policy="always")
+    assert world.say(CLIENT, "hello everybody", group_id=GROUP)
+    world.with_rules(group_policy="never")
+    assert world.say(CLIENT, "hello", group_id=GROUP, mentions_us=True) == []
+
+
+def test_in_a_group_the_model_reads_who_said_what(world: World) -> None:
+    world.say(CLIENT, "I bring cake", group_id=GROUP)
+    world.say(GODFATHER, "who brings what?", group_id=GROUP, mentions_us=True)
+    said = [message.content for message in world.prompt()[1:]]
+    assert said == ["Test User: I bring cake", "Test User: who brings what?"]
+
+
+def test_a_command_in_a_group_may_follow_the_mention(world: World) -> None:
+    replies = world.say(
+        CLIENT, "@15550100001 /remember cake on Friday", group_id=GROUP, mentions_us=True
+    )
+    assert replies == ["✅ Remembered: cake on Friday"]

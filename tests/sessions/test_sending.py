@@ -1,0 +1,214 @@
+"""Answers go out once: in parts, with retries, and never twice by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.integrations.whatsapp.events import OwnSend, StatusUpdate
+from sessions_app.models import Message, OutboundPart, Turn
+from sessions_app.services.leases import turns_sweep
+from sessions_app.services.resend import turn_resend
+from sessions_app.services.work import chat_answer
+from tests.world import CLIENT, NUMBER_ID, World, message_from
+
+REFUSED = SendError("no route")
+UNKNOWN = SendError("timed out", outcome_unknown=True)
+BAD_TOKEN = SendError("token expired", permanent=True, alert=True, code=190)
+
+
+def status(world: World, name: str, **changes: Any) -> None:
+    """A status webhook for the last message that we sent."""
+    sent_id = world.provider.sent[-1].provider_message_id
+    event = StatusUpdate(
+        provider="cloud",
+        number_id=NUMBER_ID,
+        delivery_key=f"{NUMBER_ID}:status:{sent_id}:{name}",
+        provider_message_id=sent_id,
+        status=name,
+        timestamp=timezone.now(),
+    )
+    world.receive(replace(event, **changes))
+
+
+def sweep(world: World, minutes: int) -> dict[str, int]:
+    """The sweeper, that many minutes from now."""
+    return turns_sweep(
+        enqueue=world.enqueued.append,
+        unconfirmed_after=timedelta(minutes=15),
+        now=timezone.now() + timedelta(minutes=minutes),
+    )
+
+
+def reply() -> Message:
+    return Message.objects.get(role="assistant")
+
+
+def test_a_long_answer_goes_out_in_parts_in_order(world: World) -> None:
+    long = "\n\n".join(f"Paragraph {place}. " + "word " * 300 for place in range(5))
+    world.tools = replace(world.tools, chat_model=ScriptedChatModel(lambda _: long))
+    parts = world.say(CLIENT, "Tell me everything")
+    assert len(parts) > 1
+    assert all(len(part) <= 4096 for part in parts)
+    assert "".join("".join(parts).split()) == "".join(long.split())
+    assert reply().content == long
+    assert reply().provider_message_id == world.provider.sent[0].provider_message_id
+
+
+def test_markdown_becomes_whatsapps_formatting(world: World) -> None:
+    world.tools = replace(
+        world.tools,
+        chat_model=ScriptedChatModel(lambda _: "**Bold** and [a link](https://x.example)"),
+    )
+    assert world.say(CLIENT, "Hi") == ["*Bold* and a link (https://x.example)"]
+
+
+def test_a_passing_failure_is_tried_again_after_1_2_and_4_seconds(world: World) -> None:
+    waits: list[float] = []
+    world.tools = replace(world.tools, sleep=waits.append)
+    world.provider.fail_next(REFUSED, REFUSED, REFUSED)
+    assert world.say(CLIENT, "Hi") == ["answer to: Hi"]
+    assert waits == [1.0, 2.0, 4.0]
+    assert Turn.objects.get().state == "sent"
+
+
+def test_after_the_retries_the_answer_waits_for_a_later_try(world: World) -> None:
+    world.provider.fail_next(REFUSED, REFUSED, REFUSED, REFUSED)
+    assert world.say(CLIENT, "Hi") == []
+    turn = Turn.objects.get()
+    assert turn.state == "replied"
+    assert turn.not_before is not None
+    assert turn.error == "no route"
+    assert sweep(world, minutes=0)["enqueued"] == 0
+    assert sweep(world, minutes=2)["enqueued"] == 1
+    Turn.objects.update(not_before=None)
+    world.work()
+    assert [part.text for part in world.provider.sent] == ["answer to: Hi"]
+
+
+def test_a_final_failure_ends_the_turn_and_staff_send_it_again(world: World) -> None:
+    world.provider.fail_next(BAD_TOKEN)
+    assert world.say(CLIENT, "Hi") == []
+    turn = Turn.objects.get()
+    assert (turn.state, turn.error) == ("failed", "token expired")
+    assert reply().delivery_status == "failed"
+    assert turn_resend(turn=turn, enqueue=world.enqueued.append)
+    world.work()
+    assert [part.text for part in world.provider.sent] == ["answer to: Hi"]
+    assert Turn.objects.get().state == "sent"
+    assert not turn_resend(turn=turn, enqueue=world.enqueued.append)
+
+
+def test_a_send_that_may_have_happened_is_never_repeated_by_itself(world: World) -> None:
+    world.provider.fail_next(UNKNOWN)
+    world.say(CLIENT, "Hi")
+    assert Turn.objects.get().state == "sending"
+    assert sweep(world, minutes=5)["unconfirmed"] == 0
+    assert sweep(world, minutes=16)["unconfirmed"] == 1
+    world.work()
+    assert world.provider.sent == []
+    assert Turn.objects.get().state == "unconfirmed"
+    assert world.say(CLIENT, "And now?") == ["answer to: And now?"]
+    first = Turn.objects.earliest("id")
+    assert turn_resend(turn=first, enqueue=world.enqueued.append)
+    world.work()
+    assert world.provider.sent[-1].text == "answer to: Hi"
+
+
+def test_a_status_with_our_id_confirms_a_send_whose_answer_was_lost(world: World) -> None:
+    world.provider.fail_next(UNKNOWN, carried_out=True)
+    world.say(CLIENT, "Hi")
+    part = OutboundPart.objects.get()
+    status(world, "sent", callback_id=str(part.id))
+    assert Turn.objects.get().state == "sent"
+    assert reply().provider_message_id == world.provider.sent[0].provider_message_id
+    assert reply().delivery_status == "sent"
+
+
+def test_callback_data_of_other_software_is_not_ours(world: World) -> None:
+    world.say(CLIENT, "Hi")
+    status(world, "read", provider_message_id="wamid.other", callback_id="some data")
+    assert reply().delivery_status == "sent"
+
+
+def test_green_apis_echo_confirms_a_send_whose_answer_was_lost(world: World) -> None:
+    world.receive()
+    green = world.tools.providers["green"]
+    green.fail_next(UNKNOWN)  # type: ignore[attr-defined]
+    world.say(CLIENT, "Hi", provider="green", number_id="1101000001")
+    assert Turn.objects.get().state == "sending"
+    echo = OwnSend(
+        provider="green",
+        number_id="1101000001",
+        delivery_key="echo",
+        provider_message_id="3EB0",
+        whatsapp_chat=CLIENT,
+        text="answer to: Hi",
+        timestamp=timezone.now(),
+    )
+    world.receive(echo)
+    assert Turn.objects.get().state == "sent"
+    assert OutboundPart.objects.get().provider_message_id == "3EB0"
+
+
+def test_the_rest_of_a_long_answer_follows_once_a_doubtful_part_is_confirmed(world: World) -> None:
+    long = "first " * 700 + "\n\n" + "second " * 400
+    world.tools = replace(world.tools, chat_model=ScriptedChatModel(lambda _: long))
+    world.provider.fail_next(UNKNOWN, carried_out=True)
+    world.say(CLIENT, "Hi")
+    assert len(world.provider.sent) == 1
+    status(world, "sent", callback_id=str(OutboundPart.objects.get(number=1).id))
+    world.work()
+    assert len(world.provider.sent) == OutboundPart.objects.count()
+    assert Turn.objects.get().state == "sent"
+
+
+@pytest.mark.parametrize(
+    ("told", "ends"),
+    [
+        (["sent", "delivered", "read"], "read"),
+        (["read", "delivered", "sent"], "read"),
+        (["delivered", "played", "read"], "played"),
+        (["delivered", "failed", "read"], "failed"),
+        (["failed", "delivered"], "failed"),
+    ],
+)
+def test_statuses_only_move_up_and_failed_is_final(
+    world: World, told: list[str], ends: str
+) -> None:
+    world.say(CLIENT, "Hi")
+    assert (reply().delivery_status, reply().was_received) == ("sent", False)
+    for name in told:
+        status(world, name)
+    assert reply().delivery_status == ends
+    assert reply().was_received == (ends != "failed")
+
+
+def test_a_status_before_our_own_commit_is_applied_when_it_comes(world: World) -> None:
+    class Hasty:
+        """A provider whose status webhook is faster than its own answer."""
+
+        name, text_limit = "cloud", 4096
+
+        def send_text(self, **request: Any) -> Any:
+            result = world.provider.send_text(**request)
+            status(world, "delivered")
+            return result
+
+        def mark_read(self, **_: Any) -> None: ...
+
+    recording = world.provider
+    hasty = Hasty()
+    tools = replace(world.tools, providers={**world.tools.providers, "cloud": hasty})
+
+    world.receive(message_from(CLIENT, "Hi"))
+    chat_answer(chat_id=world.chat(CLIENT).pk, tools=tools)
+    assert len(recording.sent) == 1
+    assert (reply().delivery_status, reply().was_received) == ("delivered", True)
+    assert Turn.objects.get().state == "sent"
