@@ -44,7 +44,9 @@ class Lease:
 
     def turn(self) -> Turn:
         """The turn, locked until the transaction ends. Raises LeaseLostError."""
-        held = Turn.objects.select_for_update(of=("self",), no_key=True).select_related("chat")
+        # Without a join to the chat: a merge that moves the turn to another chat meanwhile
+        # would make the joined row vanish, as if the lease were lost.
+        held = Turn.objects.select_for_update(no_key=True)
         turn = held.filter(pk=self.turn_id, lease_token=self.token).first()
         if turn is None:
             raise LeaseLostError(f"turn {self.turn_id} is no longer ours")

@@ -9,13 +9,13 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.services.leases import Lease, LeaseLostError, turn_claim, turns_sweep
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -352,3 +352,34 @@ def test_the_message_is_shown_as_read_before_it_is_answered(world: World) -> Non
     world.work()
     (mark,) = world.provider.read
     assert (mark.provider_message_id, mark.typing) == (event.provider_message_id, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
+    world.receive(message_from(CLIENT, "hello"))
+    lease = turn_claim(chat_id=world.chat(CLIENT).pk)
+    assert lease is not None
+    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+    found: list[Turn] = []
+
+    def read() -> None:
+        try:
+            with transaction.atomic():
+                found.append(lease.turn())
+        finally:
+            connection.close()
+
+    reader = threading.Thread(target=read)
+    with transaction.atomic():
+        Turn.objects.update(chat=older)
+        reader.start()
+        while not somebody_waits_for_a_lock():
+            assert reader.is_alive()
+    reader.join()
+    assert [turn.chat_id for turn in found] == [older.pk]
+
+
+def somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
