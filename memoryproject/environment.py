@@ -23,12 +23,16 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "CLIENT_MAX_TOKENS": ("memory", "session", "max_tokens_by_role", "client"),
     "GODFATHER_MAX_TOKENS": ("memory", "session", "max_tokens_by_role", "godfather"),
     "SESSION_TIMEOUT_HOURS": ("memory", "session", "session_timeout_hours"),
+    "CHAT_MEMORY_STRATEGY": ("memory", "chat", "strategy", "type"),
+    "SUMMARIZE_EVERY_N": ("memory", "chat", "strategy", "summarizeEveryN"),
+    "SUMMARIZATION_SKILL": ("memory", "chat", "strategy", "skillId"),
+    "DELETE_SUMMARIZED_MESSAGES": ("memory", "chat", "strategy", "deleteSummarizedMessages"),
     "LONGTERM_ENABLED": ("memory", "longterm", "enabled"),
     "EMBEDDING_MODEL": ("memory", "longterm", "embedding_model"),
     "RECALL_TOP_K": ("memory", "longterm", "top_k_results"),
     "RECALL_MIN_SIMILARITY": ("memory", "longterm", "min_similarity"),
 }
-"""Which key of seed 002's config.json stands for which setting."""
+"""Which key of config.json (seeds 002 and 003) stands for which setting."""
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}

@@ -60,6 +60,15 @@ UNCONFIRMED_AFTER_MINUTES = env.integer("UNCONFIRMED_AFTER_MINUTES", 15, minimum
 RAW_RETENTION_DAYS = env.integer("RAW_RETENTION_DAYS", 30, minimum=1)
 GROUP_POLICY = env.choice("GROUP_POLICY", "mention", ["mention", "always", "never"])
 
+# --- long conversations -------------------------------------------------------------------
+CHAT_MEMORY_STRATEGY = env.choice("CHAT_MEMORY_STRATEGY", "summarize", ["summarize", "none"])
+SUMMARIZE_EVERY_N = env.integer("SUMMARIZE_EVERY_N", 20, minimum=1)
+# The names of sessions_app.prompts.skills.
+SUMMARIZATION_SKILL = env.choice(
+    "SUMMARIZATION_SKILL", "conversation-summary", ["conversation-summary", "action-summary"]
+)
+DELETE_SUMMARIZED_MESSAGES = env.boolean("DELETE_SUMMARIZED_MESSAGES", False)
+
 # --- models -------------------------------------------------------------------------------
 CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")

@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from sessions_app.models import AssistantProfile, ChatSession, Message, Turn
+from cards_app.rules.extract import shortened_lines
+from cards_app.rules.lines import Line
+from sessions_app.models import (
+    AssistantProfile,
+    ChatSession,
+    Message,
+    SummarizationMetadata,
+    Turn,
+)
 from sessions_app.models.messages import Role
+from sessions_app.reading import is_knowledge, speaker_of, text_of
 
-HISTORY_BATCH = 50
+FIRST_BATCH = 50
+LARGEST_BATCH = 1_600
+# Of a longer gap between the summary and the history the newest messages are told.
+PASSAGE_MESSAGES = 60
+CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
 class History:
-    """The messages of a prompt, oldest first, and what the budget left out: the messages of
-    the session up to ``left_out_until`` (an order_num, 0 for none)."""
+    """What a prompt holds of a conversation.
+
+    ``messages``: the newest, oldest first; ``tokens`` is theirs. ``left_out_until``: the
+    messages up to this place (an order_num, 0 for none) are not among them. ``summary``: the
+    latest one made before the turn's message. ``passage``: shortened, what neither holds.
+    """
 
     messages: list[Message]
     tokens: int
     left_out_until: int = 0
+    summary: SummarizationMetadata | None = None
+    passage: str = ""
+
+    @property
+    def summary_text(self) -> str:
+        return self.summary.summary_message.content if self.summary else ""
+
+    @property
+    def summary_tokens(self) -> int:
+        return self.summary.summary_message.tokens if self.summary else 0
 
 
 def profile_current() -> AssistantProfile:
@@ -34,26 +62,63 @@ def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in window]
 
 
-def history_for_turn(*, turn: Turn, max_tokens: int, max_messages: int | None = None) -> History:
+def messages_before(
+    *, session: ChatSession, limit: int | None = None, before: datetime | None = None
+) -> list[Message]:
+    """The newest ``limit`` messages of a session with a timestamp before ``before``, by
+    order_num. Reads no more rows than it returns where ``before`` isn't given."""
+    said = session.messages.defer("terms").order_by("-order_num")
+    if before is not None:
+        said = said.filter(timestamp__lt=before)
+    return list(said if limit is None else said[:limit])[::-1]
+
+
+def summary_before(*, message: Message) -> SummarizationMetadata | None:
+    """The latest summary of the message's session that sums up only what came before it."""
+    made = SummarizationMetadata.objects.filter(session_id=message.session_id)
+    made = made.filter(last_order__lt=message.order_num).select_related("summary_message")
+    return made.order_by("-number").first()
+
+
+def history_for_turn(
+    *, turn: Turn, max_tokens: int, max_messages: int | None = None, passage_tokens: int = 0
+) -> History:
     """What was said before the turn's message, and that message, by turns.
 
     An answer stands after the message that it answers, and nothing that came after the
     turn's message is there, whatever the order in which a burst was stored. The newest
-    messages that fit into ``max_tokens`` are taken, at least the last two. Reads as many rows
-    as fit, never the whole session.
+    messages that fit into ``max_tokens`` beside the summary are taken, at least the last two.
+    What neither holds is told in at most ``passage_tokens`` (0: not at all). Reads as many
+    rows as fit, never the whole session.
     """
     assert turn.message is not None
-    last = turn.message
+    summary = summary_before(message=turn.message)
+    room = max_tokens - (summary.summary_message.tokens if summary else 0)
+    history = _newest(turn.message, summary, room, max_messages)
+    if not passage_tokens or not _gap(history)[:1]:
+        return history
+    history = _newest(turn.message, summary, room - passage_tokens, max_messages)
+    gap = _gap(history).order_by("-order_num")[: PASSAGE_MESSAGES + 1]
+    return replace(history, passage=_passage(list(gap)[::-1], turn, passage_tokens))
+
+
+def _newest(
+    last: Message,
+    summary: SummarizationMetadata | None,
+    max_tokens: int,
+    max_messages: int | None,
+) -> History:
+    """The last message and those before it that fit."""
     taken: list[Message] = [last]
     tokens = last.tokens
-    limit = min(max_messages or max_tokens, max_tokens)
+    limit = max(min(max_messages or max_tokens, max_tokens), 1)
     for message in _backwards(last):
         full = tokens + message.tokens > max_tokens or len(taken) >= limit
         if full and len(taken) >= 2:
-            return History(taken[::-1], tokens, left_out_until=_place(message))
+            return History(taken[::-1], tokens, _place(message), summary)
         taken.append(message)
         tokens += message.tokens
-    return History(taken[::-1], tokens)
+    return History(taken[::-1], tokens, 0, summary)
 
 
 def _backwards(last: Message) -> Iterator[Message]:
@@ -62,15 +127,12 @@ def _backwards(last: Message) -> Iterator[Message]:
     Answers are numbered when they are made, so one may carry a higher order_num than
     ``last``; each is read with the message that it answers.
     """
-    said = Message.objects.filter(session_id=last.session_id)
-    # Summaries have their own place in a prompt.
-    said = said.exclude(role=Role.SUMMARY).filter(answers__isnull=True)
+    said = _said(last.session_id).filter(answers__isnull=True)
     before = last.order_num
+    size = FIRST_BATCH
     while True:
         batch = list(
-            said.filter(order_num__lt=before)
-            .select_related("answer")
-            .order_by("-order_num")[:HISTORY_BATCH]
+            said.filter(order_num__lt=before).select_related("answer").order_by("-order_num")[:size]
         )
         for message in batch:
             answer = getattr(message, "answer", None)
@@ -78,9 +140,43 @@ def _backwards(last: Message) -> Iterator[Message]:
                 yield answer
             if message.revoked_at is None:
                 yield message
-        if len(batch) < HISTORY_BATCH:
+        if len(batch) < size:
             return
         before = batch[-1].order_num
+        size = min(size * 2, LARGEST_BATCH)
+
+
+def _said(session_id: object) -> QuerySet[Message]:
+    """A session's messages without the summaries that were made of them, which have their own
+    place in a prompt. (A summary that came from elsewhere is a message like others.)"""
+    return Message.objects.filter(session_id=session_id).exclude(
+        role=Role.SUMMARY, metadata__has_key="summaryMetadataId"
+    )
+
+
+def _gap(history: History) -> QuerySet[Message]:
+    """The messages that were said before the history's last one and are neither in the
+    history nor summed up."""
+    last = history.messages[-1]
+    until = history.left_out_until
+    summarized = history.summary.last_order if history.summary else 0
+    left_out = Q(order_num__lte=until, answers__isnull=True) | Q(answers__order_num__lte=until)
+    if not until:
+        return Message.objects.none()
+    said = _said(last.session_id).filter(left_out, order_num__gt=summarized)
+    said = said.filter(revoked_at__isnull=True).exclude(pk=history.messages[0].pk)
+    return said.defer("terms")
+
+
+def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
+    """The gap's messages, each shortened; the first of too many only says that there are more."""
+    told = gap[-PASSAGE_MESSAGES:]
+    lines = [
+        Line(speaker_of(message, user_role=turn.user_role), text_of(message))
+        for message in told
+        if is_knowledge(message)
+    ]
+    return shortened_lines(lines, longest=longest * CHARACTERS_A_TOKEN)
 
 
 def _place(message: Message) -> int:

@@ -9,8 +9,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from sessions_app import wiring
+from sessions_app.services.embed import messages_embed_all
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
+from sessions_app.services.summaries.leases import summaries_sweep
 from sessions_app.services.work import chat_answer
 
 
@@ -29,6 +31,23 @@ def sweep_turns() -> dict[str, int]:
         enqueue=wiring.enqueue_chat,
         unconfirmed_after=timedelta(minutes=settings.UNCONFIRMED_AFTER_MINUTES),
     )
+
+
+def summarize_session(session_id: str) -> int:
+    """Make the summaries that are due in a session."""
+    return wiring.chat_memory().manage(conversation_id=UUID(session_id))
+
+
+def sweep_summaries() -> int:
+    """Take up the summaries that a dead worker left or a failing model put off."""
+    if settings.CHAT_MEMORY_STRATEGY == "none":
+        return 0
+    return summaries_sweep(enqueue=wiring.enqueue_summary)
+
+
+def embed_session(session_id: str) -> int:
+    """Make the vectors that a session's messages lack."""
+    return messages_embed_all(session_id=UUID(session_id), embedder=wiring.embedder())
 
 
 def drop_raw_deliveries() -> int:

@@ -23,23 +23,26 @@ from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.integrations.whatsapp.green.client import GreenProvider
+from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
+from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.intake import IntakeRules
+from sessions_app.services.strategies import (
+    MemoryManagementStrategy,
+    NoStrategy,
+    SummarizationStrategy,
+)
+from sessions_app.services.summaries.summarizer import Summarizer
 from sessions_app.services.tools import AnswerRules, Tools
 
 # A turn waits for the query's vector, so it must not wait long; words find much without it.
 EMBEDDER_TIMEOUT_SECONDS = 10.0
 
 
-def limits() -> Limits:
-    return Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS)
-
-
 def intake_rules() -> IntakeRules:
     return IntakeRules(
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
-        godfather=settings.GODFATHER_PHONE,
-        limits=limits(),
+        chat_memory=chat_memory(),
         session_timeout=timedelta(hours=settings.SESSION_TIMEOUT_HOURS),
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
         group_policy=settings.GROUP_POLICY,
@@ -48,7 +51,6 @@ def intake_rules() -> IntakeRules:
 
 def answer_rules() -> AnswerRules:
     return AnswerRules(
-        limits=limits(),
         longterm_enabled=settings.LONGTERM_ENABLED,
         top_k=settings.RECALL_TOP_K,
         min_similarity=settings.RECALL_MIN_SIMILARITY,
@@ -65,7 +67,35 @@ def tools(*, console: TextIO | None = None) -> Tools:
         chat_model=chat_model(),
         embedder=embedder(),
         providers=providers(console=console),
+        chat_memory=chat_memory(),
         rules=answer_rules(),
+    )
+
+
+def chat_memory() -> ChatMemoryService:
+    """The history of conversations, managed as CHAT_MEMORY_STRATEGY says."""
+    return ChatMemoryService(
+        limits=Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS),
+        godfather=settings.GODFATHER_PHONE,
+        strategy=strategy(),
+        image_root=settings.DATA_DIR,
+        embed=enqueue_vectors,
+    )
+
+
+def strategy() -> MemoryManagementStrategy:
+    if settings.CHAT_MEMORY_STRATEGY == "none":
+        return NoStrategy()
+    return SummarizationStrategy(
+        summarizer=Summarizer(
+            # The offline model only recites what is remembered: it can't sum up.
+            chat_model=None if settings.CHAT_MODEL == "offline" else chat_model(),
+            skill=skill_named(settings.SUMMARIZATION_SKILL),
+            context_tokens=settings.MAX_CONTEXT_TOKENS or Summarizer.context_tokens,
+        ),
+        summarize_every_n_messages=settings.SUMMARIZE_EVERY_N,
+        delete_summarized_messages=settings.DELETE_SUMMARIZED_MESSAGES,
+        enqueue=enqueue_summary,
     )
 
 
@@ -112,3 +142,15 @@ def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:
 def enqueue_chat(chat_id: UUID) -> None:
     """Let a worker answer what waits in this chat."""
     async_task("sessions_app.tasks.answer_chat", str(chat_id), task_name=f"answer {chat_id}"[:100])
+
+
+def enqueue_summary(session_id: UUID) -> None:
+    """Let a worker make the summaries that are due in this session."""
+    name = f"sum up {session_id}"
+    async_task("sessions_app.tasks.summarize_session", str(session_id), task_name=name)
+
+
+def enqueue_vectors(session_id: UUID) -> None:
+    """Let a worker make the vectors that this session's messages lack."""
+    name = f"vectors {session_id}"
+    async_task("sessions_app.tasks.embed_session", str(session_id), task_name=name)

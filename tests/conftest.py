@@ -7,15 +7,22 @@ import pytest
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.tools import Tools
 from tests.world import GODFATHER, World
 
 
 @pytest.fixture
-def rules() -> IntakeRules:
+def chat_memory() -> ChatMemoryService:
+    """One godfather, and no strategy: see summarizing() in tests/world.py for one."""
+    return ChatMemoryService(godfather=frozenset({GODFATHER}))
+
+
+@pytest.fixture
+def rules(chat_memory: ChatMemoryService) -> IntakeRules:
     """Memory on, one godfather."""
-    return IntakeRules(memory_enabled=True, godfather=frozenset({GODFATHER}))
+    return IntakeRules(memory_enabled=True, chat_memory=chat_memory)
 
 
 @pytest.fixture
@@ -31,13 +38,16 @@ def chat_model() -> ScriptedChatModel:
 
 
 @pytest.fixture
-def tools(provider: RecordingProvider, chat_model: ScriptedChatModel) -> Tools:
+def tools(
+    provider: RecordingProvider, chat_model: ScriptedChatModel, chat_memory: ChatMemoryService
+) -> Tools:
     green = RecordingProvider(name="green", text_limit=20_000)
     providers = {"cloud": provider, "green": green, "console": RecordingProvider(name="console")}
     return Tools(
         chat_model=chat_model,
         embedder=WordLlamaEmbedder(),
         providers=providers,
+        chat_memory=chat_memory,
         sleep=lambda _seconds: None,
     )
 

@@ -106,6 +106,12 @@ class World:
         """Change intake rules from here on."""
         self.rules = replace(self.rules, **changes)
 
+    def with_chat_memory(self, **changes: Any) -> None:
+        """Change limits, godfather or strategy from here on, for intake and answers."""
+        chat_memory = replace(self.rules.chat_memory, **changes)
+        self.rules = replace(self.rules, chat_memory=chat_memory)
+        self.tools = replace(self.tools, chat_memory=chat_memory)
+
     def with_answer_rules(self, **changes: Any) -> None:
         """Change answer rules from here on."""
         self.tools = replace(self.tools, rules=replace(self.tools.rules, **changes))

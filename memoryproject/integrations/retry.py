@@ -18,13 +18,20 @@ T = TypeVar("T")
 
 class AttemptFailed(Exception):
     """One try failed. ``permanent``: trying again can't help. ``retry_after``: seconds that
-    the server asked to wait, None where it said nothing."""
+    the server asked to wait, None where it said nothing. ``too_long``: what was sent is
+    longer than the model reads."""
 
     def __init__(
-        self, message: str, *, permanent: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        too_long: bool = False,
     ) -> None:
         super().__init__(message)
         self.permanent = permanent
+        self.too_long = too_long
         self.retry_after = retry_after
 
 

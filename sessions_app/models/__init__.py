@@ -5,6 +5,7 @@ from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.sessions import ChatSession
+from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
 from sessions_app.models.turns import Turn
 
 __all__ = [
@@ -16,5 +17,7 @@ __all__ = [
     "Message",
     "MessageEmbedding",
     "OutboundPart",
+    "SummarizationMetadata",
+    "SummaryWork",
     "Turn",
 ]

@@ -20,7 +20,8 @@ class SessionStatus(models.TextChoices):
 class ChatSession(models.Model):
     """``message_counter`` is the last order_num given. The window, the part of the history
     that counts towards the token limit, starts at order_num ``window_start``;
-    ``total_tokens`` is the sum of its messages' tokens."""
+    ``total_tokens`` is the sum of its messages' tokens. The messages up to order_num
+    ``summarized_until`` are summed up."""
 
     session_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="sessions")
@@ -33,6 +34,7 @@ class ChatSession(models.Model):
     message_counter = models.PositiveIntegerField(default=0)
     total_tokens = models.PositiveBigIntegerField(default=0)
     window_start = models.PositiveIntegerField(default=1)
+    summarized_until = models.PositiveIntegerField(default=0)
 
     class Meta:
         verbose_name = "session"

@@ -40,6 +40,9 @@ class Turn(models.Model):
     The replay record: ``prompt`` (messages sent to the model), ``recalled`` (memories and
     messages with their scores), ``left_out`` (what the budget left out), ``model``, tokens,
     ``timings`` in milliseconds, ``error``.
+
+    ``session`` is null where memory is off. ``message`` is null there too, and where the
+    message was deleted after the answer.
     """
 
     turn_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
@@ -48,7 +51,7 @@ class Turn(models.Model):
         ChatSession, null=True, blank=True, on_delete=models.CASCADE, related_name="turns"
     )
     message = models.OneToOneField(
-        Message, null=True, blank=True, on_delete=models.CASCADE, related_name="turn"
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="turn"
     )
     reply = models.OneToOneField(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="replied_turn"

@@ -46,7 +46,8 @@ class Line:
 @dataclass(frozen=True)
 class PromptParts:
     """All that a prompt is made of. ``fence`` is unpredictable to whoever writes messages,
-    so that no recalled text can pretend to end the fence."""
+    so that no recalled text can pretend to end the fence. ``passage``: shortened, what was
+    said after the summary and before the history."""
 
     profile: Profile
     now: datetime
@@ -56,6 +57,7 @@ class PromptParts:
     is_group: bool = False
     recalled: Sequence[Recalled] = ()
     summary: str = ""
+    passage: str = ""
     history: Sequence[Line] = ()
     max_context_tokens: int | None = None
 
@@ -146,12 +148,14 @@ def _languages(codes: Sequence[str]) -> str:
 
 def _fenced(parts: PromptParts, recalled: Sequence[Recalled]) -> str:
     """Recalled texts and the summary, as data that carries no orders."""
-    if not recalled and not parts.summary:
+    if not recalled and not parts.summary and not parts.passage:
         return ""
     zone = ZoneInfo(parts.time_zone)
     lines = [f"<memories-{parts.fence}>"]
     if parts.summary:
-        lines.append(f"Summary of the conversation so far: {parts.summary}")
+        lines.append(f"Summary of the conversation so far:\n{parts.summary}")
+    if parts.passage:
+        lines.append(f"Said after that, shortened:\n{parts.passage}")
     for text in recalled:
         day = text.said_on.astimezone(zone).date().isoformat()
         lines.append(f"- ({text.label}, {day}) {text.content}")

@@ -65,7 +65,7 @@ def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
     draft = _draft(turn, lease, tools)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
     provider = tools.providers[turn.provider]
-    reply_store(lease=lease, draft=draft, provider=provider, limits=tools.rules.limits)
+    reply_store(lease=lease, draft=draft, provider=provider, chat_memory=tools.chat_memory)
 
 
 def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
@@ -102,7 +102,7 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
 def _end(turn: Turn, lease: Lease, state: str) -> None:
     """End a turn without an answer."""
     held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
-    if held.update(state=state, finished_at=timezone.now()) and turn.message_id is None:
+    if held.update(state=state, finished_at=timezone.now()) and turn.session_id is None:
         unstored_forget(turn)
 
 

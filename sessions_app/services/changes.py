@@ -12,8 +12,7 @@ from datetime import datetime
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.roles import CLIENT, Limits
-from sessions_app.services.messages import message_retext
+from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.scrub import text_scrub, unstored_forget
 
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
@@ -31,7 +30,9 @@ class Changed:
     forget: bool = False
 
 
-def change_apply(*, event: Change, limits: Limits, memory_enabled: bool, now: datetime) -> Changed:
+def change_apply(
+    *, event: Change, chat_memory: ChatMemoryService, memory_enabled: bool, now: datetime
+) -> Changed:
     """Apply a change to its message. Call it in a transaction."""
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     found = Message.objects.filter(
@@ -42,10 +43,10 @@ def change_apply(*, event: Change, limits: Limits, memory_enabled: bool, now: da
     # Session before message: the order in which everybody locks.
     ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
     message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
-    return Changed(_apply(event, message, limits, now))
+    return Changed(_apply(event, message, chat_memory, now))
 
 
-def early_changes_apply(*, message: Message, limits: Limits, now: datetime) -> None:
+def early_changes_apply(*, message: Message, chat_memory: ChatMemoryService, now: datetime) -> None:
     """Apply what arrived about this message before the message itself did."""
     early = InboundDelivery.objects.filter(
         provider=message.provider,
@@ -56,9 +57,9 @@ def early_changes_apply(*, message: Message, limits: Limits, now: datetime) -> N
     for delivery in early.order_by("id"):
         change = delivery.change or {}
         if delivery.event == "MessageRevoked":
-            message_revoke(message=message, limits=limits, now=now)
+            message_revoke(message=message, chat_memory=chat_memory, now=now)
         elif delivery.event == "MessageEdited":
-            message_edit(message=message, content=change["text"], limits=limits, now=now)
+            message_edit(message=message, content=change["text"], chat_memory=chat_memory, now=now)
         else:
             _react(message, change["who"], change["emoji"])
         delivery.change = None
@@ -69,7 +70,7 @@ def message_edit(
     *,
     message: Message,
     content: str,
-    limits: Limits,
+    chat_memory: ChatMemoryService,
     now: datetime,
     media: dict[str, str] | None = None,
 ) -> None:
@@ -78,18 +79,18 @@ def message_edit(
     if message.revoked_at or content == message.content:
         return
     message.history = [*message.history, {"content": message.content, "until": now.isoformat()}]
-    message_retext(message=message, content=content, token_limit=_limit(message, limits))
+    chat_memory.retext(message=message, content=content)
     message.edited_at = now
     if media:
         message.media = media
     message.save()
 
 
-def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
+def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: datetime) -> None:
     """Take the text away, everywhere it was kept because of this message. A turn that has not
     answered it yet is cancelled."""
     texts = [message.content, *(entry["content"] for entry in message.history)]
-    message_retext(message=message, content="", token_limit=_limit(message, limits))
+    texts += chat_memory.retext(message=message, content="")
     message.history = []
     message.media = {}
     message.image_path = None
@@ -102,13 +103,15 @@ def message_revoke(*, message: Message, limits: Limits, now: datetime) -> None:
     text_scrub(message=message, texts=texts)
 
 
-def _apply(event: Change, message: Message, limits: Limits, now: datetime) -> str:
+def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime) -> str:
     if isinstance(event, MessageRevoked):
-        message_revoke(message=message, limits=limits, now=now)
+        message_revoke(message=message, chat_memory=chat_memory, now=now)
         return "revoked"
     if isinstance(event, MessageEdited):
         media = event.media.as_dict() if event.media else None
-        message_edit(message=message, content=event.text, limits=limits, now=now, media=media)
+        message_edit(
+            message=message, content=event.text, chat_memory=chat_memory, now=now, media=media
+        )
         return "edited"
     _react(message, _who(event), event.emoji)
     return "reaction stored" if event.emoji else "reaction taken away"
@@ -118,7 +121,7 @@ def _change_unstored(event: Change, target: str, *, memory_enabled: bool) -> Cha
     """The message isn't stored: it may be on its way, or memory is off and it lives in its
     turn only."""
     turn = Turn.objects.filter(
-        provider=event.provider, provider_message_id=target, message__isnull=True
+        provider=event.provider, provider_message_id=target, session__isnull=True
     ).first()
     if turn is not None:
         _change_turn(event, turn)
@@ -157,10 +160,3 @@ def _react(message: Message, who: str, emoji: str) -> None:
 def _who(event: Reaction) -> str:
     addresses = event.party.addresses()
     return addresses[0] if addresses else "unknown"
-
-
-def _limit(message: Message, limits: Limits) -> int:
-    """By the role of the session's latest turn; messages without a turn have none of their own."""
-    turns = Turn.objects.filter(session_id=message.session_id).order_by("-id")
-    role = turns.values_list("user_role", flat=True).first()
-    return limits.tokens_for(role or CLIENT)

@@ -25,7 +25,7 @@ def command_reply(
     language = turn.chat.language
     if command.name == "help":
         return _say("help", language)
-    if turn.message is None:
+    if turn.session_id is None:
         return _say("memory_disabled", language)
     if command.name == "reset":
         # The session itself ended when the message came in: see intake.

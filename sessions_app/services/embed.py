@@ -6,15 +6,18 @@ import logging
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from sessions_app.models import ChatSession, Message, MessageEmbedding
+from sessions_app.models.messages import Role
 
 logger = logging.getLogger(__name__)
 
 # A turn adds two messages; more are left over only where the embedder failed for a while.
 LATEST = 50
+BATCH = 200
 
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
@@ -26,22 +29,47 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     session = ChatSession.objects.filter(pk=session_id).first()
     if session is None:
         return 0
-    latest = Message.objects.filter(
-        session=session, order_num__gt=session.message_counter - LATEST
-    ).exclude(content="")
-    lacking = list(latest.exclude(embeddings__model=embedder.model_id))
+    latest = session.messages.filter(order_num__gt=session.message_counter - LATEST)
+    return _embed(list(_lacking(latest, embedder)), embedder) or 0
+
+
+def messages_embed_all(*, session_id: UUID, embedder: Embedder) -> int:
+    """Make the vectors that any message of a session lacks, newest first; returns how many.
+    A failing embedder ends it."""
+    made = 0
+    before = None
+    while True:
+        said = Message.objects.filter(session_id=session_id)
+        if before is not None:
+            said = said.filter(order_num__lt=before)
+        batch = list(_lacking(said, embedder).order_by("-order_num")[:BATCH])
+        if not batch:
+            return made
+        embedded = _embed(batch, embedder)
+        if embedded is None:
+            return made
+        made += embedded
+        before = batch[-1].order_num
+
+
+def _lacking(messages: QuerySet[Message], embedder: Embedder) -> QuerySet[Message]:
+    """Those that recall could find by a vector and that have none."""
+    said = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    return said.exclude(embeddings__model=embedder.model_id).defer("terms")
+
+
+def _embed(lacking: list[Message], embedder: Embedder) -> int | None:
+    """Make and store vectors; returns how many, None where the embedder failed."""
     try:
         vectors = covered_vectors(embedder, [message.content for message in lacking])
     except EmbedderError as error:
         logger.warning("Messages have no vectors yet: %s", error)
-        return 0
+        return None
     made = {
         message.pk: (message.content, vector)
         for message, vector in zip(lacking, vectors, strict=True)
         if vector is not None
     }
-    if not made:
-        return 0
     with transaction.atomic():
         # In one order, or two workers at the same session's messages would deadlock.
         same = Message.objects.select_for_update(no_key=True).filter(pk__in=made)

@@ -31,7 +31,7 @@ def turn_settle(*, turn: Turn) -> bool:
         return True
     elif states == {PartState.SENT}:
         _finish(turn, TurnState.SENT)
-        if turn.message_id is None:
+        if turn.session_id is None:
             unstored_forget(turn)
     return False
 

@@ -144,7 +144,7 @@ def _change(
     override = chat.memory_enabled if chat else None
     changed = changes.change_apply(
         event=event,
-        limits=rules.limits,
+        chat_memory=rules.chat_memory,
         memory_enabled=rules.memory_enabled if override is None else override,
         now=now,
     )
@@ -193,7 +193,7 @@ def _key(event: Event) -> str:
 def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:
     """Empty the raw bodies that are past their retention, and what was said in turns without
     memory whose answer never went out; the ids stay. Returns how many bodies."""
-    unanswered = Turn.objects.filter(message__isnull=True, created_at__lt=now - older_than)
+    unanswered = Turn.objects.filter(session__isnull=True, created_at__lt=now - older_than)
     for turn in unanswered.exclude(unstored_text="", unstored_reply=""):
         unstored_forget(turn)
     old = InboundDelivery.objects.filter(raw__isnull=False, received_at__lt=now - older_than)

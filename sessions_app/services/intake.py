@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,11 +12,11 @@ from sessions_app.commands import parse_command
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
-from sessions_app.roles import Limits, user_role
 from sessions_app.selectors import profile_current
 from sessions_app.services.addresses import chat_for_group, chat_for_party
 from sessions_app.services.changes import early_changes_apply
-from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.messages import NewMessage
 from sessions_app.services.sessions import session_end, session_open, session_start
 
 
@@ -26,8 +25,7 @@ class IntakeRules:
     """The settings that decide about a message that comes in."""
 
     memory_enabled: bool = False
-    godfather: Collection[str] = ()
-    limits: Limits = field(default_factory=Limits)
+    chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     session_timeout: timedelta = timedelta(hours=24)
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
@@ -51,19 +49,14 @@ def message_take(
     transaction: the chat's row is locked until it ends, which gives messages their order."""
     chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
     _learn_language(chat, event)
-    role = user_role(
-        addresses=chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True),
-        is_group=chat.is_group,
-        whatsapp_chat=chat.whatsapp_chat,
-        godfather=rules.godfather,
-    )
+    role = rules.chat_memory.role_in(chat)
     remembers = chat.memory_enabled if chat.memory_enabled is not None else rules.memory_enabled
     due = not event.from_business and _is_for_us(event, rules)
     if not remembers:
         return _take_without_memory(event, delivery, chat, role, due=due)
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
     message = _store(event, chat, session, role, rules, now)
-    early_changes_apply(message=message, limits=rules.limits, now=now)
+    early_changes_apply(message=message, chat_memory=rules.chat_memory, now=now)
     if not due or message.revoked_at:
         return Taken("stored, not to be answered", chat, message.message_id)
     too_old = now - event.timestamp > rules.max_answer_age
@@ -198,4 +191,5 @@ def _store(
         media=media,
         metadata=metadata,
     )
-    return message_add(session=session, new=new, token_limit=rules.limits.tokens_for(role), now=now)
+    (message,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
+    return message

@@ -1,22 +1,25 @@
-"""Stores messages: numbers them, counts their tokens, moves the window."""
+"""Stores messages: numbers them, counts their tokens, moves the window.
+
+Everything here is called with the session's row locked by the caller's transaction.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
+from sessions_app.errors import DataValidationError
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.services.window import window_prune
 
 logger = logging.getLogger(__name__)
-
-# The last messages always stay in the window, however long they are.
-KEEP_LAST = 2
-PRUNE_BATCH = 50
 
 
 @dataclass(frozen=True)
@@ -39,43 +42,63 @@ class NewMessage:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-def message_add(
-    *, session: ChatSession, new: NewMessage, token_limit: int, now: datetime
-) -> Message:
-    """Store a message as the session's next one and keep the window within ``token_limit``.
+def messages_add(
+    *, session: ChatSession, new: Sequence[NewMessage], token_limit: int, now: datetime
+) -> list[Message]:
+    """Store messages as the session's next ones, in their order, and keep the window within
+    ``token_limit``. The number of queries doesn't depend on how many they are.
 
-    ``session`` is locked by the caller's transaction and is saved. Raises ValueError for an
-    unknown role (ERR-SESSION-004).
+    ``session`` is locked by the caller's transaction and is saved. Raises DataValidationError,
+    a ValueError, for an unknown role (ERR-SESSION-004) and for an archived session; then
+    nothing is stored.
     """
-    tokens = estimate_tokens(new.content)
-    _check(session, new, tokens, token_limit)
+    for each in new:
+        _check(session, each, token_limit)
+    if not new:
+        return []
+    messages = [
+        _message(session, each, order_num, now)
+        for order_num, each in enumerate(new, start=session.message_counter + 1)
+    ]
+    Message.objects.bulk_create(messages)
+    session.message_counter += len(messages)
+    session.total_tokens += sum(message.tokens for message in messages)
+    if any(message.role != Role.SUMMARY for message in messages):
+        # A summary that a worker adds is no sign of life: the session expires as it would have.
+        session.last_active = now
+    window_prune(session=session, token_limit=token_limit)
+    session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
+    return messages
+
+
+def _message(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:
     indexed = index_text(new.content)
-    session.message_counter += 1
-    session.total_tokens += tokens
-    session.last_active = now
-    message = Message.objects.create(
+    return Message(
         session=session,
         chat_id=session.chat_id,
-        order_num=session.message_counter,
+        order_num=order_num,
         received_at=now,
-        tokens=tokens,
+        tokens=estimate_tokens(new.content),
         terms=indexed.terms,
         term_count=indexed.length,
         **vars(new),
     )
-    window_prune(session=session, token_limit=token_limit)
-    session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
-    return message
 
 
-def _check(session: ChatSession, new: NewMessage, tokens: int, token_limit: int) -> None:
-    """Refuse an unknown role; tell of what is accepted but unusual."""
+def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
+    """Refuse what can't be stored; tell of what is accepted but unusual."""
     if new.role not in Role.values:
-        raise ValueError(
+        raise DataValidationError(
             f"Unknown role {new.role!r}: a message's role is one of {', '.join(Role.values)}."
+        )
+    if session.status == SessionStatus.ARCHIVED:
+        raise DataValidationError(
+            f"Session {session.session_id} is archived, which makes it read-only: "
+            "add to the chat's active session."
         )
     if not new.content.strip() and new.kind == "text":
         logger.warning("A message without text was stored in session %s.", session.session_id)
+    tokens = estimate_tokens(new.content)
     if tokens > token_limit:
         logger.warning(
             "A message of %d tokens exceeds the limit of %d in session %s: it is kept whole.",
@@ -85,34 +108,10 @@ def _check(session: ChatSession, new: NewMessage, tokens: int, token_limit: int)
         )
 
 
-def window_prune(*, session: ChatSession, token_limit: int) -> None:
-    """Move the window's start forward until it holds at most ``token_limit`` tokens, or only
-    the last messages. Reads the messages that leave the window, not those before or after.
-    The rows stay; ``session`` is changed, not saved.
-    """
-    if session.total_tokens <= token_limit:
-        return
-    latest = session.messages.order_by("-order_num").values_list("order_num", flat=True)
-    kept = list(latest[:KEEP_LAST])
-    limit_order = min(kept, default=1)
-    while session.total_tokens > token_limit and session.window_start < limit_order:
-        oldest = session.messages.filter(
-            order_num__gte=session.window_start, order_num__lt=limit_order
-        ).order_by("order_num")
-        batch = list(oldest.values_list("order_num", "tokens")[:PRUNE_BATCH])
-        if not batch:
-            session.window_start = limit_order
-        for order_num, tokens in batch:
-            session.window_start = order_num + 1
-            session.total_tokens -= tokens
-            logger.debug("Message %d left the window of %s.", order_num, session.session_id)
-            if session.total_tokens <= token_limit:
-                break
-
-
-def message_retext(*, message: Message, content: str, token_limit: int) -> None:
-    """Give a stored message another text and keep its session's window right."""
-    session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
+def message_retext(
+    *, message: Message, content: str, session: ChatSession, token_limit: int
+) -> None:
+    """Give a stored message of the session another text and keep the window right."""
     grown = estimate_tokens(content) - message.tokens
     indexed = index_text(content)
     message.content = content

@@ -14,11 +14,11 @@ from memoryproject.integrations.llm.offline import answer_from_memory
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.prompts.build import Line, Profile, Prompt, PromptParts, Recalled, build_prompt
+from sessions_app.reading import text_of
 from sessions_app.recall import Hit, RecallResult, Viewer, recall
 from sessions_app.roles import CLIENT
 from sessions_app.selectors import (
     History,
-    history_for_turn,
     messages_left_out,
     profile_current,
 )
@@ -35,13 +35,21 @@ SAID_BY = {"user": "they wrote", "assistant": "you answered"}
 def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     """The model's answer, or one from memory alone where the model gives none."""
     draft = Draft(text="")
-    history = _history(turn, text, tools)
+    history = _history(turn, tools)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, tools))
     lease.renew()
     prompt = build_prompt(_parts(turn, text, history, recalled, tools))
-    _record(draft, turn, history, recalled, prompt)
-    kept = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
-    request = ChatRequest(prompt.messages, recalled=kept, language=turn.chat.language or "en")
+    dropped = prompt.dropped_history
+    if history is not None and dropped and tools.chat_memory.strategy.fills_gaps:
+        # What the model's context has no room for is to be told shortened, too.
+        kept = history.messages[dropped:]
+        room = sum(message.tokens for message in kept) + history.summary_tokens
+        history = _history(turn, tools, max_tokens=room)
+        prompt = build_prompt(_parts(turn, text, history, recalled, tools))
+        dropped += prompt.dropped_history
+    _record(draft, history, recalled, prompt, dropped)
+    kept_texts = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
+    request = ChatRequest(prompt.messages, recalled=kept_texts, language=turn.chat.language or "en")
     try:
         completion = _timed(
             draft,
@@ -52,7 +60,7 @@ def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
         logger.error("The chat model gave no answer: %s", error)
         draft.error = str(error)
         draft.model = tools.chat_model.name
-        draft.text = _without_model(kept, turn.chat.language)
+        draft.text = _without_model(kept_texts, turn.chat.language)
         draft.is_system_text = True
     else:
         draft.text = completion.text
@@ -65,14 +73,12 @@ def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     return draft
 
 
-def _history(turn: Turn, text: str, tools: Tools) -> History | None:
+def _history(turn: Turn, tools: Tools, *, max_tokens: int | None = None) -> History | None:
     """None where memory is off: then there is the message alone."""
     if turn.message is None:
         return None
-    return history_for_turn(
-        turn=turn,
-        max_tokens=tools.rules.limits.tokens_for(turn.user_role),
-        max_messages=tools.rules.history_max_messages,
+    return tools.chat_memory.history(
+        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max_tokens
     )
 
 
@@ -101,6 +107,8 @@ def _parts(
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
         recalled=[_recalled(hit) for hit in recalled.hits],
+        summary=history.summary_text if history else "",
+        passage=history.passage if history else "",
         history=lines or [Line("user", text)],
         max_context_tokens=tools.rules.max_context_tokens,
     )
@@ -121,9 +129,7 @@ def _line(message: Message, turn: Turn) -> Line:
     """A stored message as the model reads it: what isn't text says so, and in a group each
     message says whose it is."""
     role = message.role if message.role in ("user", "assistant", "system") else "assistant"
-    content = message.content
-    if message.kind not in ("text", "interactive", "button"):
-        content = f"[{message.kind}] {content}".strip()
+    content = text_of(message)
     name = message.metadata.get("sender_name", "")
     if turn.chat.is_group and name and message.role == Role.USER:
         content = f"{name}: {content}"
@@ -142,7 +148,11 @@ def _recalled(hit: Hit) -> Recalled:
 
 
 def _record(
-    draft: Draft, turn: Turn, history: History | None, recalled: RecallResult, prompt: Prompt
+    draft: Draft,
+    history: History | None,
+    recalled: RecallResult,
+    prompt: Prompt,
+    dropped_history: int,
 ) -> None:
     """The replay record."""
     draft.prompt = [message.as_dict() for message in prompt.messages]
@@ -152,10 +162,13 @@ def _record(
     ]
     draft.left_out = {
         "messages_until": history.left_out_until if history else 0,
-        "messages_over_context": prompt.dropped_history,
+        "messages_over_context": dropped_history,
         "recalled": prompt.dropped_recalled,
         "recall_degraded": recalled.degraded,
+        "passage": history.passage if history else "",
+        "summarized_until": history.summary.last_order if history and history.summary else 0,
     }
+    draft.summary_id = history.summary.summary_message_id if history and history.summary else None
 
 
 def _without_model(recalled: list[str], language: str) -> str:

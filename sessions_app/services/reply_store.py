@@ -11,13 +11,15 @@ from memoryproject.integrations.whatsapp.splitting import split_text
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
-from sessions_app.roles import Limits
+from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease
-from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.messages import NewMessage
 
 
-def reply_store(*, lease: Lease, draft: Draft, provider: WhatsAppProvider, limits: Limits) -> None:
+def reply_store(
+    *, lease: Lease, draft: Draft, provider: WhatsAppProvider, chat_memory: ChatMemoryService
+) -> None:
     """Store the answer of a turn; from here on it is only to be sent. Raises LeaseLostError,
     and then nothing is stored."""
     session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
@@ -26,7 +28,7 @@ def reply_store(*, lease: Lease, draft: Draft, provider: WhatsAppProvider, limit
         session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         turn = lease.turn()
         if session is not None:
-            turn.reply = _store_message(turn, session, draft, limits)
+            turn.reply = _store_message(turn, session, draft, chat_memory)
         else:
             turn.unstored_reply = draft.text
         for number, part in enumerate(_parts(draft, provider), start=1):
@@ -48,7 +50,9 @@ def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:
     return split_text(text, provider.text_limit) or [draft.text]
 
 
-def _store_message(turn: Turn, session: ChatSession, draft: Draft, limits: Limits) -> Message:
+def _store_message(
+    turn: Turn, session: ChatSession, draft: Draft, chat_memory: ChatMemoryService
+) -> Message:
     now = timezone.now()
     new = NewMessage(
         role=Role.ASSISTANT,
@@ -62,9 +66,8 @@ def _store_message(turn: Turn, session: ChatSession, draft: Draft, limits: Limit
         was_received=False,
         metadata={"system_text": True} if draft.is_system_text else {},
     )
-    return message_add(
-        session=session, new=new, token_limit=limits.tokens_for(turn.user_role), now=now
-    )
+    (stored,) = chat_memory.append(session=session, new=[new], role=turn.user_role, now=now)
+    return stored
 
 
 def _copy_record(turn: Turn, draft: Draft) -> None:

@@ -19,6 +19,7 @@ class Planned:
 
 PLANNED = (
     Planned("Sweep turns", "sessions_app.tasks.sweep_turns", 1),
+    Planned("Sweep summaries", "sessions_app.tasks.sweep_summaries", 1),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
 )
 

@@ -32,10 +32,17 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
     # As the neighbour of a recalled message it may stand there shortened.
     kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]
     wanted = [_as_written(text) for text in kept]
-    for turn in later.only("prompt", "recalled").iterator(chunk_size=100):
+    for turn in later.only("prompt", "recalled", "left_out", "session").iterator(chunk_size=100):
         prompt, recalled = _without(turn.prompt, wanted), _without(turn.recalled, wanted)
-        if prompt != turn.prompt or recalled != turn.recalled:
-            Turn.objects.filter(pk=turn.pk).update(prompt=prompt, recalled=recalled)
+        left_out = turn.left_out
+        if turn.session_id == message.session_id and left_out.get("passage"):
+            # A passage holds the beginnings of messages; which, can't be told any more.
+            prompt = _without(prompt, [re.compile(re.escape(left_out["passage"]))])
+            left_out = {**left_out, "passage": ""}
+        if (prompt, recalled, left_out) != (turn.prompt, turn.recalled, turn.left_out):
+            Turn.objects.filter(pk=turn.pk).update(
+                prompt=prompt, recalled=recalled, left_out=left_out
+            )
 
 
 def deliveries_forget(*, provider: str, provider_message_id: str) -> None:

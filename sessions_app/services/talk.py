@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memoryproject.integrations.whatsapp.events import InboundMessage, Party
@@ -40,7 +40,7 @@ def talk(
     """
     heard = RecordingProvider(name=CONSOLE)
     providers = {**tools.providers, CONSOLE: heard}
-    tools = Tools(tools.chat_model, tools.embedder, providers, tools.rules, tools.sleep)
+    tools = replace(tools, providers=providers)
     event = _event(whatsapp_chat, content, now)
     events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
     turn = Turn.objects.filter(

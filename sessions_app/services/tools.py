@@ -10,14 +10,13 @@ from datetime import timedelta
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
-from sessions_app.roles import Limits
+from sessions_app.services.chat_memory import ChatMemoryService
 
 
 @dataclass(frozen=True)
 class AnswerRules:
     """The settings that decide about an answer."""
 
-    limits: Limits = field(default_factory=Limits)
     longterm_enabled: bool = True
     top_k: int = 5
     min_similarity: float = 0.7
@@ -29,10 +28,11 @@ class AnswerRules:
 
 @dataclass(frozen=True)
 class Tools:
-    """The models and providers, and the rules."""
+    """The models and providers, the memory of conversations, and the rules."""
 
     chat_model: ChatModel
     embedder: Embedder
     providers: Mapping[str, WhatsAppProvider]
+    chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     rules: AnswerRules = field(default_factory=AnswerRules)
     sleep: Callable[[float], None] = time.sleep

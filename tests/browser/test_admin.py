@@ -13,7 +13,7 @@ from memories_app.models import Memory
 from memories_app.services.remember import memory_remember
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import AssistantProfile, Chat, ChatSession, Turn
-from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.messages import NewMessage, messages_add
 from tests.browser.visit import Visit, is_scrolled_sideways, style
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -125,7 +125,7 @@ def test_three_hundred_messages_come_in_pages(staff: Page, world: World) -> None
         session = ChatSession.objects.select_for_update().get()
         for number in range(3, 301):
             new = NewMessage(role="user", content=f"message {number}", timestamp=timezone.now())
-            message_add(session=session, new=new, token_limit=4_000, now=timezone.now())
+            messages_add(session=session, new=[new], token_limit=4_000, now=timezone.now())
     staff.goto(f"{MESSAGES}?session__session_id__exact={session.pk}")
     assert staff.locator(ROWS).count() == 50
     assert "300 messages" in staff.locator(".paginator").inner_text()

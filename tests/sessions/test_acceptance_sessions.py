@@ -12,7 +12,7 @@ from django.db import connections
 from sessions_app.models import ChatSession, Message
 from sessions_app.selectors import conversation_history
 from sessions_app.services.inbound import events_receive
-from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.messages import NewMessage, messages_add
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, 0, 0, tzinfo=timezone.utc)
@@ -24,7 +24,8 @@ def active(world: World, whatsapp_chat: str = CLIENT) -> ChatSession:
 
 def add(session: ChatSession, content: str, role: str = "user", limit: int = 4_000) -> Message:
     new = NewMessage(role=role, content=content, timestamp=NOON)
-    return message_add(session=session, new=new, token_limit=limit, now=NOON)
+    (message,) = messages_add(session=session, new=[new], token_limit=limit, now=NOON)
+    return message
 
 
 @pytest.fixture

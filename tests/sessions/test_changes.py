@@ -20,6 +20,7 @@ from memoryproject.integrations.whatsapp.events import (
     Reaction,
 )
 from sessions_app.models import InboundDelivery, Message, Turn
+from sessions_app.roles import Limits
 from tests.world import CLIENT, NUMBER_ID, World, message_from
 
 PERSON = Party(phone="15550100123")
@@ -225,8 +226,7 @@ def test_a_caption_goes_to_the_model_with_its_kind(world: World) -> None:
 
 def test_a_long_revoked_text_is_gone_from_beside_what_was_recalled(world: World) -> None:
     secret = message_from(CLIENT, "the safe is behind the picture " + "and so on " * 40)
-    world.with_rules(limits=replace(world.rules.limits, client=30))
-    world.with_answer_rules(limits=world.rules.limits)
+    world.with_chat_memory(limits=Limits(client=30))
     world.say(CLIENT, "My locksmith is called Benny Example")
     world.receive(secret)
     world.work()

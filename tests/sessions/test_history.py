@@ -58,8 +58,7 @@ def test_the_owners_own_message_stands_where_it_was_written(world: World) -> Non
 def test_the_budget_of_the_role_is_filled_exactly(world: World, who: str, limit: int) -> None:
     """Each message has 10 tokens."""
     limits = Limits(client=40, godfather=80)
-    world.with_answer_rules(limits=limits)
-    world.with_rules(limits=Limits(client=10_000, godfather=10_000))
+    world.with_chat_memory(limits=limits)
     for number in range(9):
         world.receive(message_from(who, f"message {number}".ljust(40, "."), from_business=True))
 
@@ -72,7 +71,7 @@ def test_the_budget_of_the_role_is_filled_exactly(world: World, who: str, limit:
 
 
 def test_one_token_over_the_budget_leaves_the_oldest_out(world: World) -> None:
-    world.with_answer_rules(limits=Limits(client=39))
+    world.with_chat_memory(limits=Limits(client=39))
     for number in range(4):
         world.receive(message_from(CLIENT, f"message {number}".ljust(40, "."), from_business=True))
     world.say(CLIENT, "the question".ljust(40, "?"))
@@ -89,7 +88,7 @@ def test_the_last_two_messages_stay_however_long(world: World) -> None:
 
 
 def test_messages_of_no_tokens_are_bounded_too(world: World) -> None:
-    world.with_answer_rules(limits=Limits(client=5))
+    world.with_chat_memory(limits=Limits(client=5))
     for _ in range(20):
         world.receive(message_from(CLIENT, "ok", from_business=True))
     world.say(CLIENT, "no?")

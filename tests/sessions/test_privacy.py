@@ -39,7 +39,7 @@ def everything_shown(world: World, whatsapp_chat: str, text: str, **changes: obj
 
 @pytest.fixture
 def fact(world: World) -> World:
-    world.with_rules(godfather=frozenset({GODFATHER, SECOND_CHAT}))
+    world.with_chat_memory(godfather=frozenset({GODFATHER, SECOND_CHAT}))
     world.say(GODFATHER, f"/remember {FACT}")
     assert Memory.objects.get().visibility == "owner"
     return world

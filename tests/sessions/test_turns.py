@@ -321,6 +321,8 @@ def test_every_answer_has_its_replay_record(world: World) -> None:
         "messages_over_context": 0,
         "recalled": 0,
         "recall_degraded": False,
+        "passage": "",
+        "summarized_until": 0,
     }
     assert turn.model == "scripted"
     assert turn.prompt_tokens > 0

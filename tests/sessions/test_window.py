@@ -14,7 +14,8 @@ from hypothesis.extra.django import TestCase
 
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.selectors import history_for_turn
-from sessions_app.services.messages import KEEP_LAST, NewMessage, message_add, message_retext
+from sessions_app.services.messages import NewMessage, message_retext, messages_add
+from sessions_app.services.window import KEEP_LAST
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
 
@@ -26,7 +27,8 @@ def new_session() -> ChatSession:
 
 def add(session: ChatSession, content: str, limit: int = 4_000) -> Message:
     new = NewMessage(role="user", content=content, timestamp=NOW)
-    return message_add(session=session, new=new, token_limit=limit, now=NOW)
+    (message,) = messages_add(session=session, new=[new], token_limit=limit, now=NOW)
+    return message
 
 
 class AnySequence(TestCase):
@@ -48,7 +50,10 @@ class AnySequence(TestCase):
                 session.refresh_from_db()
                 add(session, "x" * length, limit)
             else:
-                message_retext(message=message, content="y" * length, token_limit=limit)
+                session.refresh_from_db()
+                message_retext(
+                    message=message, content="y" * length, session=session, token_limit=limit
+                )
                 message.save()
             session.refresh_from_db()
             self._check(session, limit)

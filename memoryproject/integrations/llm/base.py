@@ -42,11 +42,13 @@ class Completion:
 
 
 class ChatModelError(Exception):
-    """The model gave no answer. ``permanent``: trying again can't help."""
+    """The model gave no answer. ``permanent``: trying again can't help. ``too_long``: the
+    prompt was longer than the model reads."""
 
-    def __init__(self, message: str, *, permanent: bool = False) -> None:
+    def __init__(self, message: str, *, permanent: bool = False, too_long: bool = False) -> None:
         super().__init__(message)
         self.permanent = permanent
+        self.too_long = too_long
 
 
 class ChatModel(Protocol):

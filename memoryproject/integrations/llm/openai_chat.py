@@ -46,7 +46,9 @@ class OpenAIChatModel:
                 lambda: self._ask(request), sleep=self._sleep, before_attempt=before_attempt
             )
         except AttemptFailed as failure:
-            raise ChatModelError(str(failure), permanent=failure.permanent) from None
+            raise ChatModelError(
+                str(failure), permanent=failure.permanent, too_long=failure.too_long
+            ) from None
         return replace(completion, attempts=attempts)
 
     def close(self) -> None:

@@ -1,0 +1,93 @@
+"""Summaries of a session's messages, and the work of making them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from sessions_app.models.messages import Message
+from sessions_app.models.sessions import ChatSession
+
+
+class SummarizationMetadata(models.Model):
+    """One summary: which messages it sums up, and from what its text was made.
+
+    ``number`` counts a session's summaries from 1; they form a chain without gaps, each
+    beginning where the one before ended, so that no message is summed up twice. ``digest`` is
+    the text made from this summary's own messages. ``chapter`` is the text made from the
+    digests of this summary and those before it, down to the previous chapter; it is never
+    itself summed up again. The summary message holds the chapters and the digests after them.
+    """
+
+    summary_metadata_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(
+        ChatSession, on_delete=models.CASCADE, related_name="summarizations"
+    )
+    number = models.PositiveIntegerField()
+    summary_message = models.OneToOneField(
+        Message, on_delete=models.CASCADE, related_name="summarization"
+    )
+    summarized_message_ids = ArrayField(models.UUIDField())
+    first_order = models.PositiveIntegerField(help_text="order_num of its first message.")
+    last_order = models.PositiveIntegerField(help_text="order_num of its last message.")
+    range_start = models.DateTimeField(help_text="The earliest timestamp of its messages.")
+    range_end = models.DateTimeField(help_text="The latest timestamp of its messages.")
+    digest = models.TextField(blank=True)
+    chapter = models.TextField(blank=True)
+    skill_id = models.CharField(max_length=64)
+    model = models.CharField(max_length=128, blank=True)
+    is_extractive = models.BooleanField(
+        default=False, help_text="Made of the messages' own words, without a chat model."
+    )
+    sources_deleted = models.BooleanField(
+        default=False, help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "summary"
+        verbose_name_plural = "summaries"
+        ordering: ClassVar = ["session", "number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["session", "number"], name="summary_number_once_a_session"
+            ),
+            models.UniqueConstraint(
+                fields=["session", "first_order"], name="messages_summed_up_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(first_order__lte=F("last_order")), name="summary_range_in_order"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"summary {self.number}: messages {self.first_order} to {self.last_order}"
+
+
+class SummaryWork(models.Model):
+    """That a session has messages to sum up, and who is at it. A worker owns the work while
+    it holds the lease; ``lease_token`` is new with every claim."""
+
+    session = models.OneToOneField(
+        ChatSession, primary_key=True, on_delete=models.CASCADE, related_name="summary_work"
+    )
+    due = models.BooleanField(default=False)
+    attempts = models.PositiveIntegerField(default=0)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_owner = models.CharField(max_length=255, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        verbose_name_plural = "summary work"
+        indexes: ClassVar = [
+            models.Index(fields=["session"], condition=Q(due=True), name="summaries_due")
+        ]
+
+    def __str__(self) -> str:
+        return f"summaries of {self.session_id}: {'due' if self.due else 'none due'}"

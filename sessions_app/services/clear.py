@@ -1,0 +1,61 @@
+"""Empties a session."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+
+from sessions_app.models import ChatSession, InboundDelivery, OutboundPart, SummaryWork, Turn
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.turns import WAITING_STATES, TurnState
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """How many were deleted."""
+
+    messages: int
+    summaries: int
+
+
+def session_clear(*, session: ChatSession, now: datetime) -> Cleared:
+    """Delete a session's messages, summaries and vectors, and empty what holds their texts:
+    replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
+
+    ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
+    given twice.
+    """
+    turns = Turn.objects.filter(session=session)
+    turns.filter(state__in=WAITING_STATES).update(
+        state=TurnState.CANCELLED, finished_at=now, lease_token=None
+    )
+    _empty_replays(session)
+    OutboundPart.objects.filter(turn__session=session).exclude(state=PartState.SENDING).update(
+        content=""
+    )
+    InboundDelivery.objects.filter(message__session=session).update(raw=None, change=None)
+    counted = session.messages.aggregate(messages=Count("pk"))
+    summaries = session.summarizations.count()
+    session.messages.all().delete()
+    SummaryWork.objects.filter(session=session).delete()
+    session.total_tokens = 0
+    session.window_start = session.message_counter + 1
+    session.summarized_until = session.message_counter
+    session.save(update_fields=["total_tokens", "window_start", "summarized_until"])
+    logger.info("Session %s was cleared.", session.session_id)
+    return Cleared(messages=counted["messages"], summaries=summaries)
+
+
+def _empty_replays(session: ChatSession) -> None:
+    """The session's own replays, and those of the chat's other turns that recalled from it."""
+    nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
+    Turn.objects.filter(session=session).update(**nothing_kept)
+    recalled_here = [{"session_id": str(session.pk)}]
+    others = Turn.objects.filter(chat_id=session.chat_id, recalled__contains=recalled_here)
+    others.update(**nothing_kept)

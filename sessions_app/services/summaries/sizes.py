@@ -1,0 +1,36 @@
+"""How long the parts of a summary may be. All in tokens, from the session's token limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# So many digests are folded into a chapter.
+FOLD = 6
+SHARE = 4
+CHARACTERS_A_TOKEN = 4
+LARGEST = 4_000
+SMALLEST_DIGEST = 60
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """``whole``: the summary message. ``digest``: the text of one run of messages.
+    ``chapter``: the text of FOLD digests. ``passage``: what stands in a prompt between the
+    summary and the history."""
+
+    whole: int
+    digest: int
+    chapter: int
+    passage: int
+
+
+def sizes_for(token_limit: int) -> Sizes:
+    """A quarter of the limit for the summary, which leaves the rest to the history. The open
+    digests, at most FOLD - 1, then find room whole beside the last chapters."""
+    whole = min(token_limit // SHARE, LARGEST)
+    return Sizes(
+        whole=whole,
+        digest=max(whole // 8, min(whole, SMALLEST_DIGEST)),
+        chapter=max(whole // 5, min(whole, SMALLEST_DIGEST)),
+        passage=max(whole // 4, min(whole, SMALLEST_DIGEST)),
+    )
