@@ -10,11 +10,15 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.whatsapp.events import Event, InboundMessage, Party
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.models import Chat, Message, Turn
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.prompts.skills import SKILLS
 from sessions_app.services.inbound import events_receive
 from sessions_app.services.intake import IntakeRules
+from sessions_app.services.strategies import SummarizationStrategy
+from sessions_app.services.summaries.summarizer import Summarizer
 from sessions_app.services.tools import Tools
 from sessions_app.services.work import chat_answer
 
@@ -112,6 +116,35 @@ class World:
         self.rules = replace(self.rules, chat_memory=chat_memory)
         self.tools = replace(self.tools, chat_memory=chat_memory)
 
+    def summarizing(self, every: int = 4, **changes: Any) -> SummarizationStrategy:
+        """Sum up every so many messages from here on, by the scripted model unless told
+        otherwise; sum_up() does what the workers do."""
+        changes.setdefault("summarizer", Summarizer(chat_model=self.tools.chat_model))
+        strategy = SummarizationStrategy(
+            summarize_every_n_messages=every, enqueue=self.enqueued.append, **changes
+        )
+        self.with_chat_memory(strategy=strategy)
+        return strategy
+
+    def sum_up(self, whatsapp_chat: str) -> int:
+        """Call the strategy's hook for the chat's active session, as a commit does, and do
+        what it found to do; returns how many summaries were stored."""
+        session = self.session(whatsapp_chat)
+        self.rules.chat_memory.strategy.post_add_messages_hook(session=session)
+        return self.rules.chat_memory.manage(conversation_id=session.pk)
+
+    def session(self, whatsapp_chat: str) -> ChatSession:
+        """The chat's active session."""
+        return ChatSession.objects.get(chat__whatsapp_chat=whatsapp_chat, status="active")
+
     def with_answer_rules(self, **changes: Any) -> None:
         """Change answer rules from here on."""
         self.tools = replace(self.tools, rules=replace(self.tools.rules, **changes))
+
+
+def summing_up(request: ChatRequest) -> bool:
+    """Whether a request to a model is for a summary, not for an answer."""
+    return any(
+        request.messages[0].content.startswith((skill.task, skill.fold))
+        for skill in SKILLS.values()
+    )

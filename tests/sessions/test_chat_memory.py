@@ -1,0 +1,370 @@
+"""ChatMemoryService: getMessages, addMessages, clearMessages, and their errors (seed 003)."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from sessions_app.conversation import ConversationMessage
+from sessions_app.errors import (
+    ChatMemoryError,
+    ConversationNotFoundError,
+    DataValidationError,
+    GenericMemoryError,
+)
+from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
+from sessions_app.roles import Limits
+from sessions_app.services.chat_memory import MOST_MESSAGES, ChatMemoryService
+from sessions_app.services.sessions import session_end
+from tests.world import CLIENT, GODFATHER, World, message_from
+
+NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)
+
+
+def said(content: str, role: str = "user", **changes: Any) -> ConversationMessage:
+    return ConversationMessage(role=role, content=content, timestamp=NOON, **changes)
+
+
+@pytest.fixture
+def service() -> ChatMemoryService:
+    return ChatMemoryService(godfather=frozenset({GODFATHER}))
+
+
+@pytest.fixture
+def session(db: None) -> ChatSession:
+    chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+    return ChatSession.objects.create(chat=chat, created_at=NOON, last_active=NOON)
+
+
+def test_messages_of_every_role_come_back_in_their_order(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    roles = ["system", "user", "tool", "assistant", "summary"]
+    given = [
+        said(f"  {role} says שלום 🙂\n", role, metadata={"place": place}, sender="a", recipient="b")
+        for place, role in enumerate(roles)
+    ]
+    stored = service.add_messages(conversation_id=session.pk, messages=given)
+    found = service.get_messages(conversation_id=session.pk)
+    assert found == stored
+    assert [(each.role, each.content, each.metadata, each.sender) for each in found] == [
+        (each.role, each.content, each.metadata, each.sender) for each in given
+    ]
+    assert [each.order_num for each in found] == [1, 2, 3, 4, 5]
+    assert all(each.message_id for each in found)
+
+
+def test_limit_takes_the_newest_and_before_is_exclusive(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    times = [NOON + timedelta(minutes=minute) for minute in range(5)]
+    messages = [ConversationMessage("user", f"m{n}", at) for n, at in enumerate(times)]
+    service.add_messages(conversation_id=session.pk, messages=messages)
+
+    def contents(**bounds: Any) -> list[str]:
+        found = service.get_messages(conversation_id=session.pk, **bounds)
+        return [each.content for each in found]
+
+    assert contents(limit=2) == ["m3", "m4"]
+    assert contents(before=times[3]) == ["m0", "m1", "m2"]
+    assert contents(before=times[3], limit=2) == ["m1", "m2"]
+    assert contents(before=times[0]) == []
+    assert contents(limit=100) == [f"m{n}" for n in range(5)]
+
+
+def test_order_is_by_order_num_whatever_the_timestamps_say(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    times = [NOON, NOON - timedelta(days=3), NOON + timedelta(days=1)]
+    messages = [ConversationMessage("user", f"m{n}", at) for n, at in enumerate(times)]
+    service.add_messages(conversation_id=session.pk, messages=messages)
+    found = service.get_messages(conversation_id=session.pk)
+    assert [each.content for each in found] == ["m0", "m1", "m2"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (said("x", "human"), "messages[1].role: unknown role 'human'"),
+        (said("a\x00b"), "messages[1].content: holds a NUL"),
+        (said("a\ud800b"), "messages[1].content: holds half of a character"),
+        (said(12), "messages[1].content: must be a text, not int"),  # type: ignore[arg-type]
+        (said("x", metadata={"at": NOON}), "messages[1].metadata: can't be written as JSON"),
+        (said("x", metadata={"n": float("nan")}), "messages[1].metadata: can't be written"),
+        (said("x", metadata={"n": "\x00"}), "messages[1].metadata: holds a NUL"),
+        (said("x", metadata=[1]), "messages[1].metadata: must be an object"),  # type: ignore[arg-type]
+        (said("x", sender="s" * 256), "messages[1].sender: has 256 characters"),
+        (ConversationMessage("user", "x", "yesterday"), "messages[1].timestamp: must be a date"),  # type: ignore[arg-type]
+    ],
+)
+def test_err_session_003_and_004_one_wrong_message_and_none_is_stored(
+    service: ChatMemoryService, session: ChatSession, wrong: ConversationMessage, says: str
+) -> None:
+    """ERR-SESSION-003 (not serialisable) and ERR-SESSION-004 (unknown role)."""
+    with pytest.raises(DataValidationError) as caught:
+        service.add_messages(conversation_id=session.pk, messages=[said("fine"), wrong])
+    assert says in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, ChatMemoryError)
+    assert not Message.objects.exists()
+    session.refresh_from_db()
+    assert (session.message_counter, session.total_tokens) == (0, 0)
+
+
+def test_err_session_003_what_fails_is_logged_without_its_content(
+    service: ChatMemoryService, session: ChatSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = said("a secret", metadata={"made": {1, 2}})
+    with pytest.raises(DataValidationError):
+        service.add_messages(conversation_id=session.pk, messages=[wrong])
+    (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert "messages[0].metadata" in record.getMessage()
+    assert "secret" not in caplog.text
+
+
+def test_err_session_005_empty_content_is_stored_with_a_warning(
+    service: ChatMemoryService, session: ChatSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ERR-SESSION-005: content of white space is stored as it is, with no tokens."""
+    stored = service.add_messages(
+        conversation_id=session.pk, messages=[said(""), said(" \n\t" * 20)]
+    )
+    assert [each.tokens for each in stored] == [0, 0]
+    assert [each.content for each in stored] == ["", " \n\t" * 20]
+    assert len([each for each in caplog.records if each.levelno == logging.WARNING]) >= 2
+    assert "without text was stored" in caplog.text
+
+
+def test_err_integration_004_a_timestamp_without_a_zone_counts_as_utc(
+    service: ChatMemoryService, session: ChatSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    naive = ConversationMessage("user", "x", NOON.replace(tzinfo=None))
+    (stored,) = service.add_messages(conversation_id=session.pk, messages=[naive])
+    assert stored.timestamp == NOON
+    assert "messages[0].timestamp has no time zone" in caplog.text
+
+
+def test_edge_008_a_picture_that_is_not_there_is_stored_with_a_warning(
+    session: ChatSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "there.jpg").write_bytes(b"")
+    service = ChatMemoryService(image_root=tmp_path)
+    images = ["gone.jpg", "there.jpg"]
+    messages = [said("", image_path=path) for path in images]
+    stored = service.add_messages(conversation_id=session.pk, messages=messages)
+    assert [each.image_path for each in stored] == images
+    warned = [each.getMessage() for each in caplog.records if "no picture" in each.getMessage()]
+    assert len(warned) == 1
+    assert "gone.jpg" in warned[0]
+
+
+def test_edge_001_a_session_without_messages_is_an_empty_list(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    assert service.get_messages(conversation_id=session.pk) == []
+    assert (session.total_tokens, session.message_counter) == (0, 0)
+    assert service.add_messages(conversation_id=session.pk, messages=[]) == []
+    session.refresh_from_db()
+    assert session.last_active == NOON, "nothing was said"
+
+
+def test_a_session_that_is_not_there(db: None, service: ChatMemoryService) -> None:
+    unknown = uuid.uuid4()
+    with pytest.raises(ConversationNotFoundError, match=str(unknown)):
+        service.get_messages(conversation_id=unknown)
+    with pytest.raises(ConversationNotFoundError):
+        service.add_messages(conversation_id=unknown, messages=[said("x")])
+    with pytest.raises(ConversationNotFoundError):
+        service.clear_messages(conversation_id=unknown)
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_refused(
+    service: ChatMemoryService, session: ChatSession, limit: int
+) -> None:
+    with pytest.raises(DataValidationError, match="limit: must be 1 or more"):
+        service.get_messages(conversation_id=session.pk, limit=limit)
+
+
+def test_before_without_a_zone_is_refused(service: ChatMemoryService, session: ChatSession) -> None:
+    with pytest.raises(DataValidationError, match="before: must have a time zone"):
+        service.get_messages(conversation_id=session.pk, before=NOON.replace(tzinfo=None))
+
+
+def test_too_many_at_once_are_refused(service: ChatMemoryService, session: ChatSession) -> None:
+    with pytest.raises(DataValidationError, match="at most 1000"):
+        service.add_messages(conversation_id=session.pk, messages=[said("x")] * (MOST_MESSAGES + 1))
+    stored = service.add_messages(conversation_id=session.pk, messages=[said("x")] * MOST_MESSAGES)
+    assert stored[-1].order_num == MOST_MESSAGES
+
+
+def test_an_archived_session_is_read_only(service: ChatMemoryService, session: ChatSession) -> None:
+    service.add_messages(conversation_id=session.pk, messages=[said("kept")])
+    ChatSession.objects.update(status="archived")
+    with pytest.raises(DataValidationError, match="archived"):
+        service.add_messages(conversation_id=session.pk, messages=[said("late")])
+    assert len(service.get_messages(conversation_id=session.pk)) == 1
+
+
+@pytest.fixture
+def broken_database(db: None) -> Iterator[None]:
+    """The server refuses every new message, as it does when something is wrong with it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = 'XX000'; END $$"
+        )
+        cursor.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON sessions_app_message "
+            "FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse ON sessions_app_message")
+        cursor.execute("DROP FUNCTION refuse")
+
+
+@pytest.mark.usefixtures("broken_database")
+def test_recovery_004_what_the_database_refuses_leaves_the_session_as_it_was(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    """RECOVERY-004: the caller is told, and can repeat."""
+    with pytest.raises(GenericMemoryError, match="Nothing was changed; try again") as caught:
+        service.add_messages(conversation_id=session.pk, messages=[said("x")])
+    assert caught.value.__cause__ is not None
+    session.refresh_from_db()
+    assert (session.message_counter, session.total_tokens) == (0, 0)
+
+
+def test_clear_takes_all_of_a_session_and_nothing_else(world: World) -> None:
+    world.summarizing(4)
+    world.say(CLIENT, "My locker code is 4711")
+    world.say(CLIENT, "And the alarm is 0815")
+    world.sum_up(CLIENT)
+    world.say(CLIENT, "What was it?")
+    session = world.session(CLIENT)
+    world.say(GODFATHER, "Other chats stay")
+    assert SummarizationMetadata.objects.count() == 1
+
+    cleared = world.rules.chat_memory.clear_messages(conversation_id=session.pk)
+
+    assert (cleared.messages, cleared.summaries) == (7, 1)
+    assert world.rules.chat_memory.get_messages(conversation_id=session.pk) == []
+    assert not SummarizationMetadata.objects.exists()
+    session.refresh_from_db()
+    assert (session.status, session.total_tokens, session.message_counter) == ("active", 0, 7)
+    assert "4711" not in everything_kept(world)
+    assert len(world.messages(GODFATHER)) == 2
+
+    world.say(CLIENT, "Hello again")
+    assert [each.order_num for each in world.messages(CLIENT)] == [8, 9]
+    assert [each.content for each in world.prompt()[1:]] == ["Hello again"]
+
+
+def everything_kept(world: World) -> str:
+    """All texts of the client's chat, wherever they are."""
+    chat = world.chat(CLIENT)
+    rows: list[Any] = list(Message.objects.filter(chat=chat).values_list("content", "metadata"))
+    turns = Turn.objects.filter(chat=chat)
+    rows += turns.values_list("prompt", "recalled", "left_out", "unstored_text")
+    rows += turns.values_list("parts__content")
+    rows += chat.deliveries.values_list("raw", "change")
+    return repr(rows)
+
+
+def test_clear_empties_the_replays_of_later_sessions_that_recalled_it(world: World) -> None:
+    world.say(CLIENT, "My daughter Noa is allergic to peanuts")
+    old = world.session(CLIENT)
+    world.say(CLIENT, "/reset")
+    world.say(CLIENT, "What is Noa allergic to?")
+    assert "peanuts" in everything_kept(world)
+    world.rules.chat_memory.clear_messages(conversation_id=old.pk)
+    # The new session's own messages stay, and the model's answer to them.
+    assert "Noa is allergic to peanuts" not in everything_kept(world)
+    assert "What is Noa allergic to?" in everything_kept(world)
+
+
+def test_clear_cancels_what_waits_for_its_answer(world: World) -> None:
+    world.receive(message_from(CLIENT, "Anybody there?"))
+    session = world.session(CLIENT)
+    world.rules.chat_memory.clear_messages(conversation_id=session.pk)
+    world.work()
+    assert world.provider.sent == []
+    assert Turn.objects.get().state == "cancelled"
+
+
+def test_the_role_of_the_chat_decides_the_limit(db: None) -> None:
+    service = ChatMemoryService(
+        limits=Limits(client=10, godfather=100), godfather=frozenset({GODFATHER})
+    )
+    windows = {}
+    for name in (CLIENT, GODFATHER):
+        chat = Chat.objects.create(whatsapp_chat=name, provider="cloud")
+        chat.addresses.create(provider="cloud", address=name)
+        session = ChatSession.objects.create(chat=chat, created_at=NOON, last_active=NOON)
+        messages = [said("x" * 20) for _ in range(10)]
+        service.add_messages(conversation_id=session.pk, messages=messages)
+        session.refresh_from_db()
+        windows[name] = (session.window_start, session.total_tokens)
+    assert windows == {CLIENT: (9, 10), GODFATHER: (1, 50)}
+
+
+def test_the_hook_and_the_vectors_come_after_the_commit(
+    session: ChatSession, django_capture_on_commit_callbacks: Any
+) -> None:
+    calls: list[str] = []
+
+    class Recorder:
+        name = "recorder"
+        fills_gaps = False
+
+        def post_add_messages_hook(self, *, session: ChatSession) -> None:
+            calls.append(f"hook at {session.message_counter}")
+
+        def work(self, **_: Any) -> int:
+            return 0
+
+    service = ChatMemoryService(
+        strategy=Recorder(), embed=lambda session_id: calls.append("vectors")
+    )
+    with django_capture_on_commit_callbacks(execute=True):
+        service.add_messages(conversation_id=session.pk, messages=[said("a"), said("b")])
+        assert calls == []
+    assert sorted(calls) == ["hook at 2", "vectors"]
+
+
+def test_a_failing_hook_harms_nothing(
+    session: ChatSession, django_capture_on_commit_callbacks: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        name = "broken"
+        fills_gaps = False
+
+        def post_add_messages_hook(self, *, session: ChatSession) -> None:
+            raise RuntimeError("no room")
+
+        def work(self, **_: Any) -> int:
+            return 0
+
+    service = ChatMemoryService(strategy=Broken())
+    with django_capture_on_commit_callbacks(execute=True):
+        service.add_messages(conversation_id=session.pk, messages=[said("a")])
+    assert len(service.get_messages(conversation_id=session.pk)) == 1
+    assert "no room" in caplog.text
+
+
+def test_an_expired_session_still_takes_the_answer_that_was_under_way(
+    service: ChatMemoryService, session: ChatSession
+) -> None:
+    session_end(session=session, now=NOON)
+    service.add_messages(conversation_id=session.pk, messages=[said("the answer", "assistant")])
+    session.refresh_from_db()
+    assert session.status == "expired"
+    assert session.message_counter == 1
