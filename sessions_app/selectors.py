@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from django.db.models import Q, QuerySet
 
@@ -24,6 +25,9 @@ FIRST_BATCH = 50
 LARGEST_BATCH = 1_600
 # Of a longer gap between the summary and the history the newest messages are told.
 PASSAGE_MESSAGES = 60
+# So many messages are answered one after the other, with numbers beyond the last of them.
+LONGEST_BURST = 20
+KEEP_LAST = 2
 CHARACTERS_A_TOKEN = 4
 
 
@@ -93,32 +97,58 @@ def history_for_turn(
     """
     assert turn.message is not None
     summary = summary_before(message=turn.message)
+    summarized = summary.last_order if summary else 0
     room = max_tokens - (summary.summary_message.tokens if summary else 0)
-    history = _newest(turn.message, summary, room, max_messages)
-    if not passage_tokens or not _gap(history)[:1]:
-        return history
-    history = _newest(turn.message, summary, room - passage_tokens, max_messages)
-    gap = _gap(history).order_by("-order_num")[: PASSAGE_MESSAGES + 1]
-    return replace(history, passage=_passage(list(gap)[::-1], turn, passage_tokens))
+    walk = _backwards(turn.message)
+    taken, left_out = _newest(turn.message, walk, room, max_messages)
+    gap: list[Message] = []
+    if left_out is not None and passage_tokens:
+        gap = _unsummarized(left_out, walk, summarized)
+    while gap and len(taken) > KEEP_LAST and _tokens(taken) > room - passage_tokens:
+        left_out = taken.pop()
+        if left_out.order_num > summarized:
+            gap.insert(0, left_out)
+    return History(
+        messages=taken[::-1],
+        tokens=_tokens(taken),
+        left_out_until=_place(left_out) if left_out else 0,
+        summary=summary,
+        passage=_passage(gap[:PASSAGE_MESSAGES][::-1], turn, passage_tokens),
+    )
 
 
 def _newest(
-    last: Message,
-    summary: SummarizationMetadata | None,
-    max_tokens: int,
-    max_messages: int | None,
-) -> History:
-    """The last message and those before it that fit."""
-    taken: list[Message] = [last]
+    last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
+) -> tuple[list[Message], Message | None]:
+    """The last message and those before it that fit, newest first, and the first that
+    doesn't."""
+    taken = [last]
     tokens = last.tokens
-    limit = max(min(max_messages or max_tokens, max_tokens), 1)
-    for message in _backwards(last):
-        full = tokens + message.tokens > max_tokens or len(taken) >= limit
-        if full and len(taken) >= 2:
-            return History(taken[::-1], tokens, _place(message), summary)
+    most = max(min(max_messages or max_tokens, max_tokens), 1)
+    for message in walk:
+        full = tokens + message.tokens > max_tokens or len(taken) >= most
+        if full and len(taken) >= KEEP_LAST:
+            return taken, message
         taken.append(message)
         tokens += message.tokens
-    return History(taken[::-1], tokens, 0, summary)
+    return taken, None
+
+
+def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> list[Message]:
+    """Of what is left out, the messages that no summary covers, newest first; not more than a
+    passage tells. An answer may have a higher number than the summary covers although its
+    question is summed up, so the walk goes a little further than that."""
+    gap = []
+    for message in chain([first], walk):
+        if _place(message) <= summarized - LONGEST_BURST or len(gap) >= PASSAGE_MESSAGES:
+            break
+        if message.order_num > summarized:
+            gap.append(message)
+    return gap
+
+
+def _tokens(messages: list[Message]) -> int:
+    return sum(message.tokens for message in messages)
 
 
 def _backwards(last: Message) -> Iterator[Message]:
@@ -154,26 +184,11 @@ def _said(session_id: object) -> QuerySet[Message]:
     )
 
 
-def _gap(history: History) -> QuerySet[Message]:
-    """The messages that were said before the history's last one and are neither in the
-    history nor summed up."""
-    last = history.messages[-1]
-    until = history.left_out_until
-    summarized = history.summary.last_order if history.summary else 0
-    left_out = Q(order_num__lte=until, answers__isnull=True) | Q(answers__order_num__lte=until)
-    if not until:
-        return Message.objects.none()
-    said = _said(last.session_id).filter(left_out, order_num__gt=summarized)
-    said = said.filter(revoked_at__isnull=True).exclude(pk=history.messages[0].pk)
-    return said.defer("terms")
-
-
 def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
-    """The gap's messages, each shortened; the first of too many only says that there are more."""
-    told = gap[-PASSAGE_MESSAGES:]
+    """The gap's messages, each shortened."""
     lines = [
         Line(speaker_of(message, user_role=turn.user_role), text_of(message))
-        for message in told
+        for message in gap
         if is_knowledge(message)
     ]
     return shortened_lines(lines, longest=longest * CHARACTERS_A_TOKEN)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Sum
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from sessions_app.conversation import ConversationMessage
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.selectors import history_for_turn
+from sessions_app.roles import Limits
+from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.messages import NewMessage, message_retext, messages_add
+from sessions_app.services.strategies import SummarizationStrategy
 from sessions_app.services.window import KEEP_LAST
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
@@ -68,26 +71,32 @@ class AnySequence(TestCase):
         assert window.count() >= min(KEEP_LAST, session.message_counter)
 
 
+TOKENS = 40
+LIMIT = 1_000
+WINDOW = LIMIT // TOKENS
+
+
 def fill(session: ChatSession, count: int) -> None:
-    """As if these had been added one by one; 40 tokens each, the window holds the last 100."""
-    Message.objects.bulk_create(
-        Message(
-            session=session,
-            chat=session.chat,
-            order_num=number,
-            role="user",
-            content=f"message {number} ".ljust(160, "."),
-            timestamp=NOW,
-            tokens=40,
-        )
-        for number in range(1, count + 1)
-    )
-    session.message_counter = count
-    session.window_start = max(1, count - 99)
-    session.total_tokens = 40 * min(count, 100)
-    session.save()
+    """As if so many messages had been added one by one, and all but the last ten summed up in
+    runs of ten."""
     with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO sessions_app_message (message_id, session_id, chat_id, order_num, role,
+                kind, content, sender, recipient, timestamp, received_at, tokens, was_received,
+                delivery_status, provider, number_id, media, metadata, history, terms, term_count)
+            SELECT gen_random_uuid(), %s, %s, number, 'user', 'text', rpad('', 160, 'x'), '', '',
+                %s, %s, %s, true, '', '', '', '{}', '{}', '[]', '{}', 0
+            FROM generate_series(1, %s) number
+            """,
+            [session.pk, session.chat_id, NOW, NOW, TOKENS, count],
+        )
         cursor.execute("ANALYZE sessions_app_message")
+    session.message_counter = count
+    session.window_start = count - WINDOW + 1
+    session.total_tokens = TOKENS * WINDOW
+    session.summarized_until = count - 10
+    session.save()
 
 
 def rows_read(queries: CaptureQueriesContext) -> int:
@@ -109,29 +118,83 @@ def _touched(plan: dict) -> int:
     return int(own) + sum(_touched(child) for child in plan.get("Plans", []))
 
 
-def _cost_of_a_message(session: ChatSession) -> tuple[int, int]:
-    """Adding one message (it prunes one) and composing its prompt: queries and rows."""
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
-        message = add(session, "the newest".ljust(160, "!"))
-        turn = Turn(chat=session.chat, session=session, message=message, asked_at=NOW)
-        history = history_for_turn(turn=turn, max_tokens=4_000)
-    assert len(history.messages) == 100
-    return len(queries), rows_read(queries)
+def the_service() -> ChatMemoryService:
+    strategy = SummarizationStrategy(summarize_every_n_messages=20)
+    return ChatMemoryService(limits=Limits(client=LIMIT), strategy=strategy)
+
+
+def said(count: int) -> list[ConversationMessage]:
+    return [ConversationMessage("user", "new".ljust(160, "!"), NOW) for _ in range(count)]
+
+
+def a_turn(session: ChatSession) -> Turn:
+    newest = session.messages.latest("order_num")
+    return Turn(chat=session.chat, session=session, message=newest, asked_at=NOW)
+
+
+def add_one(session: ChatSession) -> None:
+    the_service().add_messages(conversation_id=session.pk, messages=said(1))
+
+
+def add_twenty(session: ChatSession) -> None:
+    the_service().add_messages(conversation_id=session.pk, messages=said(20))
+
+
+def read_the_last_20(session: ChatSession) -> None:
+    found = the_service().get_messages(conversation_id=session.pk, limit=20)
+    assert len(found) == 20
+
+
+def compose(session: ChatSession) -> None:
+    history = the_service().history(turn=a_turn(session))
+    assert 15 < len(history.messages) <= WINDOW
+
+
+def prune(session: ChatSession) -> None:
+    """One message becomes so long that most of the window goes."""
+    message = session.messages.latest("order_num")
+    with transaction.atomic():
+        the_service().retext(message=message, content="long" * (LIMIT - TOKENS))
+
+
+def look_for_summaries(session: ChatSession) -> None:
+    session.refresh_from_db()
+    the_service().strategy.post_add_messages_hook(session=session)
+
+
+OPERATIONS = (add_one, add_twenty, read_the_last_20, compose, prune, look_for_summaries)
+
+
+def costs(count: int) -> dict[str, tuple[int, int]]:
+    """Queries and rows of each operation on a session of so many messages."""
+    Chat.objects.all().delete()
+    session = new_session()
+    fill(session, count)
+    found = {}
+    for operation in OPERATIONS:
+        with CaptureQueriesContext(connection) as queries:
+            operation(session)
+        found[operation.__name__] = (len(queries), rows_read(queries))
+    return found
 
 
 @pytest.mark.django_db
-def test_adding_pruning_and_composing_cost_the_same_at_100_and_10_000_messages() -> None:
-    costs = []
-    for count in (100, 10_000):
-        Chat.objects.all().delete()
-        session = new_session()
-        fill(session, count)
-        costs.append(_cost_of_a_message(session))
-        assert session.window_start == count - 98, "one message left the window"
+def test_every_operation_costs_the_same_at_100_and_at_100_000_messages() -> None:
+    few, many = costs(100), costs(100_000)
+    assert many == few
+    assert max(queries for queries, _ in many.values()) < 20
+    assert max(rows for _, rows in many.values()) < 500
 
-    (few_queries, few_rows), (many_queries, many_rows) = costs
-    # At 100 messages the walk ends with the session, at 10,000 one batch later.
-    assert many_queries <= few_queries + 1
-    assert many_rows <= few_rows + 200 < 1_000
+
+@pytest.mark.django_db
+def test_adding_takes_as_many_queries_for_one_message_as_for_a_thousand() -> None:
+    counted = []
+    for count in (1, 1_000):
+        session = new_session()
+        with CaptureQueriesContext(connection) as queries:
+            the_service().add_messages(conversation_id=session.pk, messages=said(count))
+        counted.append(len(queries))
+        Chat.objects.all().delete()
+    one, thousand = counted
+    # Beyond one message the window moves; rows go in by batches of some hundreds.
+    assert thousand <= one + 6

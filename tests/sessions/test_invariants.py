@@ -1,0 +1,128 @@
+"""Any sequence of what can happen to a conversation keeps its invariants."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.conversation import ConversationMessage
+from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.roles import Limits
+from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.sessions import session_end, session_open, session_start
+from sessions_app.services.strategies import SummarizationStrategy
+from sessions_app.services.summaries.summarizer import Summarizer
+from tests.sessions.invariants import check_all, check_no_gaps
+from tests.world import CLIENT
+
+START = datetime(2026, 1, 10, tzinfo=timezone.utc)
+DAY = timedelta(hours=24)
+
+LENGTHS = st.integers(0, 160)
+STEPS = st.one_of(
+    st.tuples(st.just("add"), st.lists(LENGTHS, min_size=1, max_size=7)),
+    st.tuples(st.just("summarize"), st.none()),
+    st.tuples(st.just("retext"), st.tuples(st.integers(0, 60), LENGTHS)),
+    st.tuples(st.just("reset"), st.none()),
+    st.tuples(st.just("wait"), st.sampled_from([0, 1, 23, 24, 25])),
+    st.tuples(st.just("clear"), st.none()),
+)
+
+
+class Conversation:
+    """One chat to which things happen."""
+
+    def __init__(self, limit: int, every: int, delete: bool) -> None:
+        self.now = START
+        self.limit = limit
+        self.deletes = delete
+        self.lossless = not delete
+        summarizer = Summarizer(chat_model=ScriptedChatModel(lambda _: "in short " * 20))
+        self.service = ChatMemoryService(
+            limits=Limits(client=limit),
+            strategy=SummarizationStrategy(
+                summarizer=summarizer,
+                summarize_every_n_messages=every,
+                delete_summarized_messages=delete,
+            ),
+        )
+        self.chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+
+    def step(self, name: str, value: Any) -> None:
+        self.now += timedelta(minutes=1)
+        getattr(self, f"_{name}")(value)
+
+    def _session(self) -> ChatSession:
+        return session_open(chat=self.chat, now=self.now, timeout=DAY)
+
+    def _add(self, lengths: list[int]) -> None:
+        messages = [
+            ConversationMessage("user" if place % 2 else "assistant", "x" * length, self.now)
+            for place, length in enumerate(lengths)
+        ]
+        self.service.add_messages(
+            conversation_id=self._session().pk, messages=messages, now=self.now
+        )
+
+    def _summarize(self, _: None) -> None:
+        for session in self.chat.sessions.all():
+            self.service.strategy.post_add_messages_hook(session=session)
+            self.service.manage(conversation_id=session.pk)
+
+    def _retext(self, what: tuple[int, int]) -> None:
+        place, length = what
+        said = Message.objects.exclude(role="summary").order_by("-received_at", "-order_num")
+        message = said[place : place + 1].first()
+        if message is not None:
+            self.lossless = False
+            self.service.retext(message=message, content="y" * length)
+
+    def _reset(self, _: None) -> None:
+        session = self._session()
+        session_end(session=session, now=self.now)
+        session_start(chat=self.chat, now=self.now)
+
+    def _wait(self, hours: int) -> None:
+        self.now += timedelta(hours=hours)
+
+    def _clear(self, _: None) -> None:
+        self.lossless = False
+        self.service.clear_messages(conversation_id=self._session().pk)
+
+
+class AnySequence(TestCase):
+    @settings(max_examples=80, deadline=None)
+    @given(
+        limit=st.integers(1, 120),
+        every=st.integers(1, 6),
+        delete=st.booleans(),
+        steps=st.lists(STEPS, max_size=25),
+    )
+    def test_any_sequence_of_steps_keeps_the_invariants(
+        self, limit: int, every: int, delete: bool, steps: list[tuple[str, Any]]
+    ) -> None:
+        conversation = Conversation(limit, every, delete)
+        for name, value in steps:
+            conversation.step(name, value)
+            check_all(limits={CLIENT: limit})
+        if conversation.lossless:
+            for session in conversation.chat.sessions.all():
+                check_no_gaps(session)
+
+    @settings(max_examples=30, deadline=None)
+    @given(every=st.integers(1, 6), count=st.integers(0, 40), delete=st.booleans())
+    def test_what_is_due_is_summed_up_to_the_last_full_run(
+        self, every: int, count: int, delete: bool
+    ) -> None:
+        conversation = Conversation(1_000, every, delete)
+        conversation.step("add", [4] * count)
+        conversation.step("summarize", None)
+        session = ChatSession.objects.get()
+        assert session.summarizations.count() == count // every
+        assert session.summarized_until == count // every * every
+        check_all(limits={CLIENT: 1_000})
