@@ -1,1 +1,0 @@
-"""The rules of the memory card (seed 001), without Django: see docs/cards.md."""
