@@ -66,6 +66,8 @@ def _joined_runs(text: str) -> Iterator[str]:
 
 def _joins(gap: str, before: str, after: str) -> bool:
     """True if what stands between two runs makes them one word."""
+    if gap[0].isspace():
+        return False
     bare = "".join(character for character in gap if not is_mark(character))
     if bare in ("", "_", "\u200c", "\u200d") or (len(bare) == 1 and bare in _APOSTROPHES):
         return True

@@ -1,0 +1,62 @@
+"""A stretch of a conversation, each message shortened so that all fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cards_app.rules.lines import Line, one_line
+from cards_app.rules.speakers import section_words
+from memoryproject.lib.shorten import cut_at_word
+
+SHORTEST_PASSAGE = 40
+# With less than this, who speaks and a few words, a line says nothing.
+FEW_WORDS = 32
+
+
+def shortened_lines(lines: Sequence[Line], *, longest: int) -> str:
+    """Each message on a line of its own, "client: text", in at most ``longest`` characters.
+
+    Short lines give the room that they don't need to long ones, which are cut at a word, with
+    "…". Where not even a few words of each fit, the newest messages stay, and the first line
+    says how many were left out. Messages without text have no line. As in
+    ``extractive_summary``, nothing is redacted. Raises ValueError for ``longest`` below 40.
+    """
+    if longest < SHORTEST_PASSAGE:
+        raise ValueError(f"longest must be at least {SHORTEST_PASSAGE}")
+    said = [line for line in lines if line.content.strip()]
+    words = section_words(said)
+    texts = [one_line(words.speaker(line.role) + line.content) for line in said]
+    kept = _most_that_fit(texts, longest=longest, note=words.left_out)
+    note = _note(words.left_out, len(texts) - kept)
+    newest = texts[len(texts) - kept :]
+    width = _width([len(text) for text in newest], longest - len(note))
+    return note + "\n".join(cut_at_word(text, width) for text in newest)
+
+
+def _note(left_out: str, number: int) -> str:
+    return left_out.format(number) + "\n" if number else ""
+
+
+def _most_that_fit(texts: Sequence[str], *, longest: int, note: str) -> int:
+    """How many of the newest texts fit with a few words each; one in any case, if any."""
+    least, most = min(1, len(texts)), len(texts)
+    while least < most:
+        middle = (least + most + 1) // 2
+        room = longest - len(_note(note, len(texts) - middle))
+        needed = [min(len(text), FEW_WORDS) for text in texts[-middle:]]
+        if sum(needed) + middle - 1 <= room:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _width(lengths: Sequence[int], room: int) -> int:
+    """The widest that lines may be so that all, with the breaks between them, fit."""
+    left = room - (len(lengths) - 1)
+    for index, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - index)
+        if length > share:
+            return share
+        left -= length
+    return room
