@@ -13,19 +13,20 @@ from cards_app.rules.fragments import (
     telling_words,
 )
 from cards_app.rules.lines import Line
-from cards_app.rules.speakers import SectionWords, section_words
+from cards_app.rules.speakers import SectionWords, section_words, spoken
 from cards_app.rules.vocabulary import find_entities, is_keyword
 from cards_app.rules.words import folded, split_words
-from memoryproject.lib.shorten import cut_at_word
 
 SHORTEST_SUMMARY = 40
 LONGEST_BULLET = 240
 SHORTEST_BULLET = 60
-# In the first round no section takes more than this share, so that a chat full of tasks
-# doesn't leave its facts without room.
+# In the first round no section takes more than this share, one bullet apart, so that a chat
+# full of tasks doesn't leave its facts without room.
 SECTION_SHARE = 0.4
 NAMES_SHARE = 0.12
 MOST_NAMES = 12
+# A word that is no name stands among the names only if it was said as often as this.
+OFTEN = 3
 # From here on there is room for a line of names beside the bullets.
 ROOM_FOR_NAMES = 300
 
@@ -51,15 +52,20 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
     words = section_words(said)
     width = max(SHORTEST_BULLET, min(LONGEST_BULLET, longest // 3))
     role, request = first_request(said, longest=width)
-    about = cut_at_word(f"{words.about}: {words.speaker(role)}{request}", longest)
+    about = f"{words.about}: "
+    about += spoken(words.speaker(role), request, longest=longest - len(about))
     told = same_words(request)
     fragments = find_fragments(said, longest=width)
     rest = [each for each in fragments if each.worth and same_words(each.text) != told]
     room = longest - len(about)
-    for_names = int(longest * NAMES_SHARE) if longest >= ROOM_FOR_NAMES else 0
-    chosen = _choose(rest, words, room=room - for_names)
-    body = about + _rendered(chosen, words)
-    return body + _names(said, words, body=body, room=longest - len(body))
+    names = _candidates(said)
+    # Once with room for names, then with what the names that are still missing leave.
+    named = " " * (int(longest * NAMES_SHARE) if longest >= ROOM_FOR_NAMES else 0)
+    for _ in range(2):
+        chosen = _choose(rest, words, room=room - len(named))
+        body = about + _rendered(chosen, words)
+        named = _named(names, words, body=body, room=longest - len(body))
+    return body + named
 
 
 def _choose(fragments: Sequence[Fragment], words: SectionWords, *, room: int) -> list[Fragment]:
@@ -73,7 +79,8 @@ def _choose(fragments: Sequence[Fragment], words: SectionWords, *, room: int) ->
             if not spent[each.kind]:
                 cost += len(_heading(each.kind, words))
             fits = sum(spent.values()) + cost <= room
-            if each.place not in chosen and fits and spent[each.kind] + cost <= share * room:
+            in_share = not spent[each.kind] or spent[each.kind] + cost <= share * room
+            if each.place not in chosen and fits and in_share:
                 chosen[each.place] = each
                 spent[each.kind] += cost
     return [chosen[place] for place in sorted(chosen)]
@@ -101,10 +108,10 @@ def _bullet(fragment: Fragment, words: SectionWords) -> str:
     return f"\n- {words.speaker(fragment.role)}{fragment.text}"
 
 
-def _names(lines: Sequence[Line], words: SectionWords, *, body: str, room: int) -> str:
-    """A line of the names and keywords that the summary doesn't hold yet; "" without any."""
+def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
+    """A line of those names that the summary doesn't hold yet; "" without any."""
     told = {folded(word) for word in split_words(body)}
-    missing = [name for name in _candidates(lines) if folded(name) not in told]
+    missing = [name for name in names if folded(name) not in told]
     line = ""
     for name in missing[:MOST_NAMES]:
         longer = f"{line}, {name}" if line else f"\n{words.names}: {name}"
@@ -125,6 +132,7 @@ def _candidates(lines: Sequence[Line]) -> list[str]:
             count[key] = count.get(key, 0) + 1
     names = find_entities(lines, most=None)
     known = {folded(name) for name in names}
-    keywords = [key for key in count if count[key] > 1 and key not in known and is_keyword(key)]
+    frequent = [key for key in count if count[key] >= OFTEN and key not in known]
+    keywords = [key for key in frequent if is_keyword(key) and telling_words(key)]
     keywords.sort(key=lambda key: -count[key])
-    return names + [spelled[key] for key in keywords if telling_words(key)]
+    return names + [spelled[key] for key in keywords]

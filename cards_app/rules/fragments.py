@@ -34,7 +34,7 @@ _DAY = re.compile(
 )
 _FIGURE = re.compile(r"\d")
 _URL = re.compile(URL, re.IGNORECASE)
-_LIST_MARK = re.compile(r"[-–•*·]+\s+")
+_LIST_MARK = re.compile(r"\A[-–•*·]+\s+")
 # Where a sentence that is too long may be parted: after a comma or the like, else a space.
 _PAUSE = re.compile(r"[,;:)–—]\s")
 _NO_PUNCTUATION = {ord(character): " " for character in ".,;:!?…\"'()*_~"}
@@ -109,7 +109,7 @@ def first_request(lines: Sequence[Line], *, longest: int) -> tuple[str, str]:
 
 def _bare(sentence: Sentence) -> str:
     """The sentence on one line, without the mark of a list before it."""
-    return _LIST_MARK.sub("", one_line(sentence.text), count=1)
+    return _LIST_MARK.sub("", one_line(sentence.text))
 
 
 def same_words(text: str) -> str:
@@ -136,7 +136,7 @@ def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
     facts += 0.7 * min(MANY_NAMES, sum(word in names for word in set(words)))
     facts += 0.5 * (spoken != plain or "@" in plain)
     telling = telling_words(plain)
-    if not facts and telling < 2:
+    if not facts and telling < (2 if kind is Kind.DETAIL else 1):
         return 0.0
     return _KIND_WORTH[kind] + facts + 0.25 * min(MANY_WORDS, telling)
 

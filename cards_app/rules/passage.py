@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cards_app.rules.lines import Line, one_line
-from cards_app.rules.speakers import section_words
-from memoryproject.lib.shorten import cut_at_word
+from cards_app.rules.speakers import section_words, spoken
 
 SHORTEST_PASSAGE = 40
 # With less than this, who speaks and a few words, a line says nothing.
@@ -25,25 +24,26 @@ def shortened_lines(lines: Sequence[Line], *, longest: int) -> str:
         raise ValueError(f"longest must be at least {SHORTEST_PASSAGE}")
     said = [line for line in lines if line.content.strip()]
     words = section_words(said)
-    texts = [one_line(words.speaker(line.role) + line.content) for line in said]
-    kept = _most_that_fit(texts, longest=longest, note=words.left_out)
-    note = _note(words.left_out, len(texts) - kept)
-    newest = texts[len(texts) - kept :]
-    width = _width([len(text) for text in newest], longest - len(note))
-    return note + "\n".join(cut_at_word(text, width) for text in newest)
+    texts = [(words.speaker(line.role), one_line(line.content)) for line in said]
+    lengths = [len(speaker) + len(text) for speaker, text in texts]
+    kept = _most_that_fit(lengths, longest=longest, note=words.left_out)
+    first = len(texts) - kept
+    note = _note(words.left_out, first)
+    width = _width(lengths[first:], longest - len(note))
+    return note + "\n".join(spoken(*text, longest=width) for text in texts[first:])
 
 
 def _note(left_out: str, number: int) -> str:
     return left_out.format(number) + "\n" if number else ""
 
 
-def _most_that_fit(texts: Sequence[str], *, longest: int, note: str) -> int:
-    """How many of the newest texts fit with a few words each; one in any case, if any."""
-    least, most = min(1, len(texts)), len(texts)
+def _most_that_fit(lengths: Sequence[int], *, longest: int, note: str) -> int:
+    """How many of the newest lines fit with a few words each; one in any case, if any."""
+    least, most = min(1, len(lengths)), len(lengths)
     while least < most:
         middle = (least + most + 1) // 2
-        room = longest - len(_note(note, len(texts) - middle))
-        needed = [min(len(text), FEW_WORDS) for text in texts[-middle:]]
+        room = longest - len(_note(note, len(lengths) - middle))
+        needed = [min(length, FEW_WORDS) for length in lengths[-middle:]]
         if sum(needed) + middle - 1 <= room:
             least = middle
         else:

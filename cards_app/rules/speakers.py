@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from cards_app.rules.lines import Line
 from memoryproject.lib.language import detect_language
+from memoryproject.lib.shorten import cut_at_word
 
 # The roles of those who ask nothing: a conversation is about what somebody else says.
 NOT_PEOPLE = frozenset({"assistant", "system", "tool", "summary"})
 LONGEST_SPEAKER = 24
+SHORTEST_SPOKEN = 12
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,15 @@ HEBREW = SectionWords(
     godfather="בעל העסק",
     assistant="העוזר",
 )
+
+
+def spoken(speaker: str, text: str, *, longest: int) -> str:
+    """The text behind its speaker, cut to the length; without the speaker where hardly
+    anything of the text would be left."""
+    room = longest - len(speaker)
+    if room < min(len(text), SHORTEST_SPOKEN):
+        return cut_at_word(text, longest)
+    return speaker + cut_at_word(text, room)
 
 
 def section_words(lines: Iterable[Line]) -> SectionWords:
