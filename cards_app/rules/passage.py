@@ -39,16 +39,14 @@ def _note(left_out: str, number: int) -> str:
 
 def _most_that_fit(lengths: Sequence[int], *, longest: int, note: str) -> int:
     """How many of the newest lines fit with a few words each; one in any case, if any."""
-    least, most = min(1, len(lengths)), len(lengths)
-    while least < most:
-        middle = (least + most + 1) // 2
-        room = longest - len(_note(note, len(lengths) - middle))
-        needed = [min(length, FEW_WORDS) for length in lengths[-middle:]]
-        if sum(needed) + middle - 1 <= room:
-            least = middle
-        else:
-            most = middle - 1
-    return least
+    fitting = min(1, len(lengths))
+    used = 0
+    for count, length in enumerate(reversed(lengths), start=1):
+        used += min(length, FEW_WORDS) + len("\n")
+        # Looked at to the end: with all of them there, no note takes room.
+        if used - len("\n") <= longest - len(_note(note, len(lengths) - count)):
+            fitting = count
+    return fitting
 
 
 def _width(lengths: Sequence[int], room: int) -> int:

@@ -22,7 +22,7 @@ def items(card: CardFields) -> list[str]:
 
 
 @given(ANY_LINES)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_the_limits_hold(lines):
     card = extract_card(lines)
     assert 0 < len(card.title) <= 80
@@ -34,7 +34,7 @@ def test_the_limits_hold(lines):
 
 
 @given(ANY_LINES)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_no_personal_data_is_in_any_field(lines):
     card = extract_card(lines)
     for text in [card.title, *items(card), *card.entities, *card.keywords]:
@@ -42,12 +42,14 @@ def test_no_personal_data_is_in_any_field(lines):
 
 
 @given(ANY_LINES)
+@settings(deadline=None)
 def test_every_item_is_one_line(lines):
     for text in [extract_card(lines).title, *items(extract_card(lines))]:
         assert text == one_line(text)
 
 
 @given(ANY_LINES)
+@settings(deadline=None)
 def test_words_are_whole(lines):
     card = extract_card(lines)
     for word in card.entities + card.keywords:
@@ -60,6 +62,7 @@ def test_words_are_whole(lines):
 
 
 @given(ANY_LINES)
+@settings(deadline=None)
 def test_the_same_lines_give_the_same_card(lines):
     assert extract_card(lines) == extract_card(list(lines))
 

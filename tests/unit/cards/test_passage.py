@@ -73,7 +73,7 @@ def test_less_room_than_40_is_refused():
 
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=1500))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_it_fits_and_is_verbatim(lines, longest):
     passage = shortened_lines(lines, longest=longest)
     assert len(passage) <= longest
@@ -90,6 +90,7 @@ def test_it_fits_and_is_verbatim(lines, longest):
 
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=400))
+@settings(deadline=None)
 def test_nothing_is_cut_or_left_out_without_need(lines, longest):
     whole = shortened_lines(lines, longest=1_000_000)
     if len(whole) <= longest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from cards_app.rules.sentences import is_question, split_sentences
 from tests.unit.cards.texts import ANY_TEXT
@@ -52,6 +52,7 @@ def test_what_asks_nothing(text):
 
 
 @given(ANY_TEXT)
+@settings(deadline=None)
 def test_sentences_hold_all_of_the_text_where_it_stands(text):
     place = 0
     for sentence in split_sentences(text):

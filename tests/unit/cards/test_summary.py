@@ -162,7 +162,7 @@ def test_less_room_than_40_is_refused():
 
 
 @given(ANY_LINES, st.integers(min_value=40, max_value=1500))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_it_fits_and_is_verbatim(lines, longest):
     summary = extractive_summary(lines, longest=longest)
     assert len(summary) <= longest

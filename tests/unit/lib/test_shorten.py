@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryproject.lib.characters import is_mark
@@ -34,6 +34,7 @@ def test_where_it_is_cut(text, longest, mark, shown):
 
 
 @given(TEXTS, st.integers(min_value=10, max_value=40), st.sampled_from(["…", "..."]))
+@settings(deadline=None)
 def test_what_is_shown_fits_and_begins_the_text(text, longest, mark):
     shown = cut_at_word(text, longest, mark=mark)
     assert len(shown) <= longest
@@ -44,6 +45,7 @@ def test_what_is_shown_fits_and_begins_the_text(text, longest, mark):
 
 
 @given(TEXTS, st.integers(min_value=10, max_value=40))
+@settings(deadline=None)
 def test_no_character_is_torn(text, longest):
     shown = cut_at_word(text, longest)
     rest = text[len(shown.removesuffix("…")) :]
