@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from memoryproject.lib.characters import cut_between_characters
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 # A line's end counts as a sentence's end: lists have no full stops.
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]*_~]*\s+|\n\s*")
 _WORD = re.compile(r"\s+")
-_JOINERS = "\u200d\ufe0e\ufe0f\u20e3"
-_LONGEST_CLUSTER = 64
 
 
 def text_length(text: str) -> int:
@@ -67,32 +66,5 @@ def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
         if best is not None:
             # A sentence's closing quotes stay, the white space at the cut goes.
             return len(text[: best.end()].rstrip()), best.end()
-    cut = _between_characters(text, room)
+    cut = cut_between_characters(text, room)
     return cut, cut
-
-
-def _between_characters(text: str, room: int) -> int:
-    """The last place up to ``room`` that doesn't tear a character as a reader sees it."""
-    for cut in range(room, max(0, room - _LONGEST_CLUSTER), -1):
-        if not _joined(text, cut):
-            return cut
-    return room
-
-
-def _joined(text: str, cut: int) -> bool:
-    """True if the code points before and after the place belong together."""
-    before, after = text[cut - 1], text[cut]
-    if after in _JOINERS or before == "\u200d" or unicodedata.category(after) in ("Mn", "Mc", "Me"):
-        return True
-    if 0x1F3FB <= ord(after) <= 0x1F3FF or 0xE0020 <= ord(after) <= 0xE007F:
-        return True  # skin tones and the tags of regional flags
-    if _is_flag_half(after):
-        run = cut
-        while run > 0 and _is_flag_half(text[run - 1]):
-            run -= 1
-        return (cut - run) % 2 == 1
-    return False
-
-
-def _is_flag_half(character: str) -> bool:
-    return 0x1F1E6 <= ord(character) <= 0x1F1FF

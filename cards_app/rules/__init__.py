@@ -1,0 +1,1 @@
+"""The rules of the memory card (seed 001), without Django: see docs/cards.md."""

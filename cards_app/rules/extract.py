@@ -1,0 +1,138 @@
+"""A summary of a conversation in its own words, for when there is no chat model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cards_app.rules.fragments import (
+    Fragment,
+    Kind,
+    find_fragments,
+    first_request,
+    same_words,
+    telling_words,
+)
+from cards_app.rules.lines import Line
+from cards_app.rules.speakers import SectionWords, section_words, spoken
+from cards_app.rules.vocabulary import find_entities, is_keyword
+from cards_app.rules.words import folded, split_words
+
+SHORTEST_SUMMARY = 40
+LONGEST_BULLET = 240
+SHORTEST_BULLET = 60
+# In the first round no section takes more than this share, one bullet apart, so that a chat
+# full of tasks doesn't leave its facts without room.
+SECTION_SHARE = 0.4
+NAMES_SHARE = 0.12
+MOST_NAMES = 12
+# A word that is no name stands among the names only if it was said as often as this.
+OFTEN = 3
+# From here on there is room for a line of names beside the bullets.
+ROOM_FOR_NAMES = 300
+
+
+def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
+    """What the conversation was about, in at most ``longest`` characters.
+
+    It starts with the first request and lists decisions, open points, questions and whatever
+    else was said, then names that stand in none of them. All of it is verbatim but for
+    section names, speakers and "…"; where there isn't room for all, sentences with figures,
+    money, days and names go first, and newer ones before older ones.
+
+    Nothing is redacted, unlike on a card: the summary stays in the chat that it is made of,
+    and the numbers and names are what people ask for later. ``lines`` are the messages
+    themselves, not an earlier summary of them. Without anything said: "". Raises ValueError
+    for ``longest`` below 40, where no sentence has room.
+    """
+    if longest < SHORTEST_SUMMARY:
+        raise ValueError(f"longest must be at least {SHORTEST_SUMMARY}")
+    said = [line for line in lines if line.content.strip()]
+    if not said:
+        return ""
+    words = section_words(said)
+    width = max(SHORTEST_BULLET, min(LONGEST_BULLET, longest // 3))
+    role, request = first_request(said, longest=width)
+    about = f"{words.about}: "
+    about += spoken(words.speaker(role), request, longest=longest - len(about))
+    told = same_words(request)
+    fragments = find_fragments(said, longest=width)
+    rest = [each for each in fragments if each.worth and same_words(each.text) != told]
+    room = longest - len(about)
+    names = _candidates(said)
+    # Once with room for names, then with what the names that are still missing leave.
+    named = " " * (int(longest * NAMES_SHARE) if longest >= ROOM_FOR_NAMES else 0)
+    for _ in range(2):
+        chosen = _choose(rest, words, room=room - len(named))
+        body = about + _rendered(chosen, words)
+        named = _named(names, words, body=body, room=longest - len(body))
+    return body + named
+
+
+def _choose(fragments: Sequence[Fragment], words: SectionWords, *, room: int) -> list[Fragment]:
+    """The fragments that are worth most and fit, in the order in which they were said."""
+    ranked = sorted(fragments, key=lambda each: (-each.worth, -each.place))
+    chosen: dict[int, Fragment] = {}
+    spent = dict.fromkeys(Kind, 0)
+    for share in (SECTION_SHARE, 1.0):
+        for each in ranked:
+            cost = len(_bullet(each, words))
+            if not spent[each.kind]:
+                cost += len(_heading(each.kind, words))
+            fits = sum(spent.values()) + cost <= room
+            in_share = not spent[each.kind] or spent[each.kind] + cost <= share * room
+            if each.place not in chosen and fits and in_share:
+                chosen[each.place] = each
+                spent[each.kind] += cost
+    return [chosen[place] for place in sorted(chosen)]
+
+
+def _rendered(fragments: Iterable[Fragment], words: SectionWords) -> str:
+    sections: dict[Kind, str] = {}
+    for each in fragments:
+        start = sections.get(each.kind, _heading(each.kind, words))
+        sections[each.kind] = start + _bullet(each, words)
+    return "".join(sections[kind] for kind in Kind if kind in sections)
+
+
+def _heading(kind: Kind, words: SectionWords) -> str:
+    names = {
+        Kind.DECISION: words.decisions,
+        Kind.TODO: words.todos,
+        Kind.QUESTION: words.questions,
+        Kind.DETAIL: words.details,
+    }
+    return f"\n{names[kind]}:"
+
+
+def _bullet(fragment: Fragment, words: SectionWords) -> str:
+    return f"\n- {words.speaker(fragment.role)}{fragment.text}"
+
+
+def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
+    """A line of those names that the summary doesn't hold yet; "" without any."""
+    told = {folded(word) for word in split_words(body)}
+    missing = [name for name in names if folded(name) not in told]
+    line = ""
+    for name in missing[:MOST_NAMES]:
+        longer = f"{line}, {name}" if line else f"\n{words.names}: {name}"
+        if len(longer) > room:
+            break
+        line = longer
+    return line
+
+
+def _candidates(lines: Sequence[Line]) -> list[str]:
+    """Names, then keywords as they were spelled first; the most frequent first."""
+    spelled: dict[str, str] = {}
+    count: dict[str, int] = {}
+    for line in lines:
+        for word in split_words(line.content):
+            key = folded(word)
+            spelled.setdefault(key, word)
+            count[key] = count.get(key, 0) + 1
+    names = find_entities(lines, most=None)
+    known = {folded(name) for name in names}
+    frequent = [key for key in count if count[key] >= OFTEN and key not in known]
+    keywords = [key for key in frequent if is_keyword(key) and telling_words(key)]
+    keywords.sort(key=lambda key: -count[key])
+    return names + [spelled[key] for key in keywords]

@@ -1,0 +1,195 @@
+"""Finds the telephone and card numbers in a text, and tells them from dates and amounts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+# Spaces, and the invisible marks of direction that come along with copied numbers.
+_SPACE = "[ \t\u00a0\u2007\u2009\u200b\u200e\u200f\u202a-\u202f\u2066-\u2069]"
+_DASH = "[-\u2010-\u2015\u2212\u05be]"
+# What may stand between two groups of one number.
+_GAP = re.compile(rf"\)?(?:{_SPACE}{{0,3}}{_DASH}?{_SPACE}{{0,3}}|[./])[(+]{{0,2}}")
+_DASH_ALONE = re.compile(_DASH)
+_LONGEST_GAP = 10
+_DIGITS = re.compile(r"\d+")
+
+_OTHER_NUMBERS = re.compile(
+    # a day, also the last of a range of days
+    r"(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?[-–])?\d{1,2}([-./])\d{1,2}\1\d{2,4}(?![-./]?\d)"
+    r"|(?<!\d)(?<!\d[-./])\d{4}([-./])\d{1,2}\2\d{1,2}(?![-./]?\d)"
+    # the time of day
+    r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
+    # an IP address
+    r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
+    # a UUID
+    r"|(?<![\da-fA-F])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}(?![\da-fA-F])"
+)
+_GLUED = re.compile(r"[A-Za-z_₪$€£]")
+
+_MOST_GROUPS = 6
+_CARD_DIGITS = range(13, 20)
+_LOOSE_CARD_DIGITS = range(15, 17)
+
+
+class NumberKind(Enum):
+    CARD = "card"
+    PHONE = "phone"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of this kind, from ``start`` to before ``end``."""
+
+    kind: NumberKind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Digits in one piece. ``gap``: what parts them from the group before in their run."""
+
+    start: int
+    end: int
+    digits: str
+    gap: str = ""
+    lead: str = ""
+
+
+def personal_numbers(text: str) -> list[Number]:
+    """The card and telephone numbers in ``text``, in order, none overlapping another."""
+    found: list[Number] = []
+    for run in _runs(text):
+        kinds = _kinds(run)
+        index = 0
+        while index < len(run):
+            kind, first = kinds[index], index
+            while index < len(run) and kinds[index] is kind:
+                index += 1
+            if kind is not None:
+                found.append(_number(text, kind, run[first:index]))
+    return found
+
+
+def _number(text: str, kind: NumberKind, groups: Sequence[_Group]) -> Number:
+    """The number of these groups; a bracket that closes after it isn't part of it."""
+    start, end = groups[0].start - len(groups[0].lead), groups[-1].end
+    if groups[0].lead == "(" and ")" not in text[start:end]:
+        start += 1
+    return Number(kind, start, end)
+
+
+def _runs(text: str) -> Iterator[list[_Group]]:
+    """Groups of digits that may belong to one number, by what stands between them."""
+    others = _other_numbers(text)
+    run: list[_Group] = []
+    for match in _DIGITS.finditer(text):
+        if match.start() in others or _is_glued(text, match):
+            if run:
+                yield run
+            run = []
+            continue
+        gap = text[run[-1].end : match.start()] if run else ""
+        joins = bool(run) and len(gap) <= _LONGEST_GAP and _GAP.fullmatch(gap) is not None
+        if run and not joins:
+            yield run
+            run = []
+        before = text[max(0, match.start() - 3) : match.start()]
+        opening = re.search(r"(?:\+\s?\(?|\()$", before)
+        lead = opening.group() if opening else ""
+        run.append(_Group(*match.span(), match.group(), gap if joins else "", lead))
+    if run:
+        yield run
+
+
+def _other_numbers(text: str) -> set[int]:
+    """Where digits start that are part of a date, a time or the like."""
+    starts: set[int] = set()
+    for other in _OTHER_NUMBERS.finditer(text):
+        starts.update(digits.start() for digits in _DIGITS.finditer(text, *other.span()))
+    return starts
+
+
+def _is_glued(text: str, digits: re.Match[str]) -> bool:
+    """True for digits of a name ("INV001234567") and for an amount ("₪1500")."""
+    before = text[max(0, digits.start() - 1) : digits.start()]
+    after = text[digits.end() : digits.end() + 1]
+    return bool(_GLUED.match(before) or _GLUED.match(after))
+
+
+def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
+    """For each group, which kind of number it is part of."""
+    kinds: list[NumberKind | None] = [None] * len(run)
+    tests = (
+        (NumberKind.CARD, _is_card),
+        (NumberKind.PHONE, _is_surely_phone),
+        (NumberKind.PHONE, _is_likely_phone),
+        (NumberKind.PHONE, _is_local_phone),
+    )
+    for kind, test in tests:
+        marked: set[int] = set()
+        for first in range(len(run)):
+            for last in range(min(len(run), first + _MOST_GROUPS), first, -1):
+                free = all(kinds[index] is None for index in range(first, last))
+                if free and test(run[first:last]):
+                    marked.update(range(first, last))
+        for index in marked:
+            kinds[index] = kind
+    return kinds
+
+
+def _digits(groups: Sequence[_Group]) -> str:
+    return "".join(group.digits for group in groups)
+
+
+def _is_card(groups: Sequence[_Group]) -> bool:
+    """13 to 19 digits with a valid check digit, in one piece or grouped as on a card; with 15
+    or 16 digits in any groups."""
+    digits = _digits(groups)
+    if len(digits) not in _CARD_DIGITS or not _luhn(digits):
+        return False
+    lengths = [len(group.digits) for group in groups]
+    grouped = lengths[0] == 4 and all(length in (4, 6) for length in lengths[1:-1])
+    return len(groups) == 1 or grouped or len(digits) in _LOOSE_CARD_DIGITS
+
+
+def _luhn(digits: str) -> bool:
+    """ISO/IEC 7812: every second digit from the right doubled, the sum of all digits is a
+    multiple of ten."""
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        value = int(digit) * (2 if place % 2 else 1)
+        total += value - 9 if value > 9 else value
+    return total % 10 == 0
+
+
+def _is_surely_phone(groups: Sequence[_Group]) -> bool:
+    """A number that starts as telephone numbers do: "+", 0, or an area code in brackets."""
+    digits = _digits(groups)
+    if "+" in groups[0].lead:
+        return 8 <= len(digits) <= 15
+    starts_so = int(digits[0]) == 0 or "(" in groups[0].lead
+    return starts_so and 9 <= len(digits) <= 17
+
+
+def _is_likely_phone(groups: Sequence[_Group]) -> bool:
+    """9 to 15 digits in one piece, or 10 to 15 in groups, most of them in groups of three or
+    more; a list of years or prices isn't one."""
+    digits = _digits(groups)
+    if len(groups) == 1:
+        return 9 <= len(digits) <= 15
+    lengths = [len(group.digits) for group in groups]
+    listed = all(length == 4 for length in lengths) or any("/" in each.gap for each in groups[1:])
+    in_long_groups = sum(length for length in lengths if length >= 3)
+    return 10 <= len(digits) <= 15 and not listed and 2 * in_long_groups >= len(digits)
+
+
+def _is_local_phone(groups: Sequence[_Group]) -> bool:
+    """Three digits, a dash and four, unless they read as a range of round numbers."""
+    if [len(group.digits) for group in groups] != [3, 4]:
+        return False
+    round_numbers = all(int(group.digits) % 10 == 0 for group in groups)
+    return _DASH_ALONE.fullmatch(groups[1].gap) is not None and not round_numbers

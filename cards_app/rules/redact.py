@@ -1,0 +1,82 @@
+"""Takes personal data out of a text: e-mail addresses, telephone, card and account numbers."""
+
+from __future__ import annotations
+
+import re
+
+from cards_app.rules.numbers import NumberKind, personal_numbers
+
+EMAIL = "[email]"
+IBAN = "[iban]"
+NUMBER_MARKS = {NumberKind.CARD: "[card]", NumberKind.PHONE: "[phone]"}
+MARKS = (EMAIL, IBAN, *NUMBER_MARKS.values())
+
+# Addresses of WhatsApp chats (15550100123@c.us) are of this form, too.
+_LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
+_EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
+
+_IBAN_START = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ -]?[A-Za-z0-9])")
+_IBAN_REST = re.compile(r"(?:[ -]?[A-Za-z0-9])+", re.ASCII)
+_SHORTEST_IBAN, _LONGEST_IBAN = 15, 34
+
+
+def redact(text: str) -> str:
+    """The text with a mark such as "[phone]" for each piece of personal data.
+
+    What counts as a telephone number is generous: a number too many is redacted rather than
+    one too few. Dates, times, IP addresses and amounts stay. Redacting twice is redacting once.
+    """
+    while True:
+        # Where one thing goes, another may come to light ("a@b.example@c.example").
+        clean = _redact_once(text)
+        if clean == text:
+            return text
+        text = clean
+
+
+def _redact_once(text: str) -> str:
+    text = _EMAIL.sub(EMAIL, text)
+    text = _without_ibans(text)
+    parts: list[str] = []
+    place = 0
+    for number in personal_numbers(text):
+        parts += [text[place : number.start], NUMBER_MARKS[number.kind]]
+        place = number.end
+    return "".join([*parts, text[place:]])
+
+
+def _without_ibans(text: str) -> str:
+    parts: list[str] = []
+    place = 0
+    for start in _IBAN_START.finditer(text):
+        end = _iban_end(text, start.start()) if start.start() >= place else None
+        if end is not None:
+            parts += [text[place : start.start()], IBAN]
+            place = end
+    return "".join([*parts, text[place:]])
+
+
+def _iban_end(text: str, start: int) -> int | None:
+    """Where the account number that starts here ends; None if there is none.
+
+    Words may follow it after a space, so each place where a group ends is tried, the farthest
+    first.
+    """
+    # Twice the length leaves room for a space or a hyphen before each character.
+    rest = _IBAN_REST.match(text, start, start + 2 * _LONGEST_IBAN)
+    if rest is None:
+        return None
+    for end in range(rest.end(), start, -1):
+        if text[end : end + 1].isascii() and text[end : end + 1].isalnum():
+            continue
+        compact = re.sub("[ -]", "", text[start:end])
+        if _SHORTEST_IBAN <= len(compact) <= _LONGEST_IBAN and _checks_out(compact):
+            return end
+    return None
+
+
+def _checks_out(compact: str) -> bool:
+    """ISO 13616: the first four characters moved to the end, letters as 10 to 35, the
+    remainder by 97 is 1."""
+    moved = compact[4:] + compact[:4]
+    return int("".join(str(int(character, 36)) for character in moved)) % 97 == 1

@@ -1,0 +1,84 @@
+"""The words that a summary adds to what was said, in English and Hebrew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cards_app.rules.lines import Line
+from memoryproject.lib.language import detect_language
+from memoryproject.lib.shorten import cut_at_word
+
+# The roles of those who ask nothing: a conversation is about what somebody else says.
+NOT_PEOPLE = frozenset({"assistant", "system", "tool", "summary"})
+LONGEST_SPEAKER = 24
+SHORTEST_SPOKEN = 12
+
+
+@dataclass(frozen=True)
+class SectionWords:
+    """Names of sections and speakers in one language. ``left_out`` has a place for a number."""
+
+    about: str
+    decisions: str
+    todos: str
+    questions: str
+    details: str
+    names: str
+    left_out: str
+    client: str
+    godfather: str
+    assistant: str
+
+    def speaker(self, role: str) -> str:
+        """ "client: ", or whoever speaks in this role; nothing for a role that is no name."""
+        known = {
+            "user": self.client,
+            "client": self.client,
+            "godfather": self.godfather,
+            "assistant": self.assistant,
+            "summary": "",
+        }
+        name = known.get(role, " ".join(role.split()))
+        return f"{name}: " if 0 < len(name) <= LONGEST_SPEAKER else ""
+
+
+ENGLISH = SectionWords(
+    about="About",
+    decisions="Decided",
+    todos="To do",
+    questions="Asked",
+    details="Said",
+    names="Also named",
+    left_out="({} earlier left out)",
+    client="client",
+    godfather="godfather",
+    assistant="assistant",
+)
+HEBREW = SectionWords(
+    about="נושא",
+    decisions="הוחלט",
+    todos="לטיפול",
+    questions="נשאל",
+    details="נאמר",
+    names="הוזכרו גם",
+    left_out="({} קודמות הושמטו)",
+    client="לקוח",
+    godfather="בעל העסק",
+    assistant="העוזר",
+)
+
+
+def spoken(speaker: str, text: str, *, longest: int) -> str:
+    """The text behind its speaker, cut to the length; without the speaker where hardly
+    anything of the text would be left."""
+    room = longest - len(speaker)
+    if room < min(len(text), SHORTEST_SPOKEN):
+        return cut_at_word(text, longest)
+    return speaker + cut_at_word(text, room)
+
+
+def section_words(lines: Iterable[Line]) -> SectionWords:
+    """In the language of the conversation; English where it is in another."""
+    hebrew = detect_language("\n".join(line.content for line in lines)) == "he"
+    return HEBREW if hebrew else ENGLISH

@@ -1,0 +1,96 @@
+"""Personal data goes, what only looks like it stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from cards_app.rules.card import extract_card
+from cards_app.rules.redact import redact
+from tests.unit.cards.texts import ANY_TEXT, said
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("write to dana.levi+x@shop.example.", "write to [email]."),
+        ("mailto:dana@shop.example", "mailto:[email]"),
+        ("15550100123@c.us", "[email]"),
+        ("דנה@דוגמה.קום", "[email]"),
+        ("a@b.example@c.example", "[email]@c.example"),
+        ("call +1 555 010 0123 now", "call [phone] now"),
+        ("call 15550100123", "call [phone]"),
+        ("(555) 010-0123, 555-010-0123", "[phone], [phone]"),
+        ("1-800-555-0100", "[phone]"),
+        ("555-0123", "[phone]"),
+        ("(call 050-1234567)", "(call [phone])"),
+        ("(050-1234567)", "([phone])"),
+        ("+44 (0)20 7946 0123", "[phone]"),
+        ("00972-50-1234567", "[phone]"),
+        ("972-50-123-4567", "[phone]"),
+        ("03/6123456", "[phone]"),
+        ("01 23 45 67 89", "[phone]"),
+        ("ל0501234567 או ב-050.123.4567", "ל[phone] או ב-[phone]"),
+        ("\u202a+972 50\u2011123\u20114567\u202c", "\u202a[phone]\u202c"),
+        ("٠٥٠١٢٣٤٥٦٧", "[phone]"),
+        ("wa.me/15550100123", "wa.me/[phone]"),
+        ("050-1234567 at 10:30", "[phone] at 10:30"),
+        ("card 4111 1111 1111 1111", "card [card]"),
+        ("4111-1111-1111-1111", "[card]"),
+        ("4111111111111111", "[card]"),
+        ("3782 822463 10005", "[card]"),
+        ("IL62 0108 0000 0009 9999 999 please", "[iban] please"),
+        ("IBAN:gb82west12345698765432", "IBAN:[iban]"),
+        ("DE89-3704-0044-0532-0130-00", "[iban]"),
+    ],
+)
+def test_what_goes(text, clean):
+    assert redact(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "on 2025-01-15 10:30 until 15-18.1.2025, 1/2/2025",
+        "5,000 ₪, 12.50, ₪1500000000, 1,250,000 USD",
+        "prices 500-1000 or 1200 1500 1800",
+        "sizes 36 38 40 42 44",
+        "years 2022 2023 2024, 2019-2024",
+        "INV-001 and INV123456789",
+        "192.168.100.200",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "4111111111111112",
+        "GB83WEST12345698765432",
+        "3@4.50 each, @dana, a@b",
+        "24/7, 1/2, 3.14159",
+        "[phone] [email]",
+    ],
+)
+def test_what_stays(text):
+    assert redact(text) == text
+
+
+def test_a_card_is_made_of_redacted_lines():
+    card = extract_card(
+        said(
+            "Write to dana@shop.example! We decided: call 050-1234567, "
+            "must pay IL620108000000099999999"
+        )
+    )
+    assert card.title == "Write to [email]! We decided: call [phone], must pay [iban]"
+    assert card.summary_bullets == (f"[user] {card.title}",)
+    assert card.decisions == card.todos == ("We decided: call [phone], must pay [iban]",)
+    assert card.notable_quotes == (card.title,)
+    assert card.keywords == ("write", "decided")
+
+
+def test_joining_lines_and_cutting_makes_no_telephone_number():
+    assert extract_card(said("050\n1234567")).title == "[phone]"
+    groups = "12 345 " * 20
+    assert redact(extract_card(said(groups)).title) == extract_card(said(groups)).title
+
+
+@given(ANY_TEXT)
+@settings(deadline=None)
+def test_redacting_twice_is_redacting_once(text):
+    assert redact(redact(text)) == redact(text)

@@ -1,0 +1,81 @@
+"""Entities and keywords by seed 001's tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from cards_app.rules.card import extract_card
+from tests.unit.cards.texts import said
+
+
+def entities(*contents: str) -> list[str]:
+    return list(extract_card(said(*contents)).entities)
+
+
+def keywords(*contents: str) -> list[str]:
+    return list(extract_card(said(*contents)).keywords)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We use Docker and Redis.", ["Docker", "Redis"]),
+        ("Docker is fine. Redis, too.", []),
+        ("Docker is fine. I like Docker.", ["Docker"]),
+        ("PostgreSQL is fine. AWS is, too.", ["PostgreSQL", "AWS"]),
+        ("yes, I've seen That and This, It and They", []),
+        ("ask Al and Bob", ["Bob"]),
+        ("Dana's and O'Brien's bills, and Bob’s", ["O'Brien", "Bob"]),
+        ("- Deploy it\n- Restart it\n1. Check it", []),
+        ("👍 Great, and “Well done”", ["Well"]),
+        ("ask Élodie, Žofia and Иван", ["Élodie", "Žofia", "Иван"]),
+        ("I like E\u0301lodie", ["E\u0301lodie"]),
+        ("see https://Shop.example/Docker now", []),
+        ("call Dana at [phone], [Email] or +1 555 010 0123", ["Dana"]),
+        ("the Tel-Aviv office", ["Tel", "Aviv"]),
+        ("אני גר בתל אביב", []),
+        ("a key AAAA" + "b" * 60, []),
+    ],
+)
+def test_entities(text, expected):
+    assert entities(text) == expected
+
+
+def test_frequent_entities_come_first_then_the_first_seen():
+    text = "we know Cy and Dan and Eve and Dan and Fay. Eve left. we know Gil"
+    assert entities(text) == ["Dan", "Eve", "Fay", "Gil"]
+
+
+def test_an_entity_may_be_proved_by_another_message():
+    assert entities("Docker is fine.", "we have Docker") == ["Docker"]
+
+
+def test_at_most_ten_entities_and_keywords():
+    words = [f"Name{letter}" for letter in "abcdefghijkl"]
+    assert entities("see " + " ".join(words)) == words[:10]
+    assert keywords(" ".join(words)) == [word.lower() for word in words[:10]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Deploy DEPLOY deploy other table", ["deploy", "table"]),
+        ("about their other would table", ["table"]),
+        ("blue-green zero-downtime", ["green", "downtime"]),
+        ("we're they'll couldn't client's", ["client"]),
+        ("four five5 12345 1234567", ["five5"]),
+        ("niño\u0301 mañana", ["mañana"]),
+        ("שלום לכולם, שִׁלְטוֹן ושלטון", ["לכולם", "שלטון", "ושלטון"]),
+        ("write to dana@shop.example or https://shop.example/table", ["write"]),
+        ("[phone] [email] phones", ["phones"]),
+        ("straße STRASSE", ["straße", "strasse"]),
+        ("max_tokens _table_", ["max_tokens", "table"]),
+        ("x" * 60, []),
+    ],
+)
+def test_keywords(text, expected):
+    assert keywords(text) == expected
+
+
+def test_one_word_in_two_normal_forms_is_one_keyword():
+    assert keywords("manana table mañana man\u0303ana") == ["mañana", "manana", "table"]
