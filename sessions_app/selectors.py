@@ -9,8 +9,8 @@ from itertools import chain
 
 from django.db.models import Q, QuerySet
 
-from cards_app.rules.extract import shortened_lines
 from cards_app.rules.lines import Line
+from cards_app.rules.passage import SHORTEST_PASSAGE, shortened_lines
 from sessions_app.models import (
     AssistantProfile,
     ChatSession,
@@ -138,7 +138,7 @@ def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> l
     """Of what is left out, the messages that no summary covers, newest first; not more than a
     passage tells. An answer may have a higher number than the summary covers although its
     question is summed up, so the walk goes a little further than that."""
-    gap = []
+    gap: list[Message] = []
     for message in chain([first], walk):
         if _place(message) <= summarized - LONGEST_BURST or len(gap) >= PASSAGE_MESSAGES:
             break
@@ -185,7 +185,9 @@ def _said(session_id: object) -> QuerySet[Message]:
 
 
 def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
-    """The gap's messages, each shortened."""
+    """The gap's messages, each shortened; nothing where there is no room for any."""
+    if longest * CHARACTERS_A_TOKEN < SHORTEST_PASSAGE:
+        return ""
     lines = [
         Line(speaker_of(message, user_role=turn.user_role), text_of(message))
         for message in gap

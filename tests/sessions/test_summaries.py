@@ -153,9 +153,9 @@ class TestTheGap:
 
     def test_what_left_the_window_unsummarised_is_told_shortened(self, world: World) -> None:
         world.summarizing(50)
-        world.with_chat_memory(limits=Limits(client=300))
+        world.with_chat_memory(limits=Limits(client=1_000))
         for number in range(8):
-            world.say(CLIENT, f"Order {number} is for {number * 7} chairs. " + "x" * 160)
+            world.say(CLIENT, f"Order {number} is for {number * 7} chairs. " + "x" * 600)
         world.say(CLIENT, "Which was the first order?")
         turn = Turn.objects.latest("id")
         system, *history = [message["content"] for message in turn.prompt]
@@ -163,7 +163,7 @@ class TestTheGap:
         assert turn.left_out["passage"] in system
         for number in range(8):
             assert f"Order {number}" in told
-        assert history_tokens(turn) <= 300
+        assert history_tokens(turn) <= 1_000
 
     def test_summary_passage_and_history_together_keep_the_limit(self, world: World) -> None:
         world.summarizing(6)
@@ -258,7 +258,7 @@ class TestFolding:
             ]
 
     def test_a_long_chain_stays_within_the_summarys_share(self, world: World) -> None:
-        world.tools = world_that_sums_up_by_numbers(world, length=2_000)
+        world.tools = world_that_sums_up_by_numbers(world, more=" and so on" * 200)
         world.summarizing(2)
         world.with_chat_memory(limits=Limits(client=1_000))
         for number in range(1, 33):
@@ -269,17 +269,17 @@ class TestFolding:
         assert "digest of fact 32" in summaries()[-1].summary_message.content
 
 
-def world_that_sums_up_by_numbers(world: World, length: int = 0) -> Any:
-    """Its model says of which facts a digest is, and of how many digests a chapter."""
+def world_that_sums_up_by_numbers(world: World, more: str = "") -> Any:
+    """Its model says of which facts a digest is, and of how many digests a chapter, and more."""
 
     def answer(request: ChatRequest) -> str:
         if not is_summing_up(request):
             return "Noted."
         said = request.messages[1].content.splitlines()[1:-1]
         if request.messages[0].content.startswith(SKILLS["conversation-summary"].fold):
-            return f"chapter of {len(said)}".ljust(length, ".")
+            return f"chapter of {len(said)}{more}"
         facts = [line.removeprefix("client: ") for line in said if line.startswith("client: ")]
-        return f"digest of {', '.join(facts)}".ljust(length, ".")
+        return f"digest of {', '.join(facts)}{more}"
 
     return type(world.tools)(**{**vars(world.tools), "chat_model": ScriptedChatModel(answer)})
 

@@ -32,5 +32,5 @@ def sizes_for(token_limit: int) -> Sizes:
         whole=whole,
         digest=max(whole // 8, min(whole, SMALLEST_DIGEST)),
         chapter=max(whole // 5, min(whole, SMALLEST_DIGEST)),
-        passage=max(whole // 4, min(whole, SMALLEST_DIGEST)),
+        passage=max(whole // 2, min(whole, SMALLEST_DIGEST)),
     )
