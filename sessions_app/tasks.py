@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from sessions_app import wiring
 from sessions_app.services.embed import messages_embed_all
+from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
 from sessions_app.services.summaries.leases import summaries_sweep
@@ -43,6 +44,18 @@ def sweep_summaries() -> int:
     if settings.CHAT_MEMORY_STRATEGY == "none":
         return 0
     return summaries_sweep(enqueue=wiring.enqueue_summary)
+
+
+def expire_sessions() -> int:
+    """Expire the sessions that have been idle for too long."""
+    timeout = timedelta(hours=settings.SESSION_TIMEOUT_HOURS)
+    return sessions_expire(now=timezone.now(), timeout=timeout)
+
+
+def archive_sessions() -> int:
+    """Archive the sessions that expired long ago."""
+    retention = timedelta(days=settings.EXPIRED_RETENTION_DAYS)
+    return sessions_archive(now=timezone.now(), older_than=retention)
 
 
 def embed_session(session_id: str) -> int:

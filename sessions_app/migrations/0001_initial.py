@@ -357,4 +357,16 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('session', 'number'), name='summary_number_once_a_session'), models.UniqueConstraint(fields=('session', 'first_order'), name='messages_summed_up_once'), models.CheckConstraint(condition=models.Q(('first_order__lte', models.F('last_order'))), name='summary_range_in_order')],
             },
         ),
+        migrations.AddIndex(
+            model_name='chatsession',
+            index=models.Index(condition=models.Q(('status', 'active')), fields=['last_active'], name='sessions_to_expire'),
+        ),
+        migrations.AddIndex(
+            model_name='chatsession',
+            index=models.Index(condition=models.Q(('status', 'expired')), fields=['expired_at'], name='sessions_to_archive'),
+        ),
+        migrations.AddConstraint(
+            model_name='chatsession',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expired_at__isnull', True), ('status', 'active')), models.Q(('expired_at__isnull', False), models.Q(('status', 'active'), _negated=True)), _connector='OR'), name='ended_sessions_have_an_end'),
+        ),
     ]

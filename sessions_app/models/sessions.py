@@ -51,10 +51,26 @@ class ChatSession(models.Model):
             models.CheckConstraint(
                 condition=Q(window_start__gte=1), name="session_window_from_one"
             ),
+            models.CheckConstraint(
+                condition=Q(status=SessionStatus.ACTIVE, expired_at__isnull=True)
+                | Q(expired_at__isnull=False) & ~Q(status=SessionStatus.ACTIVE),
+                name="ended_sessions_have_an_end",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["chat", "-created_at"]),
             models.Index(fields=["-last_active"]),
+            # What the schedules look for stays quick among a million ended sessions.
+            models.Index(
+                fields=["last_active"],
+                condition=Q(status=SessionStatus.ACTIVE),
+                name="sessions_to_expire",
+            ),
+            models.Index(
+                fields=["expired_at"],
+                condition=Q(status=SessionStatus.EXPIRED),
+                name="sessions_to_archive",
+            ),
         ]
 
     def __str__(self) -> str:

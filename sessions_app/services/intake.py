@@ -72,7 +72,7 @@ def message_take(
     if _resets(event):
         # The session ends here and not when the answer is made, so that a message which
         # follows at once is part of the new conversation.
-        session_end(session=session, now=now)
+        session_end(session=session, at=now)
         session_start(chat=chat, now=now)
     return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
 

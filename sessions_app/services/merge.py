@@ -10,6 +10,7 @@ from memories_app.services.scope import memories_move
 from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
+from sessions_app.services.sessions import session_end
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +28,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
         chat__in=[old, young], status=SessionStatus.ACTIVE
     )
     for session in active.order_by("-last_active", "-created_at")[1:]:
-        session.status = SessionStatus.EXPIRED
-        session.expired_at = timezone.now()
-        session.save(update_fields=["status", "expired_at"])
+        session_end(session=session, at=timezone.now())
     # Whoever is answering in the younger chat loses the lease and will not write.
     Turn.objects.filter(chat=young, state=TurnState.RUNNING).update(
         state=TurnState.PENDING, lease_token=None, lease_until=None

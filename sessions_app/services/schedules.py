@@ -20,15 +20,20 @@ class Planned:
 PLANNED = (
     Planned("Sweep turns", "sessions_app.tasks.sweep_turns", 1),
     Planned("Sweep summaries", "sessions_app.tasks.sweep_summaries", 1),
+    Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
+    Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
 )
+
+OURS = "sessions_app.tasks."
 
 # Any number that nothing else uses: two installers at once must not make twins.
 _LOCK = 0x5C4ED01E
 
 
 def schedules_install() -> dict[str, bool]:
-    """Make the schedules that are missing; tells for each name whether it was made."""
+    """Make the schedules that are missing, bring those that are there up to date, and remove
+    ours that are no longer planned. Tells for each name whether it was made."""
     made = {}
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -44,4 +49,6 @@ def schedules_install() -> dict[str, bool]:
                 },
             )
             made[planned.name] = fresh
+        ours = Schedule.objects.filter(func__startswith=OURS)
+        ours.exclude(name__in=[planned.name for planned in PLANNED]).delete()
     return made

@@ -5,28 +5,49 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from sessions_app.models import Chat, ChatSession
+from django.db import transaction
+from django.utils import timezone
+
+from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.models.turns import TurnState
+from sessions_app.services.leases import is_held
+from sessions_app.signals import session_expired
 
 logger = logging.getLogger(__name__)
+
+IN_PROGRESS = (TurnState.RUNNING, TurnState.REPLIED, TurnState.SENDING)
 
 
 def session_open(*, chat: Chat, now: datetime, timeout: timedelta) -> ChatSession:
     """The chat's active session, locked until the transaction ends; a new one if there is
     none or if it has been idle for ``timeout`` (to the second, EDGE-004).
 
-    The caller holds the lock of the chat's row, so that two openers can't race.
+    A session in which a worker is answering at this moment is still in use (EDGE-009). The
+    caller holds the lock of the chat's row, so that two openers can't race.
     """
     session = (
         ChatSession.objects.select_for_update(no_key=True)
         .filter(chat=chat, status=SessionStatus.ACTIVE)
         .first()
     )
-    if session and session.last_active.replace(microsecond=0) + timeout > now:
-        return session
-    if session:
-        session_end(session=session, now=now)
+    if session is not None:
+        falls_due = expires_at(session, timeout)
+        if falls_due > now or _is_answering(session):
+            return session
+        session_end(session=session, at=falls_due)
     return session_start(chat=chat, now=now)
+
+
+def expires_at(session: ChatSession, timeout: timedelta) -> datetime:
+    """When the session expires if nothing more is said; whole seconds."""
+    return session.last_active.replace(microsecond=0) + timeout
+
+
+def _is_answering(session: ChatSession) -> bool:
+    turns = Turn.objects.filter(session=session, state__in=IN_PROGRESS, lease_token__isnull=False)
+    # A lease is a matter of real time, whatever ``now`` its caller goes by.
+    return any(is_held(turn, timezone.now()) for turn in turns)
 
 
 def session_start(*, chat: Chat, now: datetime) -> ChatSession:
@@ -35,9 +56,20 @@ def session_start(*, chat: Chat, now: datetime) -> ChatSession:
     return session
 
 
-def session_end(*, session: ChatSession, now: datetime) -> None:
-    """Expire a session; its messages stay."""
+def session_end(*, session: ChatSession, at: datetime) -> None:
+    """Expire a session as of ``at``; its messages stay. The one place where sessions end:
+    ``session_expired`` is sent when the transaction is committed."""
     session.status = SessionStatus.EXPIRED
-    session.expired_at = now
+    session.expired_at = at
     session.save(update_fields=["status", "expired_at"])
     logger.info("Session %s of %s expired.", session.session_id, session.whatsapp_chat)
+    transaction.on_commit(lambda: _tell(session))
+
+
+def _tell(session: ChatSession) -> None:
+    results = session_expired.send_robust(sender=ChatSession, session_id=session.pk)
+    for receiver, result in results:
+        if isinstance(result, Exception):
+            logger.error(
+                "%r failed for the expired session %s.", receiver, session.pk, exc_info=result
+            )

@@ -91,7 +91,9 @@ def _written(value: Any) -> str:
 
 
 def test_the_config_file_table_maps_every_key_that_is_read() -> None:
-    mapped = re.findall(r"^\| `([a-z][a-zA-Z_.]+)` \| `([A-Z_]+)`", read("docs/configuration.md"), re.M)
+    mapped = re.findall(
+        r"^\| `([a-z][a-zA-Z_.]+)` \| `([A-Z_]+)`", read("docs/configuration.md"), re.M
+    )
     assert {setting: key for key, setting in mapped} == {
         name: ".".join(keys) for name, keys in CONFIG_KEYS.items()
     }

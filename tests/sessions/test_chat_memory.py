@@ -207,7 +207,7 @@ def test_too_many_at_once_are_refused(service: ChatMemoryService, session: ChatS
 
 def test_an_archived_session_is_read_only(service: ChatMemoryService, session: ChatSession) -> None:
     service.add_messages(conversation_id=session.pk, messages=[said("kept")])
-    ChatSession.objects.update(status="archived")
+    ChatSession.objects.update(status="archived", expired_at=NOON)
     with pytest.raises(DataValidationError, match="archived"):
         service.add_messages(conversation_id=session.pk, messages=[said("late")])
     assert len(service.get_messages(conversation_id=session.pk)) == 1
@@ -363,7 +363,7 @@ def test_a_failing_hook_harms_nothing(
 def test_an_expired_session_still_takes_the_answer_that_was_under_way(
     service: ChatMemoryService, session: ChatSession
 ) -> None:
-    session_end(session=session, now=NOON)
+    session_end(session=session, at=NOON)
     service.add_messages(conversation_id=session.pk, messages=[said("the answer", "assistant")])
     session.refresh_from_db()
     assert session.status == "expired"

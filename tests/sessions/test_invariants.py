@@ -84,7 +84,7 @@ class Conversation:
 
     def _reset(self, _: None) -> None:
         session = self._session()
-        session_end(session=session, now=self.now)
+        session_end(session=session, at=self.now)
         session_start(chat=self.chat, now=self.now)
 
     def _wait(self, hours: int) -> None:

@@ -1,0 +1,52 @@
+"""Expire idle sessions and archive old ones."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from sessions_app.services.expiry import sessions_due, sessions_overdue
+from sessions_app.tasks import archive_sessions, expire_sessions
+
+
+class Command(BaseCommand):
+    help = (
+        "Expire the sessions that have been idle for SESSION_TIMEOUT_HOURS, and archive those "
+        "that expired EXPIRED_RETENTION_DAYS ago. Runs by schedule; safe to run at any time."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="Print the counts as JSON.")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Only tell how many it would be."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        counts = _due() if options["dry_run"] else _done()
+        if options["json"]:
+            self.stdout.write(json.dumps(counts))
+            return
+        verb = "would be " if options["dry_run"] else ""
+        self.stdout.write(
+            f"{counts['expired']} sessions {verb}expired, {counts['archived']} {verb}archived."
+        )
+
+
+def _done() -> dict[str, int]:
+    return {"expired": expire_sessions(), "archived": archive_sessions()}
+
+
+def _due() -> dict[str, int]:
+    now = timezone.now()
+    timeout = timedelta(hours=settings.SESSION_TIMEOUT_HOURS)
+    retention = timedelta(days=settings.EXPIRED_RETENTION_DAYS)
+    return {
+        "expired": sessions_due(now=now, timeout=timeout).count(),
+        "archived": sessions_overdue(now=now, older_than=retention).count(),
+    }
