@@ -12,6 +12,7 @@ MODELS = (
     "ChatSession",
     "Message",
     "Turn",
+    "SummarizationMetadata",
     "Chat",
     "AssistantProfile",
     "Memory",

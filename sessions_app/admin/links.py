@@ -32,7 +32,10 @@ def message_link(message: Message | None) -> str:
 def chat_links(chat: Chat) -> SafeString:
     """What belongs to a chat."""
     links = (
-        (list_address("sessions_app_chatsession", chat__id__exact=chat.pk), "sessions"),
+        (
+            list_address("sessions_app_chatsession", chat__id__exact=chat.pk, status="all"),
+            "sessions",
+        ),
         (list_address("sessions_app_message", chat__id__exact=chat.pk), "messages"),
         (list_address("sessions_app_turn", chat__id__exact=chat.pk), "turns"),
         (list_address("memories_app_memory", chat_id__exact=chat.pk), "memories"),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 
 from memoryproject.lib.admin_display import (
     shown_json,
+    shown_link,
     shown_message,
     shown_state,
     shown_text,
 )
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
-from sessions_app.models import Message, MessageEmbedding
+from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 
 REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
@@ -33,7 +35,20 @@ class MessageAdmin(ReadOnlyAdmin):
     list_select_related = ("chat", "session")
     date_hierarchy = "received_at"
     fieldsets = (
-        (None, {"fields": ("whole_text", "chat", "session", "order_num", "role", "kind")}),
+        (
+            None,
+            {
+                "fields": (
+                    "whole_text",
+                    "chat",
+                    "session",
+                    "order_num",
+                    "role",
+                    "kind",
+                    "sums_up",
+                )
+            },
+        ),
         ("Times", {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")}),
         (
             "Delivery",
@@ -55,6 +70,7 @@ class MessageAdmin(ReadOnlyAdmin):
     )
     readonly_fields = (
         "whole_text",
+        "sums_up",
         "shown_media",
         "shown_metadata",
         "shown_history",
@@ -81,6 +97,14 @@ class MessageAdmin(ReadOnlyAdmin):
     @admin.display(description="content")
     def whole_text(self, message: Message) -> str:
         return REVOKED if message.revoked_at else shown_text(message.content)
+
+    @admin.display(description="sums up")
+    def sums_up(self, message: Message) -> str:
+        made = SummarizationMetadata.objects.filter(summary_message=message).first()
+        if made is None:
+            return "–"
+        address = reverse("admin:sessions_app_summarizationmetadata_change", args=[made.pk])
+        return shown_link(address, f"messages {made.first_order} to {made.last_order}")
 
     @admin.display(description="delivery", ordering="delivery_status")
     def shown_delivery(self, message: Message) -> str:

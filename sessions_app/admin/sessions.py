@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from memoryproject.lib.admin_display import shown_link, shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
@@ -11,10 +16,35 @@ from sessions_app.models import ChatSession
 from sessions_app.models.sessions import SessionStatus
 
 
+class StatusFilter(admin.SimpleListFilter):
+    """Archived sessions are shown when they are asked for."""
+
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [*SessionStatus.choices, ("all", "All")]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """The first choice, without a value, is what is shown unasked."""
+        first, *others = super().choices(changelist)
+        yield {**first, "display": "Not archived"}
+        yield from others
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ChatSession]
+    ) -> QuerySet[ChatSession]:
+        if self.value() == "all":
+            return queryset
+        if self.value() in SessionStatus.values:
+            return queryset.filter(status=self.value())
+        return queryset.exclude(status=SessionStatus.ARCHIVED)
+
+
 @admin.register(ChatSession)
 class ChatSessionAdmin(ReadOnlyAdmin):
     list_display = ("chat", "messages_link", "shown_status", "last_active", "created_at")
-    list_filter = ("status", "last_active")
+    list_filter = (StatusFilter, "last_active")
     search_fields = ("session_id", "chat__whatsapp_chat", "chat__client_name")
     list_select_related = ("chat",)
     date_hierarchy = "last_active"
@@ -23,6 +53,7 @@ class ChatSessionAdmin(ReadOnlyAdmin):
         "chat",
         "messages_link",
         "turns_link",
+        "summaries_link",
         "status",
         "created_at",
         "last_active",
@@ -30,6 +61,7 @@ class ChatSessionAdmin(ReadOnlyAdmin):
         "message_counter",
         "total_tokens",
         "window_start",
+        "summarized_until",
     )
     readonly_fields = fields
 
@@ -41,6 +73,16 @@ class ChatSessionAdmin(ReadOnlyAdmin):
     def turns_link(self, session: ChatSession) -> str:
         address = list_address("sessions_app_turn", session__session_id__exact=session.pk)
         return shown_link(address, "how the answers came about")
+
+    @admin.display(description="summaries")
+    def summaries_link(self, session: ChatSession) -> str:
+        count = session.summarizations.count()
+        if not count:
+            return "none yet"
+        address = list_address(
+            "sessions_app_summarizationmetadata", session__session_id__exact=session.pk
+        )
+        return shown_link(address, f"read {count}")
 
     @admin.display(description="status", ordering="status")
     def shown_status(self, session: ChatSession) -> str:

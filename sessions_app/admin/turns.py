@@ -44,7 +44,7 @@ class TurnAdmin(ReadOnlyAdmin):
     fieldsets = (
         (None, {"fields": ("chat", "question", "answer", "shown_state", "error", "user_role")}),
         ("Recalled", {"fields": ("shown_recalled", "shown_left_out")}),
-        ("What the chat model was sent", {"fields": ("shown_prompt",)}),
+        ("What the chat model was sent", {"fields": ("shown_prompt", "summary_link")}),
         (
             "Numbers",
             {"fields": ("model", "prompt_tokens", "completion_tokens", "shown_timings")},
@@ -83,6 +83,7 @@ class TurnAdmin(ReadOnlyAdmin):
         "created_at",
         "message_link",
         "reply_link",
+        "summary_link",
     )
 
     @admin.display(description="message")
@@ -120,6 +121,10 @@ class TurnAdmin(ReadOnlyAdmin):
     @admin.display(description="stored message")
     def message_link(self, turn: Turn) -> str:
         return message_link(turn.message)
+
+    @admin.display(description="summary in it")
+    def summary_link(self, turn: Turn) -> str:
+        return message_link(turn.summary)
 
     @admin.display(description="stored answer")
     def reply_link(self, turn: Turn) -> str:

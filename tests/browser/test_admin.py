@@ -212,3 +212,48 @@ def test_the_admin_fits_a_phone(staff: Page, world: World, address: str) -> None
     staff.set_viewport_size({"width": 360, "height": 740})
     staff.goto(address)
     assert not is_scrolled_sideways(staff)
+
+
+def test_a_summary_leads_to_what_it_sums_up_and_along_its_chain(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.summarizing(2)
+    for text in ("The kitchen is to be green", HEBREW):
+        world.say(CLIENT, text)
+    world.sum_up(CLIENT)
+    staff.goto(SESSIONS)
+    staff.locator(ROWS, has_text=CLIENT).locator("th a").first.click()
+    staff.get_by_role("link", name="read 2").first.click()
+    expect(staff.locator(ROWS)).to_have_count(2)
+    staff.locator(ROWS, has_text="1 to 2").locator("th a").click()
+    table = staff.locator("table.replay")
+    expect(table).to_contain_text("The kitchen is to be green")
+    table.get_by_role("link").first.click()
+    expect(staff).to_have_url(re.compile("/sessions_app/message/"))
+    expect(staff.locator(".said").first).to_have_text("The kitchen is to be green")
+    staff.go_back()
+    expect(staff).to_have_url(re.compile("/summarizationmetadata/"))
+    staff.get_by_role("link", name="all summaries of it").click()
+    expect(staff.locator(ROWS)).to_have_count(2)
+    assert not is_scrolled_sideways(staff)
+    assert visit.troubles() == []
+
+
+def test_archived_sessions_are_shown_when_they_are_asked_for(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "long ago")
+    world.say(OTHER_CLIENT, "today")
+    old = ChatSession.objects.filter(chat__whatsapp_chat=CLIENT)
+    old.update(status="archived", expired_at=timezone.now())
+    staff.goto(SESSIONS)
+    expect(staff.locator(ROWS)).to_have_count(1)
+    expect(staff.locator("#result_list")).to_contain_text(OTHER_CLIENT)
+    choices = staff.locator("#changelist-filter")
+    expect(choices.locator("li.selected").first).to_have_text("Not archived")
+    choices.get_by_role("link", name="Archived", exact=True).click()
+    expect(staff.locator("#result_list")).to_contain_text(CLIENT)
+    expect(staff.locator(ROWS)).to_have_count(1)
+    choices.get_by_role("link", name="All", exact=True).click()
+    expect(staff.locator(ROWS)).to_have_count(2)
+    assert visit.troubles() == []

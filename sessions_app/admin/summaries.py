@@ -1,0 +1,116 @@
+"""Summaries, with the messages that they sum up."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from memoryproject.lib.admin_display import (
+    shown_link,
+    shown_message,
+    shown_state,
+    shown_table,
+    shown_text,
+)
+from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.links import list_address, message_link, messages_address
+from sessions_app.models import Message, SummarizationMetadata
+
+DELETED = "The messages were deleted when they had been summed up."
+
+
+@admin.register(SummarizationMetadata)
+class SummaryAdmin(ReadOnlyAdmin):
+    """From a summary back to what was said, and along the chain."""
+
+    list_display = ("created_at", "chat", "messages_range", "short_text", "shown_kind")
+    list_filter = ("is_extractive", "sources_deleted", "created_at")
+    search_fields = (
+        "session__session_id",
+        "session__chat__whatsapp_chat",
+        "summary_metadata_id",
+        "digest",
+    )
+    list_select_related = ("session__chat", "summary_message")
+    date_hierarchy = "created_at"
+    fieldsets = (
+        (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
+        ("What it sums up", {"fields": ("messages_range", "time_range", "sources")}),
+        ("Of what the text is made", {"fields": ("shown_digest", "shown_chapter")}),
+        (
+            "Work",
+            {
+                "classes": ("collapse",),
+                "fields": ("summary_metadata_id", "session", "number", "skill_id", "model"),
+            },
+        ),
+    )
+
+    readonly_fields = (
+        "chat",
+        "whole_text",
+        "shown_kind",
+        "summary_link",
+        "chain_link",
+        "messages_range",
+        "time_range",
+        "sources",
+        "shown_digest",
+        "shown_chapter",
+    )
+
+    @admin.display(description="chat", ordering="session__chat")
+    def chat(self, made: SummarizationMetadata) -> str:
+        return str(made.session.chat)
+
+    @admin.display(description="messages", ordering="first_order")
+    def messages_range(self, made: SummarizationMetadata) -> str:
+        return f"{made.first_order} to {made.last_order}"
+
+    @admin.display(description="from, to")
+    def time_range(self, made: SummarizationMetadata) -> str:
+        local = [timezone.localtime(at) for at in (made.range_start, made.range_end)]
+        return " to ".join(date_format(at, "DATETIME_FORMAT") for at in local)
+
+    @admin.display(description="summary")
+    def short_text(self, made: SummarizationMetadata) -> str:
+        return shown_message("text", made.summary_message.content)
+
+    @admin.display(description="summary, with what earlier ones said")
+    def whole_text(self, made: SummarizationMetadata) -> str:
+        return shown_text(made.summary_message.content)
+
+    @admin.display(description="made by", ordering="is_extractive")
+    def shown_kind(self, made: SummarizationMetadata) -> str:
+        if made.is_extractive:
+            return shown_state("excerpts, without a chat model")
+        return shown_state(made.model, good=[made.model])
+
+    @admin.display(description="its message")
+    def summary_link(self, made: SummarizationMetadata) -> str:
+        return message_link(made.summary_message)
+
+    @admin.display(description="conversation")
+    def chain_link(self, made: SummarizationMetadata) -> str:
+        address = list_address(
+            "sessions_app_summarizationmetadata", session__session_id__exact=made.session_id
+        )
+        read = shown_link(messages_address(made.session), "read the whole conversation")
+        return read + " · " + shown_link(address, "all summaries of it")
+
+    @admin.display(description="messages")
+    def sources(self, made: SummarizationMetadata) -> str:
+        if made.sources_deleted:
+            return DELETED
+        said = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
+        rows = ((message_link(each), shown_message(each.kind, each.content)) for each in said)
+        return shown_table(("message", "content"), rows)
+
+    @admin.display(description="of these messages alone")
+    def shown_digest(self, made: SummarizationMetadata) -> str:
+        return shown_text(made.digest)
+
+    @admin.display(description="of the summaries before it, as one")
+    def shown_chapter(self, made: SummarizationMetadata) -> str:
+        return shown_text(made.chapter)
