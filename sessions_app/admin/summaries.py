@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.html import format_html
 
 from memoryproject.lib.admin_display import (
     shown_link,
@@ -97,7 +98,7 @@ class SummaryAdmin(ReadOnlyAdmin):
             "sessions_app_summarizationmetadata", session__session_id__exact=made.session_id
         )
         read = shown_link(messages_address(made.session), "read the whole conversation")
-        return read + " · " + shown_link(address, "all summaries of it")
+        return format_html("{} · {}", read, shown_link(address, "all summaries of it"))
 
     @admin.display(description="messages")
     def sources(self, made: SummarizationMetadata) -> str:
