@@ -1,0 +1,51 @@
+"""One of several processes that add to a session and read from it until a time is over.
+
+Run as ``python -m tests.processes.adder SESSION_ID SECONDS NAME``; prints how many messages it
+added, and ends with 1 and the reason where something was wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import datetime, timezone
+from uuid import UUID
+
+import django
+
+
+def main(session_id: UUID, seconds: float, name: str) -> int:
+    """The number of messages added."""
+    from sessions_app import wiring  # noqa: PLC0415 after django.setup()
+    from sessions_app.conversation import ConversationMessage  # noqa: PLC0415
+
+    service = wiring.chat_memory()
+    added = 0
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        count = added % 3 + 1
+        messages = [
+            ConversationMessage(
+                "user" if place % 2 == 0 else "assistant",
+                f"{name} says {added + place} ".ljust(120, "."),
+                datetime.now(timezone.utc),
+            )
+            for place in range(count)
+        ]
+        stored = service.add_messages(conversation_id=session_id, messages=messages)
+        first = stored[0].order_num
+        assert first is not None
+        # What is added at once stands together, whoever else adds.
+        assert [each.order_num for each in stored] == list(range(first, first + count))
+        added += count
+        newest = service.get_messages(conversation_id=session_id, limit=20)
+        numbers = [each.order_num for each in newest]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
+    return added
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
+    django.setup()
+    print(main(UUID(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))  # noqa: T201

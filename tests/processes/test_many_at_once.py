@@ -1,0 +1,140 @@
+"""Many processes at one session, with summaries made meanwhile by the real workers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.processes.installation import REPOSITORY, kill
+from tests.processes.posting import new_phone
+from tests.processes.stage import Stage
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+PROCESSES = 8
+SECONDS = 30
+EVERY = 20
+
+
+def session_of(live: Stage, phone: str) -> dict[str, Any]:
+    (session,) = live.database.rows(
+        "SELECT session.* FROM sessions_app_chatsession session"
+        " JOIN sessions_app_chat chat ON chat.id = session.chat_id"
+        " WHERE chat.whatsapp_chat = %s",
+        f"{phone}@c.us",
+    )
+    return session
+
+
+def summaries_of(live: Stage, session_id: Any) -> list[dict[str, Any]]:
+    return live.database.rows(
+        "SELECT * FROM sessions_app_summarizationmetadata WHERE session_id = %s ORDER BY number",
+        session_id,
+    )
+
+
+def work_of(live: Stage, session_id: Any) -> list[dict[str, Any]]:
+    return live.database.rows(
+        "SELECT * FROM sessions_app_summarywork WHERE session_id = %s", session_id
+    )
+
+
+def check_session(live: Stage, phone: str) -> None:
+    """Numbers without gap or double, the window's sum, each message summed up at most once."""
+    session = session_of(live, phone)
+    messages = live.database.messages(f"{phone}@c.us")
+    numbers = [message["order_num"] for message in messages]
+    assert numbers == list(range(1, len(messages) + 1))
+    assert session["message_counter"] == len(messages)
+    window = [each for each in messages if each["order_num"] >= session["window_start"]]
+    assert session["total_tokens"] == sum(each["tokens"] for each in window)
+    assert session["total_tokens"] <= 4_000
+    chain = summaries_of(live, session["session_id"])
+    assert [each["number"] for each in chain] == list(range(1, len(chain) + 1))
+    summed_up = [pk for each in chain for pk in each["summarized_message_ids"]]
+    said = [each["message_id"] for each in messages if each["role"] != "summary"]
+    assert summed_up == said[: len(summed_up)], "each once, in their order, none left out"
+    assert len(summed_up) == EVERY * len(chain)
+    assert len([each for each in messages if each["role"] == "summary"]) == len(chain)
+
+
+def test_eight_processes_at_one_session_for_thirty_seconds(live: Stage) -> None:
+    phone = new_phone()
+    live.post.say(phone, "begin")
+    live.wait_for_answers(phone, 1)
+    session_id = session_of(live, phone)["session_id"]
+
+    adders = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.processes.adder", str(session_id), str(SECONDS), name],
+            cwd=REPOSITORY,
+            env=live.installation.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in "abcdefgh"[:PROCESSES]
+    ]
+    live.post.say(phone, "and answered meanwhile")
+    ended = [(*adder.communicate(timeout=SECONDS + 60), adder.returncode) for adder in adders]
+    assert [code for *_, code in ended] == [0] * PROCESSES, [error for _, error, _ in ended]
+    added = sum(int(printed) for printed, *_ in ended)
+    assert added > PROCESSES * EVERY
+
+    live.wait_for_answers(phone, 2)
+    wait_until(
+        lambda: [each["due"] for each in work_of(live, session_id)] == [False],
+        "all that is due is summed up",
+    )
+    check_session(live, phone)
+    assert len(summaries_of(live, session_id)) == (added + 4) // EVERY
+    log = (live.installation.data_dir / "postgres.log").read_text(encoding="utf-8")
+    assert "deadlock detected" not in log
+
+
+def test_killed_while_the_model_sums_up(live: Stage) -> None:
+    """kill -9 of the worker: another makes the summary, once; the answers don't wait."""
+    phone = new_phone()
+    hold = live.openai.hold_chat("client: held while summing up")
+    live.post.say(phone, "held while summing up")
+    for number in range(EVERY // 2 - 1):
+        live.post.say(phone, f"say {number}")
+    live.wait_for_answers(phone, EVERY // 2)
+    wait_until(lambda: hold.reached, "the model is asked for a summary")
+    session_id = session_of(live, phone)["session_id"]
+    live.post.say(phone, "answered meanwhile")
+    live.wait_for_answers(phone, EVERY // 2 + 1)
+    assert summaries_of(live, session_id) == []
+
+    (work,) = work_of(live, session_id)
+    kill([psutil.Process(int(work["lease_owner"].split(":")[1]))])
+    hold.release()
+
+    wait_until(lambda: summaries_of(live, session_id), "another worker makes the summary")
+    wait_until(lambda: not work_of(live, session_id)[0]["due"], "nothing is due")
+    check_session(live, phone)
+    assert len(summaries_of(live, session_id)) == 1
+
+
+def test_the_next_prompt_holds_the_summary(live: Stage) -> None:
+    phone = new_phone()
+    for number in range(EVERY // 2):
+        live.post.say(phone, f"fact {number} of {phone}")
+    live.wait_for_answers(phone, EVERY // 2)
+    session_id = session_of(live, phone)["session_id"]
+    (made,) = wait_until(lambda: summaries_of(live, session_id), "the summary is made")
+    live.post.say(phone, f"what was fact 3 of {phone}?")
+    live.wait_for_answers(phone, EVERY // 2 + 1)
+    prompt = live.openai.prompt_for(f"what was fact 3 of {phone}?")
+    assert made["digest"] in prompt[0]["content"]
+    (turn,) = [
+        each
+        for each in live.database.turns(f"{phone}@c.us")
+        if each["summary_id"] == made["summary_message_id"]
+    ]
+    assert turn["state"] == "sent"
