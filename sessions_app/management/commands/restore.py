@@ -1,0 +1,66 @@
+"""Put a backup into an empty database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memoryproject.lib.progress import ProgressBar
+from sessions_app.services.backup.archive import ArchiveError, verify
+from sessions_app.services.backup.keys import keys_write
+from sessions_app.services.backup.restore import RestoreError, backup_restore
+
+
+class Command(BaseCommand):
+    """All or nothing: a restore that fails or is killed leaves the database as it was."""
+
+    help = (
+        "Check a backup, then put all of it into the database, which must be empty (what "
+        "`make run` puts into a fresh one gives way). Stop the server first. Every table is "
+        "read back and compared before anything counts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
+        parser.add_argument(
+            "--without-keys",
+            action="store_true",
+            help="Keep the keys in DATA_DIR instead of the backup's.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+
+        def write_keys(keys: Mapping[str, bytes]) -> None:
+            if not options["without_keys"]:
+                keys_write(settings.DATA_DIR, keys)
+
+        try:
+            # Before the first table is made: a wrong file changes nothing at all.
+            verify(path)
+            call_command("migrate", verbosity=0, interactive=False)
+            call_command("createcachetable", verbosity=0)
+            report = backup_restore(
+                path=path, write_keys=write_keys, progress=ProgressBar(sys.stderr)
+            )
+        except (ArchiveError, RestoreError) as error:
+            raise CommandError(str(error)) from error
+        except (DatabaseError, OSError) as error:
+            raise CommandError(f"Nothing was restored: {error}".strip()) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_dict()))
+            return
+        self.stdout.write(
+            f"{report.rows} rows of {report.tables} tables were restored from {path}. "
+            "Start the server: make run"
+        )

@@ -1,0 +1,1 @@
+"""The whole database in one verified archive, and back."""

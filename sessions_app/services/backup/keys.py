@@ -1,0 +1,25 @@
+"""The keys that belong to a database: they sign its logins and its audit log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+KEY_FILES = ("secret.key", "audit.key")
+
+
+def keys_read(data_dir: Path) -> dict[str, bytes]:
+    """The keys kept in ``data_dir``, by file name. One set in the environment isn't there."""
+    found = {name: data_dir / name for name in KEY_FILES}
+    return {name: path.read_bytes() for name, path in found.items() if path.is_file()}
+
+
+def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
+    """Put the keys of a backup in the place of those of the empty database."""
+    for name in KEY_FILES:
+        if name in keys:
+            fresh = data_dir / f".{name}.{os.getpid()}"
+            fresh.touch(mode=0o600)
+            fresh.write_bytes(keys[name])
+            fresh.replace(data_dir / name)

@@ -1,0 +1,381 @@
+"""`backup` and `restore`: everything comes back, or nothing changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from memoryproject import __version__
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.services.backup.archive import ArchiveError, ArchiveWriter, Manifest, verify
+from sessions_app.services.backup.restore import RestoreError, backup_restore
+from sessions_app.services.backup.tables import all_tables
+from tests.recovery.contents import everything, fill, wipe
+from tests.sessions.invariants import check_all
+from tests.world import CLIENT, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+
+
+@pytest.fixture(autouse=True)
+def as_after_migrate(transactional_db: None) -> Iterator[None]:
+    """Each test ends as it began: other tests count on what `migrate` put there."""
+    yield
+    wipe()
+    call_command("migrate", verbosity=0)
+
+
+@pytest.fixture
+def archive(world: World, tmp_path: Path) -> Path:
+    """A backup of a full database."""
+    fill(world)
+    path = tmp_path / "all.zip"
+    call_command("backup", str(path), verbosity=0)
+    return path
+
+
+def no_keys(_: Any) -> None:
+    """The tests' own keys stay."""
+
+
+def restore(path: Path) -> None:
+    backup_restore(path=path, write_keys=no_keys, progress=lambda _done, _total: None)
+
+
+def test_recovery_002_backup_wipe_restore_gives_the_same_rows(archive: Path, world: World) -> None:
+    """RECOVERY-002: what was lost comes back from the backup, every row of every table."""
+    before = everything()
+    filled = [name for name, found in before.items() if found]
+    assert {
+        "sessions_app_chat",
+        "sessions_app_message",
+        "sessions_app_messageembedding",
+        "sessions_app_summarizationmetadata",
+        "sessions_app_turn",
+        "memories_app_memory",
+        "memories_app_memoryembedding",
+        "auth_user",
+    } <= set(filled)
+    wipe()
+    restore(archive)
+    assert everything() == before
+    check_all()
+    # Life goes on: the tables' keys continue where they were, and what was said is known.
+    session = world.session(CLIENT)
+    assert world.say(CLIENT, "And now?") == ["answer to: And now?"]
+    assert world.session(CLIENT).pk == session.pk
+    assert Turn.objects.latest("id").summary is not None
+
+
+def test_the_commands_say_what_they_did(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    call_command("backup", str(archive), "--verify", "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert report["rows"] == sum(len(found) for found in everything().values())
+    assert report["tables"] == len(all_tables())
+    assert report["size"] == archive.stat().st_size
+    wipe()
+    call_command("restore", str(archive), "--without-keys")
+    assert f"{report['rows']} rows of {report['tables']} tables" in capsys.readouterr().out
+
+
+def test_the_archive_is_for_its_owner_alone_and_holds_the_keys(archive: Path) -> None:
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+    keys = verify(archive).keys
+    assert sorted(keys) == ["audit.key", "secret.key"]
+    with zipfile.ZipFile(archive) as opened:
+        kept = (settings.DATA_DIR / "audit.key").read_bytes()
+        assert opened.read("keys/audit.key") == kept
+
+
+def test_keys_come_back_where_they_are_wanted(archive: Path, tmp_path: Path) -> None:
+    found: dict[str, bytes] = {}
+    wipe()
+    backup_restore(path=archive, write_keys=found.update, progress=lambda *_: None)
+    assert found["secret.key"] == (settings.DATA_DIR / "secret.key").read_bytes()
+
+
+def test_a_file_that_exists_is_never_replaced(archive: Path) -> None:
+    before = archive.read_bytes()
+    with pytest.raises(CommandError, match="exists already"):
+        call_command("backup", str(archive))
+    assert archive.read_bytes() == before
+    assert [path.name for path in archive.parent.iterdir()] == [archive.name]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="can't be written: No such file"):
+        call_command("backup", str(tmp_path / "no" / "folder.zip"))
+
+
+def test_a_database_with_data_is_never_overwritten(archive: Path) -> None:
+    before = everything()
+    with pytest.raises(CommandError, match="holds data already, in .*sessions_app_chat"):
+        call_command("restore", str(archive), "--without-keys")
+    assert everything() == before
+
+
+def test_one_row_is_enough_to_refuse(archive: Path) -> None:
+    wipe()
+    Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+    with pytest.raises(RestoreError, match="in sessions_app_chat\\."):
+        restore(archive)
+    assert Chat.objects.count() == 1
+
+
+def test_what_make_run_puts_into_a_fresh_database_gives_way(archive: Path) -> None:
+    before = everything()
+    wipe()
+    call_command("migrate", verbosity=0)
+    call_command("install_schedules", verbosity=0)
+    call_command("ensure_admin", verbosity=0)
+    restore(archive)
+    assert everything() == before
+
+
+def tampered(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """The archive with other files in it, each with a valid CRC of its own."""
+    with zipfile.ZipFile(path) as opened:
+        files = {name: opened.read(name) for name in opened.namelist()}
+    change(files)
+    other = path.with_name("tampered.zip")
+    with zipfile.ZipFile(other, "w") as written:
+        for name, content in files.items():
+            written.writestr(name, content)
+    return other
+
+
+MESSAGES = "tables/sessions_app_message.copy"
+
+
+def one_byte_other(files: dict[str, bytes]) -> None:
+    files[MESSAGES] = files[MESSAGES].replace(b"plain", b"pla1n")
+
+
+def a_row_less(files: dict[str, bytes]) -> None:
+    files[MESSAGES] = files[MESSAGES].partition(b"\n")[2]
+
+
+def a_table_less(files: dict[str, bytes]) -> None:
+    del files[MESSAGES]
+
+
+def a_stranger(files: dict[str, bytes]) -> None:
+    files["tables/../../evil"] = b""
+
+
+def no_manifest(files: dict[str, bytes]) -> None:
+    del files["manifest.json"]
+
+
+def a_broken_manifest(files: dict[str, bytes]) -> None:
+    files["manifest.json"] = files["manifest.json"][:-20]
+
+
+def a_manifest_of_another_form(files: dict[str, bytes]) -> None:
+    files["manifest.json"] = b'{"format": 1, "tables": []}'
+
+
+def another_format(files: dict[str, bytes]) -> None:
+    files["manifest.json"] = files["manifest.json"].replace(b'"format": 1', b'"format": 9')
+
+
+def another_key(files: dict[str, bytes]) -> None:
+    files["keys/audit.key"] = b"mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (one_byte_other, "sessions_app_message.copy has another checksum"),
+        (a_row_less, "sessions_app_message.copy has another checksum"),
+        (a_table_less, "sessions_app_message.copy is damaged"),
+        (a_stranger, "holds what no backup does"),
+        (no_manifest, "is no backup"),
+        (a_broken_manifest, "manifest is damaged"),
+        (a_manifest_of_another_form, "manifest is damaged"),
+        (another_format, "made by another version"),
+        (another_key, "audit.key has another checksum"),
+    ],
+)
+def test_a_changed_archive_is_refused_and_changes_nothing(
+    archive: Path, change: Callable[[dict[str, bytes]], None], says: str
+) -> None:
+    other = tampered(archive, change)
+    wipe()
+    before = everything()
+    for arguments in (("backup", str(other), "--verify"), ("restore", str(other))):
+        with pytest.raises(CommandError, match=says):
+            call_command(*arguments)
+    assert everything() == before
+
+
+@pytest.mark.parametrize("part", [0, 0.3, 0.9, 0.999])
+def test_a_truncated_archive_is_refused(archive: Path, part: float) -> None:
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(CommandError, match="is no backup"):
+        call_command("backup", str(archive), "--verify")
+
+
+def test_any_flipped_byte_is_found_or_harmless(archive: Path) -> None:
+    """Every place that the archive's content depends on is covered by a checksum."""
+    whole = archive.read_bytes()
+    good = verify(archive)
+    for place in range(0, len(whole), max(len(whole) // 300, 1)):
+        changed = bytearray(whole)
+        changed[place] ^= 0x20
+        archive.write_bytes(changed)
+        try:
+            found = verify(archive)
+        except ArchiveError:
+            continue
+        # The zip's own times and attributes say nothing about the content.
+        assert {name: table.sha256 for name, table in found.tables.items()} == {
+            name: table.sha256 for name, table in good.tables.items()
+        }
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + b"\x00" * 100])
+def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "foreign.zip"
+    path.write_bytes(content)
+    with pytest.raises(CommandError, match="is no backup"):
+        call_command("restore", str(path))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="There is no file"):
+        call_command("restore", str(tmp_path / "none.zip"))
+
+
+def test_a_backup_of_other_migrations_is_refused_with_their_names(archive: Path) -> None:
+    def another_migration(files: dict[str, bytes]) -> None:
+        name = b'"sessions_app.0001_initial"'
+        files["manifest.json"] = files["manifest.json"].replace(name, b'"sessions_app.0009_later"')
+
+    other = tampered(archive, another_migration)
+    wipe()
+    with pytest.raises(RestoreError, match="sessions_app.0001_initial, sessions_app.0009_later"):
+        restore(other)
+
+
+def test_a_backup_is_of_one_moment_while_others_write(world: World, tmp_path: Path) -> None:
+    """A writer adds messages all the while; counters and messages in the archive agree."""
+    world.say(CLIENT, "begin")
+    session_id = world.session(CLIENT).pk
+    stop = threading.Event()
+
+    def write() -> None:
+        from tests.sessions.test_chat_memory import said  # noqa: PLC0415
+
+        try:
+            while not stop.is_set():
+                world.rules.chat_memory.add_messages(
+                    conversation_id=session_id, messages=[said("x" * 40), said("y" * 40)]
+                )
+        finally:
+            connection.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        paths = [tmp_path / f"{number}.zip" for number in range(5)]
+        for path in paths:
+            call_command("backup", str(path), verbosity=0)
+    finally:
+        stop.set()
+        writer.join()
+    for path in paths:
+        wipe()
+        restore(path)
+        check_all()
+        assert Message.objects.count() == Message.objects.latest("order_num").order_num
+
+
+def test_two_restores_at_once_and_one_is_refused(archive: Path) -> None:
+    before = everything()
+    wipe()
+    results: list[str] = []
+    start = threading.Barrier(2)
+
+    def run() -> None:
+        start.wait()
+        try:
+            restore(archive)
+            results.append("restored")
+        except RestoreError as error:
+            results.append(str(error))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(text[:8] for text in results)[1:] == ["restored"]
+    refused = next(text for text in results if text != "restored")
+    assert "Another restore" in refused or "holds data already" in refused
+    assert everything() == before
+
+
+def test_a_full_disk_leaves_no_file(world: World, tmp_path: Path) -> None:
+    world.say(CLIENT, os.urandom(400_000).hex())
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small file system")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)], check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("this machine lets nobody mount")
+    try:
+        with pytest.raises(CommandError, match="No space left on device. Nothing is left"):
+            call_command("backup", str(folder / "all.zip"))
+        assert list(folder.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@hypothesis_settings(max_examples=60, deadline=None)
+@given(files=st.lists(st.lists(st.binary(max_size=200), max_size=5), max_size=4))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[bytes]]
+) -> None:
+    path = tmp_path_factory.mktemp("archive") / "a.zip"
+    with ArchiveWriter(path) as writer:
+        tables = {
+            f"t{place}": writer.add(f"tables/t{place}.copy", blocks, columns=["c"])
+            for place, blocks in enumerate(files)
+        }
+        writer.publish(Manifest("1", "2026", "18", ["a.1"], tables, {"s": (5, True)}))
+    found = verify(path)
+    assert found.tables == tables
+    assert found.sequences == {"s": (5, True)}
+    assert [table.rows for table in found.tables.values()] == [
+        b"".join(blocks).count(b"\n") for blocks in files
+    ]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert f'version = "{__version__}"' in PYPROJECT.read_text(encoding="utf-8")
