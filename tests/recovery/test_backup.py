@@ -339,13 +339,13 @@ def test_two_restores_at_once_and_one_is_refused(archive: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_file(world: World, tmp_path: Path) -> None:
-    world.say(CLIENT, os.urandom(400_000).hex())
+    world.say(CLIENT, os.urandom(60_000).hex())
     folder = tmp_path / "small"
     folder.mkdir()
     if os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root can mount a small file system")
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)], check=False
+        ["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", str(folder)], check=False
     )
     if mounted.returncode != 0:
         pytest.skip("this machine lets nobody mount")

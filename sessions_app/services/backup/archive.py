@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,19 @@ MANIFEST = "manifest.json"
 BLOCK = 1024 * 1024
 LARGEST_MANIFEST = 16 * BLOCK
 OWNER_ONLY = 0o600
+
+
+# What zipfile raises for files that aren't what they were, beyond its own BadZipFile.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+)
 
 
 class ArchiveError(Exception):
@@ -151,7 +165,7 @@ class ArchiveReader:
             self._zip = zipfile.ZipFile(path)
         except FileNotFoundError:
             raise ArchiveError(f"There is no file {path}.") from None
-        except (OSError, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
             raise ArchiveError(f"{path} is no backup, or was cut off: {error}.") from error
         try:
             self.manifest = self._read_manifest()
@@ -175,7 +189,7 @@ class ArchiveReader:
                     digest.update(block)
                     rows += block.count(b"\n")
                     yield block
-        except (KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except DAMAGED as error:
             raise ArchiveError(f"{self.path}: {member.name} is damaged: {error}.") from error
         if digest.hexdigest() != member.sha256:
             raise ArchiveError(f"{self.path}: {member.name} has another checksum than it had.")
@@ -203,14 +217,7 @@ class ArchiveReader:
             return _manifest(raw)
         except KeyError as error:
             raise ArchiveError(f"{self.path} is no backup: it lacks {error}.") from error
-        except (
-            ValueError,
-            TypeError,
-            OSError,
-            AttributeError,
-            zipfile.BadZipFile,
-            zlib.error,
-        ) as error:
+        except (*DAMAGED, TypeError, AttributeError) as error:
             raise ArchiveError(f"{self.path}: its manifest is damaged: {error}.") from error
 
 
