@@ -42,6 +42,11 @@ TEXTS: dict[str, dict[str, str]] = {
         "Your message was processed without memory context.",
         HEBREW: "⚠️ מערכת הזיכרון אינה זמינה כרגע. ההודעה טופלה בלי מה שנשמר בזיכרון.",
     },
+    "storage_full": {
+        ENGLISH: "⚠️ Cannot save conversation history - system storage full. "
+        "Please contact administrator.",
+        HEBREW: "⚠️ אי אפשר לשמור את היסטוריית השיחה - שטח האחסון מלא. פנו, בבקשה, למנהל המערכת.",
+    },
     "apology": {
         ENGLISH: "Sorry, I can't answer right now. Please try again in a few minutes.",
         HEBREW: "סליחה, אני לא מצליח לענות כרגע. נסו שוב בעוד כמה דקות.",

@@ -5,6 +5,7 @@ Only edges (webhooks, tasks, commands) call this; services are handed what it ma
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
 from typing import TextIO
@@ -27,6 +28,7 @@ from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.intake import IntakeRules
+from sessions_app.services.storage_notices import StorageNotices
 from sessions_app.services.strategies import (
     MemoryManagementStrategy,
     NoStrategy,
@@ -69,6 +71,7 @@ def tools(*, console: TextIO | None = None) -> Tools:
         providers=providers(console=console),
         chat_memory=chat_memory(),
         rules=answer_rules(),
+        storage_notices=storage_notices(),
     )
 
 
@@ -137,6 +140,13 @@ def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:
         ),
         "console": ConsoleProvider(console),
     }
+
+
+@lru_cache(maxsize=1)
+def storage_notices() -> StorageNotices:
+    """One for this process: it remembers who was told."""
+    executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="storage-notices")
+    return StorageNotices(providers(), executor)
 
 
 def enqueue_chat(chat_id: UUID) -> None:

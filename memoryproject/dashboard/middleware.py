@@ -1,13 +1,24 @@
-"""Staff read times in the business's time zone."""
+"""Times in the business's time zone, and a plain page where the disk is full."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.shortcuts import render
 from django.utils import timezone
+
+from memoryproject.lib.storage import is_caused_by_full_disk
+
+logger = logging.getLogger(__name__)
+
+STORAGE_FULL = (
+    "The disk is full: nothing can be stored. Free some space; see docs/operations.md, "
+    "“When the disk is full”. Nothing that is stored was harmed."
+)
 
 
 class BusinessTimeZone:
@@ -21,3 +32,24 @@ class BusinessTimeZone:
             return self.get_response(request)
         with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
             return self.get_response(request)
+
+
+class StorageFull:
+    """Answers 507 where a page can't be made because nothing can be written (ERR-SESSION-002)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponseBase | None:
+        if not is_caused_by_full_disk(exception, settings.DATA_DIR):
+            return None
+        logger.critical("The disk is full: %s could not be served.", request.path)
+        if request.path.startswith("/api/"):
+            error = {"code": "storage_full", "detail": STORAGE_FULL, "attr": None}
+            return JsonResponse({"type": "server_error", "errors": [error]}, status=507)
+        return render(request, "507.html", {"text": STORAGE_FULL}, status=507)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django_q.status import Stat
+
+from memoryproject.lib.storage import LEAST_FREE_BYTES, free_bytes
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,16 @@ class Part:
 
 
 def parts() -> list[Part]:
-    """Database, migrations and workers, in the order in which they depend on each other."""
+    """Storage, database, migrations and workers, in the order in which they depend on each
+    other."""
+    storage = _storage()
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
             has_vector = cursor.fetchone() is not None
     except DatabaseError as error:
-        return [Part("database", False, str(error).strip())]
-    found = [Part("database", True)]
+        return [storage, Part("database", False, str(error).strip())]
+    found = [storage, Part("database", True)]
     if not has_vector:
         found.append(Part("pgvector", False, "Run `python manage.py migrate`."))
     executor = MigrationExecutor(connection)
@@ -35,6 +40,12 @@ def parts() -> list[Part]:
     if not plan:
         found.append(_workers())
     return found
+
+
+def _storage() -> Part:
+    enough = free_bytes(settings.DATA_DIR) >= LEAST_FREE_BYTES
+    hint = "" if enough else "The disk of DATA_DIR is full: free some space (docs/operations.md)."
+    return Part("storage", enough, hint)
 
 
 def _workers() -> Part:

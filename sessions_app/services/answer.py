@@ -6,9 +6,12 @@ import logging
 import time
 from datetime import timedelta
 
+from django.db import DatabaseError
+from django.db.models import F
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.lib.storage import is_disk_full
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
@@ -25,6 +28,8 @@ from sessions_app.texts import received_text, text_for
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
+# How long a turn waits for space on the disk before it is tried again.
+STORAGE_PAUSE = timedelta(minutes=1)
 
 
 def turn_run(*, lease: Lease, tools: Tools) -> None:
@@ -47,10 +52,44 @@ def turn_run(*, lease: Lease, tools: Tools) -> None:
     except LeaseLostError as lost:
         logger.warning("%s", lost)
     except Exception as error:
+        if is_disk_full(error):
+            _storage_full(lease, tools)
+            return
         logger.exception("A turn failed.")
         _fault(lease, error)
     finally:
+        _release(lease)
+
+
+def _release(lease: Lease) -> None:
+    """Give the lease back; where even that can't be written, it ends by itself."""
+    try:
         lease.release()
+    except DatabaseError as error:
+        if not is_disk_full(error):
+            raise
+
+
+def _storage_full(lease: Lease, tools: Tools) -> None:
+    """ERR-SESSION-002: the answer can't be stored. Nothing of it was (RECOVERY-004); the
+    person is told, and the turn waits until there is space: that is no fault of its own."""
+    logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
+    turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
+    if tools.storage_notices is not None:
+        tools.storage_notices.tell(
+            provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
+        )
+    again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state
+    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    try:
+        held.update(
+            state=again,
+            attempts=F("attempts") - 1,
+            error="The disk is full.",
+            not_before=timezone.now() + STORAGE_PAUSE,
+        )
+    except DatabaseError as error:
+        logger.warning("The turn is taken up again when its lease ends: %s", error)
 
 
 def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:

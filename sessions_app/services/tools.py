@@ -11,6 +11,7 @@ from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.storage_notices import StorageNotices
 
 
 @dataclass(frozen=True)
@@ -35,4 +36,5 @@ class Tools:
     providers: Mapping[str, WhatsAppProvider]
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     rules: AnswerRules = field(default_factory=AnswerRules)
+    storage_notices: StorageNotices | None = None
     sleep: Callable[[float], None] = time.sleep

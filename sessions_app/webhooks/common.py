@@ -7,12 +7,14 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 
 from memoryproject.integrations.whatsapp.events import Event
+from memoryproject.lib.storage import is_caused_by_full_disk
 from sessions_app import wiring
 from sessions_app.services.inbound import events_receive
 
@@ -62,10 +64,15 @@ def receive(events: Sequence[Event]) -> HttpResponse:
     delivers them again."""
     try:
         events_receive(received=events, rules=wiring.intake_rules(), enqueue=wiring.enqueue_chat)
-    except (OperationalError, InterfaceError):
-        logger.critical(
-            "A webhook could not be stored; the provider will repeat it.", exc_info=True
-        )
+    except (OperationalError, InterfaceError) as error:
+        if is_caused_by_full_disk(error, settings.DATA_DIR):
+            logger.critical("The disk is full: a webhook was not stored; it will be repeated.")
+            for event in events:
+                wiring.storage_notices().tell_sender(event)
+        else:
+            logger.critical(
+                "A webhook could not be stored; the provider will repeat it.", exc_info=True
+            )
         return refuse(503, "The event could not be stored. Please deliver it again.")
     return HttpResponse(status=200)
 

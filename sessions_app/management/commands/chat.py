@@ -12,8 +12,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
+from memoryproject.lib.storage import is_caused_by_full_disk
 from sessions_app import wiring
 from sessions_app.services.talk import NoAnswerError, Talk, talk
+from sessions_app.texts import text_for
 
 NOBODY = "console@c.us"
 
@@ -74,6 +76,8 @@ class Command(BaseCommand):
         except NoAnswerError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
+            if is_caused_by_full_disk(error, settings.DATA_DIR):
+                raise CommandError(text_for("storage_full", "en")) from error
             raise CommandError(f"The database cannot be used: {error}".strip()) from error
 
 

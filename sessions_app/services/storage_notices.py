@@ -1,0 +1,81 @@
+"""Tells people that nothing can be stored (ERR-SESSION-002): straight through the provider,
+since the database can't be used."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+
+from memoryproject.integrations.whatsapp.base import Recipient, SendError, WhatsAppProvider
+from memoryproject.integrations.whatsapp.events import Event, InboundMessage
+from memoryproject.lib.language import detect_language
+from sessions_app.texts import text_for
+
+logger = logging.getLogger(__name__)
+
+EVERY_SECONDS = 15 * 60
+MOST_CHATS = 10_000
+
+
+class StorageNotices:
+    """Each chat is told at most once in fifteen minutes, however often its message is
+    delivered again. What was told is kept in memory: each process has its own.
+
+    ``executor`` sends off the way of the caller, who may be a webhook.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, WhatsAppProvider],
+        executor: Executor,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._providers = providers
+        self._executor = executor
+        self._clock = clock
+        self._told: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def tell_sender(self, event: Event) -> None:
+        """Tell whoever wrote the message of an event; other events are nobody's to be told."""
+        if not isinstance(event, InboundMessage) or event.from_business:
+            return
+        if event.group_id and not (event.mentions_us or event.replies_to_us):
+            return
+        language = detect_language(event.text) or ""
+        self.tell(provider=event.provider, to=_sender(event), language=language)
+
+    def tell(self, *, provider: str, to: Recipient, language: str) -> None:
+        """Send the notice, unless this chat was told a short while ago."""
+        sender = self._providers.get(provider)
+        if sender is None or not self._is_time(f"{provider}:{to.whatsapp_chat}"):
+            return
+        self._executor.submit(self._send, sender, to, text_for("storage_full", language))
+
+    def _is_time(self, chat: str) -> bool:
+        now = self._clock()
+        with self._lock:
+            if now - self._told.get(chat, -EVERY_SECONDS) < EVERY_SECONDS:
+                return False
+            if len(self._told) >= MOST_CHATS:
+                self._told.clear()
+            self._told[chat] = now
+            return True
+
+    def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
+        try:
+            sender.send_text(to=to, text=text, callback_id=str(uuid.uuid4()))
+        except SendError as error:
+            logger.error("Nobody could be told that the storage is full: %s", error)
+
+
+def _sender(event: InboundMessage) -> Recipient:
+    if event.group_id:
+        return Recipient(event.group_id, group_id=event.group_id.removesuffix("@g.us"))
+    party = event.party
+    return Recipient(next(iter(party.addresses()), ""), phone=party.phone, bsuid=party.bsuid)

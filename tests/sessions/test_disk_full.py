@@ -1,0 +1,192 @@
+"""A full disk: the person is told, nothing is corrupted, and it goes on with space.
+
+PostgreSQL's own error (53100) is raised by a trigger; tests/processes/test_disk_full.py fills
+a real file system.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+from memoryproject.dashboard.middleware import StorageFull
+from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.lib.storage import is_caused_by_full_disk, is_disk_full
+from sessions_app.models import Message, Turn
+from sessions_app.services.storage_notices import EVERY_SECONDS, MOST_CHATS, StorageNotices
+from tests.sessions.invariants import check_all
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+
+FULL = "⚠️ Cannot save conversation history - system storage full. Please contact administrator."
+
+
+class AtOnce(Executor):
+    """Runs what it is given before it returns."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*args, **kwargs))
+        return done
+
+
+class Disk:
+    """The disk as the database sees it."""
+
+    def fill(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                "BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$"
+            )
+            cursor.execute(
+                "CREATE TRIGGER no_space BEFORE INSERT ON sessions_app_message "
+                "FOR EACH ROW EXECUTE FUNCTION no_space()"
+            )
+
+    def free(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER IF EXISTS no_space ON sessions_app_message")
+
+
+@pytest.fixture
+def disk(transactional_db: None) -> Iterator[Disk]:
+    disk = Disk()
+    yield disk
+    disk.free()
+
+
+@pytest.fixture
+def notices(world: World) -> StorageNotices:
+    made = StorageNotices(world.tools.providers, AtOnce())
+    world.tools = replace(world.tools, storage_notices=made)
+    return made
+
+
+def test_err_session_002_what_comes_in_is_refused_whole_and_the_person_is_told_once(
+    disk: Disk, world: World, notices: StorageNotices
+) -> None:
+    """ERR-SESSION-002: the provider repeats what was not stored."""
+    world.say(CLIENT, "before")
+    disk.fill()
+    event = message_from(CLIENT, "while it is full")
+    for _ in range(3):
+        with pytest.raises(OperationalError) as caught:
+            world.receive(event)
+        assert is_disk_full(caught.value)
+        notices.tell_sender(event)
+    assert [sent.text for sent in world.provider.sent[1:]] == [FULL]
+    assert Message.objects.count() == 2
+    check_all()
+
+    disk.free()
+    world.receive(event)
+    world.work()
+    assert world.provider.sent[-1].text == "answer to: while it is full"
+    assert [message.order_num for message in world.messages(CLIENT)] == [1, 2, 3, 4]
+
+
+def test_err_session_002_and_recovery_004_an_answer_that_cannot_be_stored_is_made_again(
+    disk: Disk, world: World, notices: StorageNotices, caplog: pytest.LogCaptureFixture
+) -> None:
+    """RECOVERY-004: the session stays as it was; nothing half-stored, no turn lost, and the
+    tries that met the full disk don't count."""
+    world.receive(message_from(CLIENT, "Are you there?"))
+    before = world.session(CLIENT)
+    disk.fill()
+    for _ in range(6):
+        world.work()
+        Turn.objects.update(not_before=None)
+    assert [sent.text for sent in world.provider.sent] == [FULL]
+    turn = Turn.objects.get()
+    assert (turn.state, turn.attempts, turn.lease_token) == ("pending", 0, None)
+    after = world.session(CLIENT)
+    assert (after.message_counter, after.total_tokens) == (1, before.total_tokens)
+    assert any(record.levelno == logging.CRITICAL for record in caplog.records)
+    assert "Are you there" not in caplog.text
+    check_all()
+
+    disk.free()
+    world.work()
+    assert [sent.text for sent in world.provider.sent] == [FULL, "answer to: Are you there?"]
+    assert Turn.objects.get().state == "sent"
+
+
+def test_the_notice_is_in_the_chats_language(
+    disk: Disk, world: World, notices: StorageNotices
+) -> None:
+    notices.tell_sender(message_from(CLIENT, "שלום, מה נשמע?"))
+    assert "שטח האחסון מלא" in world.provider.sent[0].text
+
+
+def test_each_chat_is_told_again_after_a_while(world: World) -> None:
+    now = 0.0
+    notices = StorageNotices(world.tools.providers, AtOnce(), clock=lambda: now)
+    for at, who in ((0, CLIENT), (1, CLIENT), (2, OTHER_CLIENT), (EVERY_SECONDS, CLIENT)):
+        now = float(at)
+        notices.tell_sender(message_from(who, "hello"))
+    told = [sent.to.whatsapp_chat for sent in world.provider.sent]
+    assert told == [CLIENT, OTHER_CLIENT, CLIENT]
+
+
+def test_what_was_told_is_bounded() -> None:
+    provider = RecordingProvider(name="cloud")
+    notices = StorageNotices({"cloud": provider}, AtOnce())
+    for number in range(MOST_CHATS + 5):
+        notices.tell_sender(message_from(f"1555{number:07}@c.us", "hello"))
+    assert len(provider.sent) == MOST_CHATS + 5
+    assert len(notices._told) <= MOST_CHATS
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"from_business": True}, 0),
+        ({"group_id": "120363000000000001@g.us"}, 0),
+        ({"group_id": "120363000000000001@g.us", "mentions_us": True}, 1),
+        ({"group_id": "120363000000000001@g.us", "replies_to_us": True}, 1),
+    ],
+)
+def test_only_who_waits_for_an_answer_is_told(changes: dict[str, Any], told: int) -> None:
+    provider = RecordingProvider(name="cloud")
+    StorageNotices({"cloud": provider}, AtOnce()).tell_sender(
+        message_from(CLIENT, "hello", **changes)
+    )
+    assert len(provider.sent) == told
+
+
+def test_the_terminal_says_it_too(disk: Disk) -> None:
+    disk.fill()
+    with pytest.raises(CommandError) as caught:
+        call_command("chat", "--message", "hello")
+    assert str(caught.value) == FULL
+
+
+@pytest.mark.parametrize("path", ["/admin/somewhere/", "/api/v1/sessions/"])
+def test_a_page_says_it_plainly(path: str) -> None:
+    def view(_: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+    error = OSError(errno.ENOSPC, "No space left on device")
+    request = RequestFactory().get(path)
+    answer = StorageFull(view).process_exception(request, error)
+    assert answer is not None
+    assert answer.status_code == 507
+    assert b"Nothing that is stored was harmed" in answer.content  # type: ignore[attr-defined]
+    assert StorageFull(view).process_exception(request, ValueError()) is None
+
+
+def test_other_errors_are_not_taken_for_a_full_disk(tmp_path: Path) -> None:
+    assert not is_disk_full(OperationalError("the connection was lost"))
+    assert not is_caused_by_full_disk(OperationalError("the connection was lost"), tmp_path)
+    assert not is_disk_full(OSError(errno.EACCES, "not allowed"))
