@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 # A turn adds two messages; more are left over only where the embedder failed for a while.
 LATEST = 50
+BATCH = 200
 
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
@@ -29,12 +30,28 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     latest = Message.objects.filter(
         session=session, order_num__gt=session.message_counter - LATEST
     ).exclude(content="")
-    lacking = list(latest.exclude(embeddings__model=embedder.model_id))
     try:
-        vectors = covered_vectors(embedder, [message.content for message in lacking])
+        return _embed(list(latest.exclude(embeddings__model=embedder.model_id)), embedder)
     except EmbedderError as error:
         logger.warning("Messages have no vectors yet: %s", error)
         return 0
+
+
+def session_embed(*, session_id: UUID, embedder: Embedder, batch: int = BATCH) -> int:
+    """Make all the vectors that the messages of a session still lack, in batches; returns how
+    many. Raises EmbedderError; what was made until then stays."""
+    said = Message.objects.filter(session_id=session_id).exclude(content="")
+    lacking = said.exclude(embeddings__model=embedder.model_id).order_by("order_num")
+    made = last = 0
+    while messages := list(lacking.filter(order_num__gt=last)[:batch]):
+        made += _embed(messages, embedder)
+        last = messages[-1].order_num
+    return made
+
+
+def _embed(lacking: list[Message], embedder: Embedder) -> int:
+    """Store the vectors of these messages; returns how many. Raises EmbedderError."""
+    vectors = covered_vectors(embedder, [message.content for message in lacking])
     made = {
         message.pk: (message.content, vector)
         for message, vector in zip(lacking, vectors, strict=True)

@@ -11,11 +11,10 @@ from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
+from sessions_app.services.window import KEEP_LAST
 
 logger = logging.getLogger(__name__)
 
-# The last messages always stay in the window, however long they are.
-KEEP_LAST = 2
 PRUNE_BATCH = 50
 
 
