@@ -53,6 +53,7 @@ class FolderImport:
     def __post_init__(self) -> None:
         self.report = ImportReport(dry_run=self.dry_run)
         self.latest = self.now + CLOCK_SLACK
+        self._tried: set[UUID] = set()
 
     def run(self) -> ImportReport:
         """Import all there is. Files that can't be used are in the report and don't stop the
@@ -132,6 +133,10 @@ class FolderImport:
         except (DataError, IntegrityError, ValueError) as error:
             self.report.session_skip(label, f"it can't be stored ({type(error).__name__})")
             return
+        if self.dry_run:
+            # What was undone would be there for a second file of the same session.
+            stored.fresh = stored.fresh and incoming.session_id not in self._tried
+            self._tried.add(incoming.session_id)
         if not is_uuid(incoming.original_id):
             self.report.renamed[incoming.original_id] = str(incoming.session_id)
         note_stored(self.report, stored, self.folder, session)

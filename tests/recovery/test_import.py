@@ -219,9 +219,7 @@ def test_a_missing_name_is_filled_in(old: OldFolder, bring_in: Import) -> None:
 def test_the_window_is_our_own_and_not_the_files(old: OldFolder, bring_in: Import) -> None:
     documents = [message(number, "x" * 40) for number in range(1, 21)]
     client = old.add(documents, total_tokens=123_456, message_counter=99)
-    owner = old.add(
-        [message(number, "x" * 40) for number in range(1, 21)], whatsapp_chat=GODFATHER
-    )
+    owner = old.add([message(number, "x" * 40) for number in range(1, 21)], whatsapp_chat=GODFATHER)
     bring_in(limits=Limits(client=55, godfather=155))
     session = ChatSession.objects.get(pk=client)
     assert (session.message_counter, session.window_start, session.total_tokens) == (20, 16, 50)

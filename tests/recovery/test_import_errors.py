@@ -114,9 +114,7 @@ def test_err_session_001_a_broken_file_is_skipped_and_the_rest_goes_on(
     assert record.getMessage() == f"broken.json was skipped: {report.skipped[0].reason}."
 
 
-@pytest.mark.parametrize(
-    "changes", WRONG_SESSION_FIELDS.values(), ids=WRONG_SESSION_FIELDS.keys()
-)
+@pytest.mark.parametrize("changes", WRONG_SESSION_FIELDS.values(), ids=WRONG_SESSION_FIELDS.keys())
 def test_err_session_001_a_session_with_a_wrong_field_is_skipped(
     old: OldFolder, bring_in: Import, good: str, changes: dict[str, Any]
 ) -> None:
@@ -318,7 +316,9 @@ def test_a_session_in_two_folders_comes_in_once(old: OldFolder, bring_in: Import
     session_id = new_id()
     old.add([message(1)], session_id=session_id)
     old.add([message(2)], session_id=session_id, folder="expired")
+    told = bring_in(dry_run=True)
     report = bring_in()
+    assert (told.sessions_imported, told.sessions_there) == (1, 1)
     assert ChatSession.objects.get().status == "expired"
     assert Message.objects.count() == 2
     assert (report.sessions_imported, report.sessions_there) == (1, 1)
