@@ -16,7 +16,12 @@ from sessions_app.models import Chat, ChatSession
 from sessions_app.models.chats import Provider
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.roles import CLIENT, user_role
-from sessions_app.services.addresses import chat_for_group, chat_for_party
+from sessions_app.services.addresses import (
+    addresses_lock,
+    chat_find,
+    chat_for_group,
+    chat_for_party,
+)
 from sessions_app.services.import_messages import StoredMessages, messages_import
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.talk import party_of
@@ -143,8 +148,14 @@ def _chat_locked(incoming: Incoming) -> Chat:
 
 
 def _chat_of(incoming: Incoming) -> Chat:
-    """By which provider it was is not known; the next message tells."""
+    """The chat of the address, made when it is new. By which provider it was is not known; the
+    next message tells."""
     address, provider = incoming.whatsapp_chat, str(Provider.CONSOLE)
+    addresses_lock([address])
+    known = chat_find(address)
+    if known is not None:
+        # An old session says nothing about which of a person's addresses counts today.
+        return known
     if address.endswith("@g.us"):
         return chat_for_group(provider=provider, number_id="", group_id=address)
     party = party_of(address)

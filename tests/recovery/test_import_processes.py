@@ -27,7 +27,8 @@ TABLES = {
     "chat": "SELECT whatsapp_chat, client_name, client_phone, is_group FROM sessions_app_chat",
     "address": "SELECT provider, address FROM sessions_app_chataddress",
     "session": "SELECT session_id, status, session.created_at, last_active, expired_at IS NULL AS"
-    " open, total_tokens, message_counter, window_start, whatsapp_chat FROM sessions_app_chatsession session"
+    " open, total_tokens, message_counter, window_start, whatsapp_chat"
+    " FROM sessions_app_chatsession session"
     " JOIN sessions_app_chat chat ON chat.id = session.chat_id",
     "message": "SELECT message_id, session_id, order_num, role, content, sender, recipient,"
     " timestamp, received_at, tokens, was_received, image_path, metadata, terms, term_count,"

@@ -83,8 +83,7 @@ def check_storable(value: object) -> None:
 def test_any_session_document_is_read_or_refused(document: Any, name: str) -> None:
     try:
         session = parse_session(document, name=name, latest=LATEST)
-    except LegacyError as error:
-        assert str(error)
+    except LegacyError:
         return
     check_storable({**vars(session), "embedded": []})
     assert isinstance(session.session_id, UUID)
@@ -95,8 +94,7 @@ def test_any_session_document_is_read_or_refused(document: Any, name: str) -> No
 def test_any_message_document_is_read_or_refused(document: Any, position: int | None) -> None:
     try:
         found = parse_message(document, latest=LATEST, position=position)
-    except LegacyError as error:
-        assert str(error)
+    except LegacyError:
         return
     check_storable(vars(found))
     assert found.role in ROLES

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding
-from sessions_app.models.chats import ChatAddress
+from sessions_app.models import ChatSession, Message, MessageEmbedding
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import CLIENT, OldFolder, message, new_id
+from tests.recovery.stored import everything
 
 pytestmark = pytest.mark.django_db
 
@@ -25,11 +25,6 @@ def rebuild(session_id: str, *options: str) -> dict[str, Any]:
     return document
 
 
-def rows() -> list[Any]:
-    models = (Chat, ChatAddress, ChatSession, Message, MessageEmbedding)
-    return [list(model.objects.order_by("pk").values()) for model in models]
-
-
 @pytest.fixture
 def session_id(old: OldFolder, bring_in: Import) -> str:
     """A session with three messages in the database."""
@@ -39,7 +34,7 @@ def session_id(old: OldFolder, bring_in: Import) -> str:
 
 
 def test_recovery_001_what_is_wrong_in_a_session_is_put_right(session_id: str) -> None:
-    right = rows()
+    right = everything()
     last = Message.objects.get(order_num=3)
     ChatSession.objects.update(
         message_counter=77,
@@ -57,14 +52,14 @@ def test_recovery_001_what_is_wrong_in_a_session_is_put_right(session_id: str) -
     assert done["after"]["last_active"] == last.received_at.isoformat()
     assert done["messages_changed"] == 1
     ChatSession.objects.update(last_active=right[2][0]["last_active"])
-    assert rows() == right, "but for last_active, which is that of the last message"
+    assert everything() == right, "but for last_active, which is that of the last message"
 
 
 def test_recovery_001_rebuilding_again_changes_nothing(session_id: str) -> None:
     rebuild(session_id)
-    before = rows()
+    before = everything()
     again = rebuild(session_id)
-    assert rows() == before
+    assert everything() == before
     assert again["before"] == again["after"]
     assert again["messages_changed"] == 0
 
@@ -99,9 +94,9 @@ def test_recovery_001_a_session_whose_file_is_corrupt_is_made_from_its_messages(
     assert done["taken_in"]["warnings"] == {"unreadable_messages": 1, "unreadable_session": 1}
     assert f"{session_id}.json can't be used" in caplog.text
     assert session.last_active == Message.objects.get(order_num=3).received_at
-    before = rows()
+    before = everything()
     again = rebuild(session_id, "--from", str(old.root))
-    assert rows() == before
+    assert everything() == before
     assert again["taken_in"]["messages"]["already_there"] == 3
 
 
