@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from sessions_app import wiring
-from sessions_app.services.embed import messages_embed_all
+from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
@@ -59,8 +59,9 @@ def archive_sessions() -> int:
 
 
 def embed_session(session_id: str) -> int:
-    """Make the vectors that a session's messages lack."""
-    return messages_embed_all(session_id=UUID(session_id), embedder=wiring.embedder())
+    """Make the vectors that a session's messages lack. An EmbedderError shows as a failed task;
+    until it is done again they are found by their words."""
+    return session_embed(session_id=UUID(session_id), embedder=wiring.embedder())
 
 
 def drop_raw_deliveries() -> int:

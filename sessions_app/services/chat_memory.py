@@ -127,7 +127,7 @@ class ChatMemoryService:
         (client or godfather). The strategy's hook follows the commit."""
         limit = self.limits.tokens_for(role)
         stored = messages_add(session=session, new=new, token_limit=limit, now=now)
-        self._hook_after_commit(session)
+        self.manage_after_commit(session)
         return stored
 
     def retext(self, *, message: Message, content: str) -> list[str]:
@@ -138,7 +138,7 @@ class ChatMemoryService:
         gone = summaries_take_back(session=session, order_num=message.order_num)
         message_retext(message=message, content=content, session=session, token_limit=limit)
         if gone:
-            self._hook_after_commit(session)
+            self.manage_after_commit(session)
         return gone
 
     def history(
@@ -183,7 +183,8 @@ class ChatMemoryService:
         role = turns.values_list("user_role", flat=True).first()
         return role or self.role_in(session.chat) or CLIENT
 
-    def _hook_after_commit(self, session: ChatSession) -> None:
+    def manage_after_commit(self, session: ChatSession) -> None:
+        """Let the strategy look at a session once the caller's transaction is committed."""
         hook = self.strategy.post_add_messages_hook
         transaction.on_commit(lambda: hook(session=session), robust=True)
 

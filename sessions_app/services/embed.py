@@ -30,26 +30,24 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
     if session is None:
         return 0
     latest = session.messages.filter(order_num__gt=session.message_counter - LATEST)
-    return _embed(list(_lacking(latest, embedder)), embedder) or 0
+    try:
+        return _embed(list(_lacking(latest, embedder)), embedder)
+    except EmbedderError as error:
+        logger.warning("Messages have no vectors yet: %s", error)
+        return 0
 
 
-def messages_embed_all(*, session_id: UUID, embedder: Embedder) -> int:
+def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
     """Make the vectors that any message of a session lacks, newest first; returns how many.
-    A failing embedder ends it."""
+    Raises EmbedderError; what was made until then stays."""
+    lacking = _lacking(Message.objects.filter(session_id=session_id), embedder)
+    batch = list(lacking.order_by("-order_num")[:BATCH])
     made = 0
-    before = None
-    while True:
-        said = Message.objects.filter(session_id=session_id)
-        if before is not None:
-            said = said.filter(order_num__lt=before)
-        batch = list(_lacking(said, embedder).order_by("-order_num")[:BATCH])
-        if not batch:
-            return made
-        embedded = _embed(batch, embedder)
-        if embedded is None:
-            return made
-        made += embedded
-        before = batch[-1].order_num
+    while batch:
+        made += _embed(batch, embedder)
+        older = lacking.filter(order_num__lt=batch[-1].order_num)
+        batch = list(older.order_by("-order_num")[:BATCH])
+    return made
 
 
 def _lacking(messages: QuerySet[Message], embedder: Embedder) -> QuerySet[Message]:
@@ -58,13 +56,9 @@ def _lacking(messages: QuerySet[Message], embedder: Embedder) -> QuerySet[Messag
     return said.exclude(embeddings__model=embedder.model_id).defer("terms")
 
 
-def _embed(lacking: list[Message], embedder: Embedder) -> int | None:
-    """Make and store vectors; returns how many, None where the embedder failed."""
-    try:
-        vectors = covered_vectors(embedder, [message.content for message in lacking])
-    except EmbedderError as error:
-        logger.warning("Messages have no vectors yet: %s", error)
-        return None
+def _embed(lacking: list[Message], embedder: Embedder) -> int:
+    """Make and store vectors; returns how many. Raises EmbedderError."""
+    vectors = covered_vectors(embedder, [message.content for message in lacking])
     made = {
         message.pk: (message.content, vector)
         for message, vector in zip(lacking, vectors, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 from django.db.models import RowRange, Sum, Window
 
@@ -13,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 # The last messages always stay in the window, however long they are.
 KEEP_LAST = 2
+BATCH = 200
 
 
 def window_prune(*, session: ChatSession, token_limit: int) -> None:
@@ -37,3 +39,35 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
     session.window_start = max(session.window_start, order_num + 1)
     session.total_tokens -= tokens
     logger.debug("The messages up to %d left the window of %s.", order_num, session.session_id)
+
+
+def window_recompute(*, session: ChatSession, token_limit: int) -> None:
+    """Set ``window_start``, ``total_tokens`` and ``message_counter`` from the stored messages:
+    the window holds the newest of them within ``token_limit``, and always the last two.
+
+    Reads from the newest backwards, in batches, only as far as the window goes. ``session``
+    is locked by the caller; it is changed, not saved.
+    """
+    session.window_start = 1
+    session.total_tokens = 0
+    session.message_counter = 0
+    said = 0
+    for order_num, tokens, role in _backwards(session):
+        session.message_counter = max(session.message_counter, order_num)
+        if said >= KEEP_LAST and session.total_tokens + tokens > token_limit:
+            # As when it is pruned one by one: the window starts behind what left it.
+            session.window_start = order_num + 1
+            return
+        session.total_tokens += tokens
+        said += role != Role.SUMMARY
+
+
+def _backwards(session: ChatSession) -> Iterator[tuple[int, int, str]]:
+    """The number, the tokens and the role of each message, the newest first."""
+    messages = session.messages.order_by("-order_num").values_list("order_num", "tokens", "role")
+    batch = list(messages[:BATCH])
+    while batch:
+        yield from batch
+        if len(batch) < BATCH:
+            return
+        batch = list(messages.filter(order_num__lt=batch[-1][0])[:BATCH])

@@ -14,7 +14,7 @@ from memories_app.services.remember import memory_remember
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import AssistantProfile, InboundDelivery, Message
 from sessions_app.services.backup.tables import Table, all_tables
-from sessions_app.services.embed import messages_embed_all
+from sessions_app.services.embed import session_embed
 from tests.world import CLIENT, GODFATHER, World
 
 TEXTS = (
@@ -42,7 +42,7 @@ def fill(world: World) -> None:
         memory_remember(
             content=text + " remembered", visibility="public", embedder=WordLlamaEmbedder()
         )
-    messages_embed_all(session_id=world.session(CLIENT).pk, embedder=WordLlamaEmbedder())
+    session_embed(session_id=world.session(CLIENT).pk, embedder=WordLlamaEmbedder())
     AssistantProfile.objects.create(pk=1, name="DeniDin", business_facts=TEXTS[3])
     User.objects.create_superuser("staff", password="a-password-of-tests")
     Message.objects.filter(content="plain").update(

@@ -1,0 +1,1 @@
+"""Sessions and messages as JSON files: reads them; knows neither Django nor the database."""

@@ -1,0 +1,42 @@
+"""An old folder, and the import of it with fixed time and a plain embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.importing.folder import LegacyFolder
+from sessions_app.importing.report import ImportReport
+from sessions_app.services.import_folder import FolderImport
+from sessions_app.services.intake import IntakeRules
+from tests.recovery.old_files import NOW, OldFolder
+
+Import = Callable[..., ImportReport]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> OldFolder:
+    return OldFolder(tmp_path / "sessions")
+
+
+@pytest.fixture
+def bring_in(db: None, old: OldFolder, rules: IntakeRules) -> Import:
+    """Import the old folder; keywords are FolderImport's, or those of the rules."""
+
+    def run(**changes: Any) -> ImportReport:
+        own = {name: changes.pop(name) for name in ("limits",) if name in changes}
+        given: dict[str, Any] = {
+            "folder": LegacyFolder(old.root),
+            "rules": replace(rules, chat_memory=replace(rules.chat_memory, **own)),
+            "now": NOW,
+            "embedder": HashingEmbedder(),
+            **changes,
+        }
+        return FolderImport(**given).run()
+
+    return run

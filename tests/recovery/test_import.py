@@ -1,0 +1,249 @@
+"""Old sessions come in as they were, whichever generation wrote them."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+import pytest
+
+from memoryproject.lib.text.terms import index_text
+from sessions_app.models import Chat, ChatAddress, ChatSession, Message, MessageEmbedding
+from tests.recovery.conftest import Import
+from tests.recovery.old_files import (
+    BOT,
+    CLIENT,
+    NOW,
+    OTHER_CLIENT,
+    OldFolder,
+    message,
+    new_id,
+)
+from tests.recovery.stored import at, everything, known_chat, stored
+
+pytestmark = pytest.mark.django_db
+
+
+def test_ac_session_006_a_session_comes_in_with_all_that_its_files_say(
+    old: OldFolder, bring_in: Import
+) -> None:
+    """AC-SESSION-001, AC-SESSION-002, AC-SESSION-006."""
+    documents = [message(number, f"text number {number}") for number in range(1, 11)]
+    session_id = old.add(documents)
+
+    report = bring_in()
+
+    session = ChatSession.objects.get()
+    assert (str(session.session_id), session.status) == (session_id, "active")
+    assert (session.whatsapp_chat, session.chat.client_name) == (CLIENT, "Test User")
+    assert session.chat.client_phone == "15550100123"
+    assert session.created_at.isoformat() == at(2)
+    assert session.last_active.isoformat() == at(1)
+    assert (session.message_counter, session.window_start) == (10, 1)
+    messages = stored(session_id)
+    assert session.total_tokens == sum(one.tokens for one in messages) > 0
+    for one, document in zip(messages, documents, strict=True):
+        assert str(one.message_id) == document["message_id"]
+        for name in ("order_num", "role", "content", "sender", "recipient", "was_received"):
+            assert getattr(one, name) == document[name]
+        assert one.timestamp == datetime.fromisoformat(document["timestamp"])
+        assert one.received_at == datetime.fromisoformat(document["received_at"])
+        assert one.tokens == len(document["content"]) // 4
+        assert (one.terms, one.term_count) == vars_of(document["content"])
+        assert one.metadata == {"imported": {}}
+    assert (report.sessions_imported, report.messages_imported) == (1, 10)
+    assert (report.vectors, MessageEmbedding.objects.count()) == (10, 10)
+    assert not report.skipped
+    assert not report.warnings
+
+
+def vars_of(content: str) -> tuple[list[str], int]:
+    indexed = index_text(content)
+    return indexed.terms, indexed.length
+
+
+def test_the_older_names_are_read_where_chat_id_is_the_session(
+    old: OldFolder, bring_in: Import
+) -> None:
+    session_id = new_id()
+    one = message(1, chat_id=session_id)
+    old.add_message(one)
+    ids = [one["message_id"]]
+    old.add(
+        session_id=...,
+        whatsapp_chat=...,
+        chat_id=session_id,
+        phone_number=CLIENT,
+        message_ids=ids,
+    )
+    bring_in()
+    assert ChatSession.objects.get().whatsapp_chat == CLIENT
+    assert len(stored(session_id)) == 1
+
+
+def test_the_older_names_are_read_where_chat_id_is_the_whatsapp_chat(
+    old: OldFolder, bring_in: Import
+) -> None:
+    session_id = new_id()
+    one = message(1, chat_id=CLIENT)
+    old.add_message(one)
+    session = {
+        "chat_id": CLIENT,
+        "message_ids": [one["message_id"]],
+        "created_at": at(2),
+        "last_active": at(1),
+    }
+    old.write(f"{session_id}.json", session)
+    report = bring_in()
+    assert not report.skipped
+    assert str(ChatSession.objects.get().session_id) == session_id
+    assert ChatSession.objects.get().whatsapp_chat == CLIENT
+    assert len(stored(session_id)) == 1
+
+
+def test_the_oldest_sessions_hold_their_messages_themselves(
+    old: OldFolder, bring_in: Import
+) -> None:
+    held = [message(number, message_id=..., order_num=..., tokens=...) for number in (1, 2, 3)]
+    session_id = old.add(message_ids=..., messages=held)
+    first = bring_in()
+    assert [one.order_num for one in stored(session_id)] == [1, 2, 3]
+    assert [one.content for one in stored(session_id)] == ["message 1", "message 2", "message 3"]
+    again = bring_in()
+    assert (first.messages_imported, again.messages_imported) == (3, 0)
+    assert again.messages_there == 3
+
+
+def test_content_and_unknown_fields_are_kept_as_they_are(old: OldFolder, bring_in: Import) -> None:
+    content = "  \tשלום ₪5,000 ✅\r\n\n*bold*  "
+    unknown = {"mood": "good", "nested": {"a": [1, None, 2.5]}}
+    session_id = old.add([message(1, content, **unknown), message(2, role="summary")])
+    bring_in()
+    one, two = stored(session_id)
+    assert one.content == content
+    assert one.metadata == {"imported": unknown}
+    assert two.role == "summary"
+
+
+def test_ids_that_are_no_uuids_always_become_the_same_ones(
+    old: OldFolder, bring_in: Import, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    old.add([message(1, message_id="first"), message(2, message_id="second")], session_id="s-1")
+    report = bring_in()
+    session = ChatSession.objects.get()
+    assert report.renamed == {"s-1": str(session.session_id)}
+    assert f"Session {session.session_id} was called 's-1' in its file." in caplog.text
+    one, two = stored(str(session.session_id))
+    assert one.metadata == {"imported": {"message_id": "first", "session_id": "s-1"}}
+    assert two.message_id.version == session.session_id.version == 5
+    before = everything()
+    again = bring_in()
+    assert (again.sessions_there, again.messages_there) == (1, 2)
+    assert everything() == before
+
+
+def test_a_number_alone_is_a_persons_chat(old: OldFolder, bring_in: Import) -> None:
+    old.add(whatsapp_chat=..., phone_number="+15550100123")
+    bring_in()
+    assert ChatSession.objects.get().whatsapp_chat == CLIENT
+
+
+def test_edge_001_a_session_without_messages_comes_in_empty(
+    old: OldFolder, bring_in: Import
+) -> None:
+    old.add(total_tokens=77, message_counter=9)
+    bring_in()
+    session = ChatSession.objects.get()
+    assert (session.message_counter, session.total_tokens, session.window_start) == (0, 0, 1)
+
+
+def test_a_group_is_one(old: OldFolder, bring_in: Import) -> None:
+    old.add(whatsapp_chat="120363000000000001@g.us")
+    bring_in()
+    assert Chat.objects.get().is_group
+
+
+def test_the_chat_that_is_known_by_the_address_gets_the_session(
+    old: OldFolder, bring_in: Import
+) -> None:
+    chat = known_chat(client_name="As Known")
+    old.add([message(1)])
+    bring_in()
+    assert ChatSession.objects.get().chat == chat
+    chat.refresh_from_db()
+    assert (chat.client_name, chat.provider, chat.number_id) == ("As Known", "cloud", "1")
+
+
+def test_an_old_session_moves_nobody_to_an_old_number(old: OldFolder, bring_in: Import) -> None:
+    chat = known_chat()
+    ChatAddress.objects.create(chat=chat, provider="cloud", address=OTHER_CLIENT)
+    links = list(ChatAddress.objects.order_by("id").values())
+    old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
+    bring_in()
+    assert ChatSession.objects.get().chat == chat
+    assert Chat.objects.get().whatsapp_chat == CLIENT
+    assert list(ChatAddress.objects.order_by("id").values()) == links
+
+
+def test_an_old_session_of_a_number_that_was_left_is_its_former_owners(
+    old: OldFolder, bring_in: Import
+) -> None:
+    chat = known_chat()
+    ChatAddress.objects.create(chat=chat, provider="cloud", address=OTHER_CLIENT, left_at=NOW)
+    old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
+    bring_in()
+    assert ChatSession.objects.get().chat == chat
+    assert Chat.objects.get().whatsapp_chat == CLIENT
+
+
+def test_a_missing_name_is_filled_in(old: OldFolder, bring_in: Import) -> None:
+    known_chat()
+    old.add()
+    bring_in()
+    assert Chat.objects.get().client_name == "Test User"
+
+
+def test_messages_that_were_pruned_from_their_session_come_in_too(
+    old: OldFolder, bring_in: Import
+) -> None:
+    documents = [message(number) for number in range(1, 6)]
+    session_id = old.add(documents, message_ids=[one["message_id"] for one in documents[3:]])
+    report = bring_in()
+    assert [one.order_num for one in stored(session_id)] == [1, 2, 3, 4, 5]
+    assert not report.warnings
+
+
+def test_numbers_given_twice_are_given_anew_in_order(
+    old: OldFolder, bring_in: Import, caplog: pytest.LogCaptureFixture
+) -> None:
+    documents = [message(1, "a"), message(2, "b"), message(3, "c", order_num=2)]
+    documents += [message(4, "d", order_num=3), message(9, "e")]
+    session_id = old.add(documents)
+    report = bring_in()
+    messages = stored(session_id)
+    assert [(one.order_num, one.content) for one in messages] == [
+        (1, "a"),
+        (2, "b"),
+        (3, "c"),
+        (4, "d"),
+        (9, "e"),
+    ], "gaps stay"
+    assert messages[2].metadata["imported"] == {"order_num": 2}
+    assert report.warnings == {"repeated_order_num": 1}
+    assert f"Session {session_id} has the same order_num" in caplog.text
+    assert ChatSession.objects.get().message_counter == 9
+
+
+def test_two_chats_sessions_dont_mix_by_ids_that_only_look_alike(
+    old: OldFolder, bring_in: Import
+) -> None:
+    """Embedded ids such as "1" are unique in their session only."""
+    held = [message(1, message_id="1")]
+    theirs = [message(1, message_id="1", sender=OTHER_CLIENT, recipient=BOT)]
+    old.add(message_ids=[], messages=held)
+    old.add(message_ids=[], messages=theirs, whatsapp_chat=OTHER_CLIENT)
+    report = bring_in()
+    assert report.messages_imported == 2
+    assert not report.skipped
+    assert uuid.UUID(int=0) not in Message.objects.values_list("pk", flat=True)

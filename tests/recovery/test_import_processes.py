@@ -1,0 +1,195 @@
+"""The import as a real process: killed in the middle, and twice at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+
+from memoryproject.postgres import EmbeddedPostgres
+from tests.processes.database import Database
+from tests.processes.installation import REPOSITORY, Installation, kill
+from tests.processes.waiting import wait_until
+from tests.recovery.old_files import OldFolder, message
+
+pytestmark = pytest.mark.processes
+
+TABLES = {
+    "chat": "SELECT whatsapp_chat, client_name, client_phone, is_group FROM sessions_app_chat",
+    "address": "SELECT provider, address FROM sessions_app_chataddress",
+    "session": "SELECT session_id, status, session.created_at, last_active, expired_at IS NULL AS"
+    " open, total_tokens, message_counter, window_start, whatsapp_chat"
+    " FROM sessions_app_chatsession session"
+    " JOIN sessions_app_chat chat ON chat.id = session.chat_id",
+    "message": "SELECT message_id, session_id, order_num, role, content, sender, recipient,"
+    " timestamp, received_at, tokens, was_received, image_path, metadata, terms, term_count,"
+    " whatsapp_chat FROM sessions_app_message message"
+    " JOIN sessions_app_chat chat ON chat.id = message.chat_id",
+    "vector": "SELECT message_id, model, vector::text AS vector FROM sessions_app_messageembedding",
+    "turn": "SELECT id FROM sessions_app_turn",
+}
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+
+@pytest.fixture(scope="module")
+def installation() -> Iterator[Installation]:
+    with tempfile.TemporaryDirectory(prefix="import-") as folder:
+        installation = Installation(Path(folder), ENABLE_MEMORY_SYSTEM="true")
+        # Held here: otherwise the server ends with each import.
+        server = EmbeddedPostgres(installation.data_dir)
+        try:
+            server.ensure_running()
+            installation.prepare()
+            yield installation
+        finally:
+            server.release()
+            installation.stop()
+
+
+@pytest.fixture
+def database(installation: Installation) -> Database:
+    database = Database(installation.data_dir)
+    empty(database)
+    return database
+
+
+def empty(database: Database) -> None:
+    database.rows("TRUNCATE sessions_app_chat CASCADE")
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> OldFolder:
+    """Six sessions of three chats, the last active of each of today; 20 messages each."""
+    old = OldFolder(tmp_path / "sessions")
+    now = datetime.now(timezone.utc)
+    for number in range(6):
+        chat = f"1555010020{number % 3}@c.us"
+        documents = [message(place, f"text {number} {place}") for place in range(1, 21)]
+        active = (now - timedelta(minutes=10 + number)).isoformat()
+        old.add(documents, whatsapp_chat=chat, last_active=active)
+    return old
+
+
+class Importing:
+    """A process that imports."""
+
+    def __init__(self, installation: Installation, old: OldFolder) -> None:
+        self.process = psutil.Popen(
+            [sys.executable, "manage.py", "sessions_import", str(old.root)],
+            cwd=REPOSITORY,
+            env={**os.environ, **installation.environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self) -> str:
+        out, errors = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, errors
+        return str(out)
+
+
+def state(database: Database) -> dict[str, list[str]]:
+    """All that was imported, by value and without what each run makes anew."""
+    return {name: sorted(map(str, database.rows(query))) for name, query in TABLES.items()}
+
+
+def connect(installation: Installation) -> psycopg.Connection[Any]:
+    server = EmbeddedPostgres(installation.data_dir)
+    return psycopg.connect(
+        host=server.host,
+        port=server.port,
+        user=server.user,
+        password=server.password,
+        dbname=server.database,
+    )
+
+
+def count(database: Database, table: str) -> int:
+    return int(database.rows(f"SELECT count(*) FROM sessions_app_{table}")[0]["count"])
+
+
+@pytest.mark.parametrize("place", ["between sessions", "inside a session", "before vectors"])
+def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
+    installation: Installation, database: Database, old: OldFolder, place: str
+) -> None:
+    Importing(installation, old).end()
+    once = state(database)
+    assert len(once["session"]) == 6
+    assert len(once["message"]) == 120
+    assert not once["turn"]
+    empty(database)
+
+    with connect(installation) as holder:
+        hold(holder, place)
+        importing = Importing(installation, old)
+        wait_until(lambda: database.rows(WAITING), "the import waits for the lock")
+        kill([importing.process])
+        importing.process.communicate()
+        # Its connection gives up only once it has got the lock and finds nobody to tell.
+        holder.rollback()
+    wait_until(lambda: not database.rows(WAITING), "the killed one's connection is gone")
+    stored = {"between sessions": 20, "inside a session": 0, "before vectors": 20}
+    assert count(database, "message") == stored[place]
+
+    Importing(installation, old).end()
+    again = state(database)
+    assert again == once
+
+
+def hold(holder: psycopg.Connection[Any], place: str) -> None:
+    """Let the import wait where it is to be killed."""
+    if place == "before vectors":
+        holder.execute("LOCK sessions_app_messageembedding IN SHARE MODE")
+    elif place == "inside a session":
+        holder.execute("LOCK sessions_app_message IN SHARE MODE")
+    else:
+        # The address of the second session that comes in, as everybody locks it.
+        key = "SELECT pg_advisory_xact_lock(('x' || left(encode(sha256(%s), 'hex'), 16))::bit(64)"
+        holder.execute(f"{key}::bigint)", [b"15550100201@c.us"])
+
+
+def test_two_imports_at_once_do_it_once(
+    installation: Installation, database: Database, old: OldFolder
+) -> None:
+    Importing(installation, old).end()
+    once = state(database)
+    empty(database)
+
+    with connect(installation) as holder:
+        hold(holder, "inside a session")
+        both = [Importing(installation, old), Importing(installation, old)]
+        wait_until(lambda: len(database.rows(WAITING)) == 2, "both are at the same session")
+        holder.rollback()
+    reports = [importing.end() for importing in both]
+
+    assert state(database) == once
+    imported = [int(report.split("messages: ")[1].split(" ")[0]) for report in reports]
+    assert sum(imported) == 120
+
+
+def test_what_goes_wrong_is_told_without_a_traceback(
+    installation: Installation, database: Database, tmp_path: Path
+) -> None:
+    for arguments, code in ((["nowhere"], 2), ([str(tmp_path)], 1), (["--orphans", "x"], 2)):
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "sessions_import", *arguments],
+            cwd=REPOSITORY,
+            env={**os.environ, **installation.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == code
+        assert ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert "%" not in ended.stderr, "no progress bar where there is no terminal"

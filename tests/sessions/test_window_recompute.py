@@ -1,0 +1,98 @@
+"""A window worked out afresh is the one that pruning message by message leads to."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.window import KEEP_LAST, WINDOW_BATCH, window_recompute
+
+NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
+
+
+def new_session() -> ChatSession:
+    chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="cloud")
+    return ChatSession.objects.create(chat=chat, created_at=NOW, last_active=NOW)
+
+
+def fill(session: ChatSession, tokens: dict[int, int]) -> None:
+    """Messages of so many tokens, by their order_num."""
+    Message.objects.bulk_create(
+        Message(
+            session=session,
+            chat=session.chat,
+            order_num=number,
+            role="user",
+            content="",
+            timestamp=NOW,
+            tokens=count,
+        )
+        for number, count in tokens.items()
+    )
+
+
+def recomputed(session: ChatSession, limit: int) -> tuple[int, int, int]:
+    window_recompute(session=session, token_limit=limit)
+    return session.window_start, session.total_tokens, session.message_counter
+
+
+class AnyMessages(TestCase):
+    @settings(max_examples=50, deadline=None)
+    @given(limit=st.integers(1, 60), lengths=st.lists(st.integers(0, 200), max_size=25))
+    def test_it_is_what_adding_the_messages_one_by_one_leads_to(
+        self, limit: int, lengths: list[int]
+    ) -> None:
+        session = new_session()
+        for length in lengths:
+            new = NewMessage(role="user", content="x" * length, timestamp=NOW)
+            message_add(session=session, new=new, token_limit=limit, now=NOW)
+        added = (session.window_start, session.total_tokens, session.message_counter)
+        session.window_start, session.total_tokens, session.message_counter = 999, 999, 999
+        assert recomputed(session, limit) == added
+
+    @settings(max_examples=50, deadline=None)
+    @given(
+        limit=st.integers(0, 100),
+        tokens=st.dictionaries(st.integers(1, 2_000_000), st.integers(0, 60), max_size=25),
+    )
+    def test_it_holds_the_newest_that_fit_and_the_last_two(
+        self, limit: int, tokens: dict[int, int]
+    ) -> None:
+        session = new_session()
+        fill(session, tokens)
+        start, total, counter = recomputed(session, limit)
+        window = [number for number in sorted(tokens) if number >= start]
+        assert total == sum(tokens[number] for number in window)
+        assert total <= limit or len(window) <= KEEP_LAST
+        assert len(window) >= min(KEEP_LAST, len(tokens))
+        assert counter == max(tokens, default=0)
+        before = [number for number in sorted(tokens) if number < start]
+        if before:
+            assert total + tokens[before[-1]] > limit
+        else:
+            assert start == 1
+
+
+@pytest.mark.django_db
+def test_it_reads_no_further_than_the_window_goes() -> None:
+    session = new_session()
+    fill(session, dict.fromkeys(range(1, 2_001), 10))
+    with CaptureQueriesContext(connection) as queries:
+        assert recomputed(session, 3_000) == (1_701, 3_000, 2_000)
+    assert len(queries) == 300 // WINDOW_BATCH + 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("size", [0, 1, WINDOW_BATCH, WINDOW_BATCH + 1, 2 * WINDOW_BATCH])
+def test_it_is_right_where_a_batch_ends_with_the_session(size: int) -> None:
+    session = new_session()
+    fill(session, dict.fromkeys(range(1, size + 1), 1))
+    assert recomputed(session, 10_000) == (1, size, size)
