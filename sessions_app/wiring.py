@@ -24,6 +24,7 @@ from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.lib.shared_times import SharedTimes
 from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
@@ -144,9 +145,10 @@ def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:
 
 @lru_cache(maxsize=1)
 def storage_notices() -> StorageNotices:
-    """One for this process: it remembers who was told."""
+    """Made before the disk is full, since it needs a file of its own."""
     executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="storage-notices")
-    return StorageNotices(providers(), executor)
+    told = SharedTimes(settings.DATA_DIR / "storage-notices.times")
+    return StorageNotices(providers(), executor, told)
 
 
 def enqueue_chat(chat_id: UUID) -> None:

@@ -52,8 +52,8 @@ class Rebuilt:
 
 
 def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
-    """Set the session's counter, window, tokens, summarized_until and last_active, and the tokens and terms of
-    each message, from the messages' texts. Raises SessionNotFoundError."""
+    """Set the session's counter, window, tokens, last_active and where its summaries end, and
+    the tokens and terms of each message, from what is stored. Raises SessionNotFoundError."""
     with transaction.atomic():
         chat = chat_of_session(session_id)
         sessions = ChatSession.objects.select_for_update(no_key=True)

@@ -4,7 +4,6 @@ since the database can't be used."""
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -13,33 +12,34 @@ from concurrent.futures import Executor
 from memoryproject.integrations.whatsapp.base import Recipient, SendError, WhatsAppProvider
 from memoryproject.integrations.whatsapp.events import Event, InboundMessage
 from memoryproject.lib.language import detect_language
+from memoryproject.lib.shared_times import SharedTimes
 from sessions_app.texts import text_for
 
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 15 * 60
-MOST_CHATS = 10_000
 
 
 class StorageNotices:
     """Each chat is told at most once in fifteen minutes, however often its message is
-    delivered again. What was told is kept in memory: each process has its own.
+    delivered again, and by which process.
 
-    ``executor`` sends off the way of the caller, who may be a webhook.
+    ``executor`` sends off the way of the caller, who may be a webhook. ``told`` remembers
+    when each chat was told.
     """
 
     def __init__(
         self,
         providers: Mapping[str, WhatsAppProvider],
         executor: Executor,
+        told: SharedTimes,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._providers = providers
         self._executor = executor
+        self._told = told
         self._clock = clock
-        self._told: dict[str, float] = {}
-        self._lock = threading.Lock()
 
     def tell_sender(self, event: Event) -> None:
         """Tell whoever wrote the message of an event; other events are nobody's to be told."""
@@ -53,19 +53,11 @@ class StorageNotices:
     def tell(self, *, provider: str, to: Recipient, language: str) -> None:
         """Send the notice, unless this chat was told a short while ago."""
         sender = self._providers.get(provider)
-        if sender is None or not self._is_time(f"{provider}:{to.whatsapp_chat}"):
+        if sender is None:
             return
-        self._executor.submit(self._send, sender, to, text_for("storage_full", language))
-
-    def _is_time(self, chat: str) -> bool:
-        now = self._clock()
-        with self._lock:
-            if now - self._told.get(chat, -EVERY_SECONDS) < EVERY_SECONDS:
-                return False
-            if len(self._told) >= MOST_CHATS:
-                self._told.clear()
-            self._told[chat] = now
-            return True
+        chat = f"{provider}:{to.whatsapp_chat}"
+        if self._told.claim(chat, now=self._clock(), every=EVERY_SECONDS):
+            self._executor.submit(self._send, sender, to, text_for("storage_full", language))
 
     def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
         try:

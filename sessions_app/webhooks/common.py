@@ -62,13 +62,14 @@ def _no_number(word: str) -> float:
 def receive(events: Sequence[Event]) -> HttpResponse:
     """Store the events and say 200; 503 when they can't be stored now, so that the provider
     delivers them again."""
+    notices = wiring.storage_notices()
     try:
         events_receive(received=events, rules=wiring.intake_rules(), enqueue=wiring.enqueue_chat)
     except (OperationalError, InterfaceError) as error:
         if is_caused_by_full_disk(error, settings.DATA_DIR):
             logger.critical("The disk is full: a webhook was not stored; it will be repeated.")
             for event in events:
-                wiring.storage_notices().tell_sender(event)
+                notices.tell_sender(event)
         else:
             logger.critical(
                 "A webhook could not be stored; the provider will repeat it.", exc_info=True

@@ -55,10 +55,13 @@ class Stage:
 
 
 @contextmanager
-def stage(*, run: Callable[[Installation], Any], **environment: str) -> Iterator[Stage]:
-    """A stage on which ``run`` has started what it wants; everything ends with it."""
+def stage(
+    *, run: Callable[[Installation], Any], parent: Path | None = None, **environment: str
+) -> Iterator[Stage]:
+    """A stage on which ``run`` has started what it wants; everything ends with it. Its data
+    are in a folder of their own, in ``parent`` where that is given."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="run-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="run-", dir=parent)))
         graph = ChoosyGraphServer(
             access_token=ACCESS_TOKEN,
             phone_number_id=NUMBER_ID,

@@ -22,9 +22,10 @@ from django.test import RequestFactory
 
 from memoryproject.dashboard.middleware import StorageFull
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.lib.shared_times import SLOTS, TIME, SharedTimes
 from memoryproject.lib.storage import is_caused_by_full_disk, is_disk_full
 from sessions_app.models import Message, Turn
-from sessions_app.services.storage_notices import EVERY_SECONDS, MOST_CHATS, StorageNotices
+from sessions_app.services.storage_notices import EVERY_SECONDS, StorageNotices
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -67,8 +68,13 @@ def disk(transactional_db: None) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def notices(world: World) -> StorageNotices:
-    made = StorageNotices(world.tools.providers, AtOnce())
+def told(tmp_path: Path) -> SharedTimes:
+    return SharedTimes(tmp_path / "told.times")
+
+
+@pytest.fixture
+def notices(world: World, told: SharedTimes) -> StorageNotices:
+    made = StorageNotices(world.tools.providers, AtOnce(), told)
     world.tools = replace(world.tools, storage_notices=made)
     return made
 
@@ -129,27 +135,35 @@ def test_the_notice_is_in_the_chats_language(
     assert "שטח האחסון מלא" in world.provider.sent[0].text
 
 
-def test_each_chat_is_told_again_after_a_while(world: World) -> None:
+def test_each_chat_is_told_again_after_a_while(world: World, told: SharedTimes) -> None:
     now = 0.0
-    notices = StorageNotices(world.tools.providers, AtOnce(), clock=lambda: now)
+    notices = StorageNotices(world.tools.providers, AtOnce(), told, clock=lambda: now)
     for at, who in ((0, CLIENT), (1, CLIENT), (2, OTHER_CLIENT), (EVERY_SECONDS, CLIENT)):
-        now = float(at)
+        now = 1e9 + at
         notices.tell_sender(message_from(who, "hello"))
-    told = [sent.to.whatsapp_chat for sent in world.provider.sent]
-    assert told == [CLIENT, OTHER_CLIENT, CLIENT]
+    heard = [sent.to.whatsapp_chat for sent in world.provider.sent]
+    assert heard == [CLIENT, OTHER_CLIENT, CLIENT]
 
 
-def test_what_was_told_is_bounded() -> None:
-    provider = RecordingProvider(name="cloud")
-    notices = StorageNotices({"cloud": provider}, AtOnce())
-    for number in range(MOST_CHATS + 5):
-        notices.tell_sender(message_from(f"1555{number:07}@c.us", "hello"))
-    assert len(provider.sent) == MOST_CHATS + 5
-    assert len(notices._told) <= MOST_CHATS
+def test_a_chat_that_another_process_told_is_not_told_again(world: World, tmp_path: Path) -> None:
+    for _ in range(3):
+        other = SharedTimes(tmp_path / "shared.times")
+        notices = StorageNotices(world.tools.providers, AtOnce(), other)
+        notices.tell_sender(message_from(CLIENT, "hello"))
+    assert len(world.provider.sent) == 1
+    size = (tmp_path / "shared.times").stat().st_size
+    assert size == SLOTS * TIME.size, "the file never grows: there is no space for it"
+
+
+def test_a_clock_that_was_set_back_silences_nobody(tmp_path: Path) -> None:
+    times = SharedTimes(tmp_path / "t")
+    assert times.claim("a", now=2e9, every=900)
+    assert times.claim("a", now=1e9, every=900)
+    assert not times.claim("a", now=1e9 + 899, every=900)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "count"),
     [
         ({"from_business": True}, 0),
         ({"group_id": "120363000000000001@g.us"}, 0),
@@ -157,12 +171,13 @@ def test_what_was_told_is_bounded() -> None:
         ({"group_id": "120363000000000001@g.us", "replies_to_us": True}, 1),
     ],
 )
-def test_only_who_waits_for_an_answer_is_told(changes: dict[str, Any], told: int) -> None:
+def test_only_who_waits_for_an_answer_is_told(
+    changes: dict[str, Any], count: int, told: SharedTimes
+) -> None:
     provider = RecordingProvider(name="cloud")
-    StorageNotices({"cloud": provider}, AtOnce()).tell_sender(
-        message_from(CLIENT, "hello", **changes)
-    )
-    assert len(provider.sent) == told
+    notices = StorageNotices({"cloud": provider}, AtOnce(), told)
+    notices.tell_sender(message_from(CLIENT, "hello", **changes))
+    assert len(provider.sent) == count
 
 
 def test_the_terminal_says_it_too(disk: Disk) -> None:
