@@ -19,7 +19,7 @@ def question_of(turn: Turn, *, longest: int) -> str:
 def prompt_table(turn: Turn) -> str:
     """The messages that went to the chat model, in their order."""
     if not turn.prompt:
-        return "No model was asked."
+        return "No model was asked, or the record of it was dropped to free space."
     rows = (
         (message.get("role", ""), shown_text(str(message.get("content", ""))))
         for message in turn.prompt

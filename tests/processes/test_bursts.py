@@ -31,6 +31,7 @@ def test_a_delivery_repeated_in_parallel_is_one_message_and_one_answer(live: Sta
 
 
 def test_a_burst_is_answered_in_its_order_and_without_what_came_later(live: Stage) -> None:
+    """EDGE-003 (ten messages in a second) and EDGE-006 (they arrive at once)."""
     phone = new_phone()
     texts = [f"burst {letter * 3}" for letter in "abcdefghij"]
     first = live.openai.hold_chat(texts[0])
@@ -41,7 +42,12 @@ def test_a_burst_is_answered_in_its_order_and_without_what_came_later(live: Stag
     first.release()
 
     assert live.wait_for_answers(phone, 10) == [f"answer to: {text}" for text in texts]
-    said = live.database.messages(f"{phone}@c.us")
+    # The worker that sums up the twenty messages may have been quick.
+    said = [
+        message
+        for message in live.database.messages(f"{phone}@c.us")
+        if message["role"] != "summary"
+    ]
     assert [message["content"] for message in said if message["role"] == "user"] == texts
     assert [message["order_num"] for message in said] == list(range(1, 21))
     for place, text in enumerate(texts):

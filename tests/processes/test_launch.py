@@ -38,6 +38,7 @@ def memories(clone: Clone) -> list[str]:
 
 
 def test_up_and_down_and_up_again_with_the_data(clone: Clone) -> None:
+    """EDGE-010: what a run before has made is used as it is, tables and all."""
     started = clone.run()
     assert_welcoming(clone)
     assert_staff_can_log_in(clone)

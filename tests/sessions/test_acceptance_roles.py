@@ -38,6 +38,7 @@ def test_ac_role_002_the_match_is_exact(world: World) -> None:
 def test_ac_role_003_without_a_godfather_everyone_is_a_client_with_a_warning(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """ERR-INTEGRATION-001 as well: the role that can't be told is the more restrictive one."""
     world.with_chat_memory(godfather=frozenset())
     with caplog.at_level(logging.WARNING):
         world.say(GODFATHER, "hello")

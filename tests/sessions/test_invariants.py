@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given, settings
@@ -11,12 +13,18 @@ from hypothesis.extra.django import TestCase
 
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.conversation import ConversationMessage
+from sessions_app.importing.folder import LegacyFolder
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.expiry import sessions_archive, sessions_expire
+from sessions_app.services.import_folder import FolderImport
+from sessions_app.services.intake import IntakeRules
+from sessions_app.services.session_rebuild import session_rebuild
 from sessions_app.services.sessions import session_end, session_open, session_start
 from sessions_app.services.strategies import SummarizationStrategy
 from sessions_app.services.summaries.summarizer import Summarizer
+from tests.recovery.old_files import OldFolder, message
 from tests.sessions.invariants import check_all, check_no_gaps
 from tests.world import CLIENT
 
@@ -31,6 +39,10 @@ STEPS = st.one_of(
     st.tuples(st.just("reset"), st.none()),
     st.tuples(st.just("wait"), st.sampled_from([0, 1, 23, 24, 25])),
     st.tuples(st.just("clear"), st.none()),
+    st.tuples(st.just("expire"), st.none()),
+    st.tuples(st.just("archive"), st.none()),
+    st.tuples(st.just("rebuild"), st.none()),
+    st.tuples(st.just("bring_in"), st.lists(st.integers(1, 9), min_size=1, max_size=4)),
 )
 
 
@@ -52,6 +64,7 @@ class Conversation:
             ),
         )
         self.chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+        self.chat.addresses.create(provider="cloud", address=CLIENT)
 
     def step(self, name: str, value: Any) -> None:
         self.now += timedelta(minutes=1)
@@ -77,15 +90,44 @@ class Conversation:
     def _retext(self, what: tuple[int, int]) -> None:
         place, length = what
         said = Message.objects.exclude(role="summary").order_by("-received_at", "-order_num")
-        message = said[place : place + 1].first()
-        if message is not None:
+        found = said[place : place + 1].first()
+        if found is not None:
             self.lossless = False
-            self.service.retext(message=message, content="y" * length)
+            self.service.retext(message=found, content="y" * length)
 
     def _reset(self, _: None) -> None:
         session = self._session()
         session_end(session=session, at=self.now)
         session_start(chat=self.chat, now=self.now)
+
+    def _expire(self, _: None) -> None:
+        sessions_expire(now=self.now, timeout=DAY)
+
+    def _archive(self, _: None) -> None:
+        sessions_archive(now=self.now, older_than=timedelta(0))
+
+    def _rebuild(self, _: None) -> None:
+        for session in self.chat.sessions.all():
+            # An emptied session begins to count afresh.
+            self.lossless = self.lossless and session.messages.exists()
+            session_rebuild(session_id=session.pk, rules=self._rules())
+
+    def _bring_in(self, numbers: list[int]) -> None:
+        """Import an old session of this chat whose last message is ``numbers[0]`` hours old."""
+        # Numbers of an old session may have gaps.
+        self.lossless = False
+        with TemporaryDirectory() as folder:
+            old = OldFolder(Path(folder) / "sessions")
+            at = (self.now - timedelta(hours=numbers[0])).isoformat()
+            files = [message(n, "z" * 9 * n, timestamp=at, received_at=at) for n in set(numbers)]
+            old.add(files, last_active=at, created_at=at)
+            report = FolderImport(
+                folder=LegacyFolder(old.root), rules=self._rules(), now=self.now, embedder=None
+            ).run()
+            assert (report.sessions_imported, report.skipped) == (1, [])
+
+    def _rules(self) -> IntakeRules:
+        return IntakeRules(memory_enabled=True, chat_memory=self.service, session_timeout=DAY)
 
     def _wait(self, hours: int) -> None:
         self.now += timedelta(hours=hours)

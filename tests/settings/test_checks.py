@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ import pytest
 from django.core.checks import CRITICAL, ERROR, WARNING
 
 from memoryproject import checks
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_dep_001_an_old_python_stops_the_start() -> None:
@@ -67,3 +72,25 @@ def test_a_group_is_no_godfather(settings: Any) -> None:
 def test_wrong_settings_are_told_by_the_check(settings: Any) -> None:
     settings.CONFIG_ERRORS = ["RECALL_TOP_K must be a whole number from 1 to 100; it is 'x'."]
     assert checks.settings_are_valid()[0].level == ERROR
+
+
+def test_err_integration_002_a_missing_flag_means_off_with_a_warning(tmp_path: Path) -> None:
+    """ERR-INTEGRATION-002: said at every start, and the memory system is off."""
+    code = "from django.conf import settings; print(settings.ENABLE_MEMORY_SYSTEM)"
+    environment = {
+        **os.environ,
+        "ENABLE_MEMORY_SYSTEM": "",
+        "DATA_DIR": str(tmp_path / "data"),
+        "LOG_DIR": str(tmp_path / "logs"),
+    }
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", code],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"
+    assert "WARNING" in done.stderr
+    assert "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled." in done.stderr

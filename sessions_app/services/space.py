@@ -1,0 +1,77 @@
+"""Frees space on the disk without losing what was said (RECOVERY-003)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import QuerySet
+from django_q.models import Task
+
+from sessions_app.models import InboundDelivery, Turn
+
+logger = logging.getLogger(__name__)
+
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Freed:
+    """How many rows were emptied or deleted, and how many bytes the database has now and had."""
+
+    deliveries: int
+    replays: int
+    task_results: int
+    bytes_before: int
+    bytes_after: int
+
+
+def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -> Freed:
+    """Empty the providers' raw bodies and the replays of answers that are older than
+    ``older_than``, and drop the results of finished jobs. Messages, summaries and memories
+    stay, and of a replay its model, tokens and timings.
+
+    Works on a disk that is full: what is dead already is given back first, and each batch
+    before the next one is written.
+    """
+    limit = now - older_than
+    deliveries = InboundDelivery.objects.filter(received_at__lt=limit, raw__isnull=False)
+    replays = Turn.objects.filter(finished_at__lt=limit).exclude(prompt=[], recalled=[])
+    results = Task.objects.filter(stopped__lt=limit)
+    before = _database_size()
+    if dry_run:
+        return Freed(deliveries.count(), replays.count(), results.count(), before, before)
+    _vacuum()
+    freed = (
+        _in_batches(deliveries, lambda rows: rows.update(raw=None)),
+        _in_batches(replays, lambda rows: rows.update(prompt=[], recalled=[], left_out={})),
+        _in_batches(results, lambda rows: rows.delete()[0]),
+    )
+    logger.info("Space was freed: %d deliveries, %d replays, %d job results.", *freed)
+    return Freed(*freed, before, _database_size())
+
+
+def _in_batches(rows: QuerySet, change: Callable[[QuerySet], int]) -> int:  # type: ignore[type-arg]
+    done = 0
+    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        change(rows.model._default_manager.filter(pk__in=keys))
+        done += len(keys)
+        _vacuum()
+    return done
+
+
+def _vacuum() -> None:
+    """Give dead rows' space back, to the disk where it lies at a table's end."""
+    with connection.cursor() as cursor:
+        for model in (InboundDelivery, Turn, Task):
+            name = connection.ops.quote_name(model._meta.db_table)
+            cursor.execute(f"VACUUM (TRUNCATE) {name}")
+
+
+def _database_size() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return int(cursor.fetchone()[0])
