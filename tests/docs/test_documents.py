@@ -16,6 +16,9 @@ from tests.docs.sources import DOCUMENTS, OUR_APPS, PROJECT, read, tracked_files
 
 OURS = sorted(name for name, app in get_commands().items() if app in OUR_APPS)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+ERROR_ROW = re.compile(
+    r"^\| ([A-Z]+(?:-[A-Z]+)?-\d{3}) \|.*`([\w/]+\.py)::(\w+)` \|$", re.MULTILINE
+)
 CODES = re.compile(r"^\| Cloud API ([0-9, to]+) \| (.+) \|$", re.MULTILINE)
 
 
@@ -47,6 +50,25 @@ def test_make_targets_that_the_docs_name_are_there() -> None:
     named = set(re.findall(r"(?:^ {4}|`)(?:[A-Z_]+=\S+ )?make ([a-z-]+)", all_documents(), re.M))
     assert {"run", "test", "demo"} <= named
     assert named <= targets
+
+
+def numbered(prefix: str, last: int) -> set[str]:
+    return {f"{prefix}-{number:03}" for number in range(1, last + 1)}
+
+
+def test_every_error_and_edge_case_names_a_test_that_is_there() -> None:
+    rows = ERROR_ROW.findall(read("docs/errors.md"))
+    assert {found for found, *_ in rows} == (
+        numbered("ERR-SESSION", 7)
+        | numbered("ERR-INTEGRATION", 4)
+        | numbered("EDGE", 10)
+        | numbered("RECOVERY", 4)
+    )
+    for found, file, name in rows:
+        source = read(file)
+        assert f"def {name}(" in source, f"{found}: {name} is not in {file}"
+        named = found.lower().replace("-", "_")
+        assert found in source or named in source, f"{file} doesn't name {found}"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -64,6 +64,7 @@ def check_session(live: Stage, phone: str) -> None:
 
 
 def test_eight_processes_at_one_session_for_thirty_seconds(live: Stage) -> None:
+    """EDGE-006: nobody's message is lost, and none has another's number."""
     phone = new_phone()
     live.post.say(phone, "begin")
     live.wait_for_answers(phone, 1)
