@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import SHORTEST_PASSAGE, shortened_lines
+from memoryproject.lib.tokens import CHARACTERS_A_TOKEN
 from sessions_app.models import (
     AssistantProfile,
     ChatSession,
@@ -28,7 +29,6 @@ PASSAGE_MESSAGES = 60
 # So many messages are answered one after the other, with numbers beyond the last of them.
 LONGEST_BURST = 20
 KEEP_LAST = 2
-CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)

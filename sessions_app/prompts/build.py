@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from memoryproject.integrations.llm.base import ChatMessage
-from memoryproject.lib.tokens import estimate_tokens
+from memoryproject.lib.shorten import cut_at_word
+from memoryproject.lib.tokens import CHARACTERS_A_TOKEN, estimate_tokens
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 
@@ -77,19 +78,21 @@ class Prompt:
 def build_prompt(parts: PromptParts) -> Prompt:
     """Put the prompt together, within ``max_context_tokens`` where that is set.
 
-    What has to go goes in this order: the oldest history, then the weakest recalled texts;
-    the system text and the last message always stay.
+    What has to go goes in this order: the oldest history, the weakest recalled texts, the
+    passage, the summary's end; the rest of the system text and the last message always stay.
     """
     history = list(parts.history)
     recalled = list(parts.recalled)
-    limit = parts.max_context_tokens
     messages = _messages(parts, recalled, history)
-    while limit is not None and _tokens(messages) > limit and (len(history) > 1 or recalled):
+    while _excess(parts, messages) and (len(history) > 1 or recalled):
         if len(history) > 1:
             history.pop(0)
         else:
             recalled.pop()
         messages = _messages(parts, recalled, history)
+    shorter = _without_summary_where_needed(parts, messages)
+    if shorter is not parts:
+        messages = _messages(shorter, recalled, history)
     return Prompt(
         messages=messages,
         tokens=_tokens(messages),
@@ -97,6 +100,28 @@ def build_prompt(parts: PromptParts) -> Prompt:
         dropped_history=len(parts.history) - len(history),
         kept_recalled=tuple(recalled),
     )
+
+
+def _excess(parts: PromptParts, messages: Sequence[ChatMessage]) -> int:
+    """By how many tokens the prompt is too long."""
+    limit = parts.max_context_tokens
+    return 0 if limit is None else max(_tokens(messages) - limit, 0)
+
+
+def _without_summary_where_needed(
+    parts: PromptParts, messages: Sequence[ChatMessage]
+) -> PromptParts:
+    """The parts with a shorter summary, or none, where nothing else can go any more."""
+    excess = _excess(parts, messages)
+    if not excess or not (parts.passage or parts.summary):
+        return parts
+    excess -= estimate_tokens(parts.passage)
+    if excess <= 0:
+        return replace(parts, passage="")
+    # One more for what the two estimates round off.
+    room = (estimate_tokens(parts.summary) - excess - 1) * CHARACTERS_A_TOKEN
+    summary = cut_at_word(parts.summary, room) if room > 0 else ""
+    return replace(parts, passage="", summary=summary)
 
 
 def _messages(

@@ -21,7 +21,12 @@ from sessions_app.errors import (
 )
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.roles import CLIENT, Limits, user_role
-from sessions_app.selectors import History, history_for_turn, messages_before
+from sessions_app.selectors import (
+    History,
+    conversation_history,
+    history_for_turn,
+    messages_before,
+)
 from sessions_app.services.clear import Cleared, session_clear
 from sessions_app.services.messages import NewMessage, message_retext, messages_add
 from sessions_app.services.strategies import MemoryManagementStrategy, NoStrategy
@@ -156,6 +161,15 @@ class ChatMemoryService:
             max_messages=max_messages,
             passage_tokens=sizes_for(limit).passage if self.strategy.fills_gaps else 0,
         )
+
+    def get_conversation_history(self, *, conversation_id: UUID) -> list[dict[str, str]]:
+        """The session's window as a model reads it: ``[{"role", "content"}]`` in order.
+        Raises ConversationNotFoundError and GenericMemoryError."""
+        with _database_errors("read", conversation_id):
+            session = ChatSession.objects.filter(pk=conversation_id).first()
+            if session is None:
+                raise ConversationNotFoundError(conversation_id)
+            return conversation_history(session=session)
 
     def manage(self, *, conversation_id: UUID) -> int:
         """Do what the strategy's hook found to do, in a worker. Returns how many summaries

@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from sessions_app.models import ChatSession, Message
-from sessions_app.selectors import conversation_history
+from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.inbound import events_receive
 from sessions_app.services.messages import NewMessage, messages_add
 from tests.world import CLIENT, GODFATHER, World, message_from
@@ -20,6 +20,10 @@ NOON = datetime(2026, 1, 10, 12, 0, 0, tzinfo=timezone.utc)
 
 def active(world: World, whatsapp_chat: str = CLIENT) -> ChatSession:
     return ChatSession.objects.get(chat__whatsapp_chat=whatsapp_chat, status="active")
+
+
+def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
+    return ChatMemoryService().get_conversation_history(conversation_id=session.pk)
 
 
 def add(session: ChatSession, content: str, role: str = "user", limit: int = 4_000) -> Message:

@@ -192,6 +192,21 @@ class TestTheGap:
         assert sum(len(message["content"]) // 4 for message in turn.prompt) <= 900
 
 
+def test_a_summary_longer_than_the_models_context_is_cut(world: World) -> None:
+    world.tools = world_that_sums_up_by_numbers(world, more=" and so on" * 400)
+    world.summarizing(2)
+    world.with_chat_memory(limits=Limits(client=100_000))
+    for number in range(1, 10):
+        talk_to(world, 1, start=number)
+        world.sum_up(CLIENT)
+    world.with_answer_rules(max_context_tokens=600)
+    world.say(CLIENT, "And now?")
+    turn = Turn.objects.latest("id")
+    assert sum(len(message["content"]) // 4 for message in turn.prompt) <= 600
+    assert "Summary of the conversation so far:" in turn.prompt[0]["content"]
+    assert turn.prompt[-1]["content"] == "And now?"
+
+
 def history_tokens(turn: Turn) -> int:
     """Of the conversation's part of a prompt: history, summary and passage."""
     texts = [message["content"] for message in turn.prompt[1:]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoryproject.lib.shorten import cut_at_word
-from sessions_app.services.summaries.sizes import CHARACTERS_A_TOKEN
+from memoryproject.lib.tokens import CHARACTERS_A_TOKEN
 
 LEFT_OUT = "(The beginning is left out here.)"
 # Less room than this holds nothing worth reading.

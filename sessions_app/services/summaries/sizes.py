@@ -7,7 +7,6 @@ from dataclasses import dataclass
 # So many digests are folded into a chapter.
 FOLD = 6
 SHARE = 4
-CHARACTERS_A_TOKEN = 4
 LARGEST = 4_000
 SMALLEST_DIGEST = 60
 

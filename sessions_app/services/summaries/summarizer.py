@@ -12,9 +12,9 @@ from cards_app.rules.lines import Line
 from memoryproject.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.integrations.retry import nothing
 from memoryproject.lib.shorten import cut_at_word
+from memoryproject.lib.tokens import CHARACTERS_A_TOKEN
 from sessions_app.prompts.skills import SKILLS, Skill, skill_prompt
 from sessions_app.services.summaries.parts import halves, in_parts
-from sessions_app.services.summaries.sizes import CHARACTERS_A_TOKEN
 
 logger = logging.getLogger(__name__)
 
