@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 # The last messages always stay in the window, however long they are.
 KEEP_LAST = 2
-BATCH = 200
+WINDOW_BATCH = 200
 
 
 def window_prune(*, session: ChatSession, token_limit: int) -> None:
@@ -65,9 +65,9 @@ def window_recompute(*, session: ChatSession, token_limit: int) -> None:
 def _backwards(session: ChatSession) -> Iterator[tuple[int, int, str]]:
     """The number, the tokens and the role of each message, the newest first."""
     messages = session.messages.order_by("-order_num").values_list("order_num", "tokens", "role")
-    batch = list(messages[:BATCH])
+    batch = list(messages[:WINDOW_BATCH])
     while batch:
         yield from batch
-        if len(batch) < BATCH:
+        if len(batch) < WINDOW_BATCH:
             return
-        batch = list(messages.filter(order_num__lt=batch[-1][0])[:BATCH])
+        batch = list(messages.filter(order_num__lt=batch[-1][0])[:WINDOW_BATCH])

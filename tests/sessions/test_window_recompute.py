@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.services.messages import NewMessage, message_add
+from sessions_app.services.messages import NewMessage, messages_add
 from sessions_app.services.window import KEEP_LAST, WINDOW_BATCH, window_recompute
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
@@ -53,7 +53,7 @@ class AnyMessages(TestCase):
         session = new_session()
         for length in lengths:
             new = NewMessage(role="user", content="x" * length, timestamp=NOW)
-            message_add(session=session, new=new, token_limit=limit, now=NOW)
+            messages_add(session=session, new=[new], token_limit=limit, now=NOW)
         added = (session.window_start, session.total_tokens, session.message_counter)
         session.window_start, session.total_tokens, session.message_counter = 999, 999, 999
         assert recomputed(session, limit) == added
