@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from memoryproject.lib.admin_display import shown_link, shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.links import list_address, messages_address
-from sessions_app.models import ChatSession
+from sessions_app.models import ChatSession, SummaryWork
 from sessions_app.models.sessions import SessionStatus
 
 
@@ -77,6 +77,10 @@ class ChatSessionAdmin(ReadOnlyAdmin):
     @admin.display(description="summaries")
     def summaries_link(self, session: ChatSession) -> str:
         count = session.summarizations.count()
+        work = SummaryWork.objects.filter(session=session, due=True).first()
+        if work is not None and work.error:
+            text = f"tried again later: {work.error}"
+            return shown_state(text, bad=[text])
         if not count:
             return "none yet"
         address = list_address(

@@ -343,6 +343,15 @@ class TestWithoutAModel:
         assert "Dana" in content
         assert made.summary_message.metadata["extractive"] is True
 
+    def test_a_hebrew_conversation_has_a_hebrew_summary(self, world: World) -> None:
+        world.summarizing(4, summarizer=Summarizer(chat_model=None))
+        world.say(CLIENT, "החלטנו להזמין 12 כיסאות ב-4,500 ₪")
+        world.say(CLIENT, "צריך לשלם עד יום חמישי")
+        world.sum_up(CLIENT)
+        content = summaries()[0].summary_message.content
+        assert content.startswith("(קטעים מתוך השיחה)")
+        assert "4,500" in content
+
     def test_chapters_are_made_too(self, world: World) -> None:
         world.summarizing(2, summarizer=Summarizer(chat_model=None))
         for number in range(1, 8):

@@ -11,6 +11,7 @@ from cards_app.rules.extract import extractive_summary
 from cards_app.rules.lines import Line
 from memoryproject.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.integrations.retry import nothing
+from memoryproject.lib.language import detect_language
 from memoryproject.lib.shorten import cut_at_word
 from memoryproject.lib.tokens import CHARACTERS_A_TOKEN
 from sessions_app.prompts.skills import SKILLS, Skill, skill_prompt
@@ -18,7 +19,8 @@ from sessions_app.services.summaries.parts import halves, in_parts
 
 logger = logging.getLogger(__name__)
 
-EXCERPTS = "(excerpts)"
+EXCERPTS = {"en": "(excerpts)", "he": "(קטעים מתוך השיחה)"}
+SHORTEST = 40
 # A model that is asked for so many tokens is told a number of words.
 WORDS_A_TOKEN = 0.6
 # The estimate of four characters a token is low for Hebrew: half of the room is kept free.
@@ -115,9 +117,11 @@ class Summarizer:
 
 def extract(lines: Sequence[Line], *, longest: int) -> Made:
     """The text of a run of messages in their own words, marked as such."""
-    room = longest * CHARACTERS_A_TOKEN - len(EXCERPTS) - 1
-    text = extractive_summary(lines, longest=max(room, 40))
-    return Made(f"{EXCERPTS} {text}" if text else "", "extractive", is_extractive=True)
+    language = detect_language(" ".join(line.content for line in lines)) or "en"
+    mark = EXCERPTS[language]
+    room = longest * CHARACTERS_A_TOKEN - len(mark) - 1
+    text = extractive_summary(lines, longest=max(room, SHORTEST))
+    return Made(f"{mark} {text}" if text else "", "extractive", is_extractive=True)
 
 
 def shorten(digests: Sequence[str], *, longest: int) -> Made:
