@@ -52,14 +52,13 @@ def test_the_command_prints_a_report(old: OldFolder) -> None:
     assert "1 already there" in out.getvalue()
 
 
-def test_the_command_names_what_was_skipped_and_fails(old: OldFolder) -> None:
+def test_the_command_names_what_was_skipped(old: OldFolder) -> None:
     old.add([message(1)], last_active=at(24 * 30))
     for number in range(60):
         old.write(f"broken-{number:02}.json", b"[]")
-    out = io.StringIO()
-    with pytest.raises(CommandError, match="60 were skipped") as failed:
-        call_command("sessions_import", str(old.root), "--no-vectors", stdout=out)
-    assert failed.value.returncode == 1
+    out, errors = io.StringIO(), io.StringIO()
+    call_command("sessions_import", str(old.root), "--no-vectors", stdout=out, stderr=errors)
+    assert "60 were skipped" in errors.getvalue()
     shown = out.getvalue()
     assert "broken-00.json: not a JSON object" in shown
     assert "broken-49.json" in shown
@@ -67,6 +66,20 @@ def test_the_command_names_what_was_skipped_and_fails(old: OldFolder) -> None:
     assert "and 10 more" in shown
     assert Message.objects.count() == 1
     assert not MessageEmbedding.objects.exists()
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_it_fails_when_nothing_came_in_or_when_it_is_to_be_strict(
+    old: OldFolder, strict: bool
+) -> None:
+    if strict:
+        old.add([message(1)], last_active=at(24 * 30))
+    old.write("broken.json", b"[]")
+    options = ["--strict"] if strict else []
+    with pytest.raises(CommandError, match="1 were skipped") as failed:
+        call_command("sessions_import", str(old.root), *options, stdout=io.StringIO())
+    assert failed.value.returncode == 1
+    assert Message.objects.count() == (1 if strict else 0)
 
 
 def test_the_command_rebuilds_and_tries_out(old: OldFolder) -> None:
