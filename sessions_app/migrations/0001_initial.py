@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 ('message_counter', models.PositiveIntegerField(default=0)),
                 ('total_tokens', models.PositiveBigIntegerField(default=0)),
                 ('window_start', models.PositiveIntegerField(default=1)),
+                ('summarized_until', models.PositiveIntegerField(default=0)),
                 ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to='sessions_app.chat')),
             ],
             options={
@@ -166,7 +167,7 @@ class Migration(migrations.Migration):
                 ('timings', models.JSONField(blank=True, default=dict)),
                 ('error', models.TextField(blank=True)),
                 ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='sessions_app.chat')),
-                ('message', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='turn', to='sessions_app.message')),
+                ('message', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='turn', to='sessions_app.message')),
                 ('reply', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replied_turn', to='sessions_app.message')),
                 ('session', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='sessions_app.chatsession')),
                 ('summary', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sessions_app.message')),
@@ -302,16 +303,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='outboundpart',
             constraint=models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'sending', 'sent', 'unconfirmed', 'failed'])), name='part_state_known'),
-        ),
-        migrations.AddField(
-            model_name='chatsession',
-            name='summarized_until',
-            field=models.PositiveIntegerField(default=0),
-        ),
-        migrations.AlterField(
-            model_name='turn',
-            name='message',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='turn', to='sessions_app.message'),
         ),
         migrations.CreateModel(
             name='SummaryWork',
