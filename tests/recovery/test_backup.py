@@ -10,6 +10,7 @@ import subprocess
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,47 @@ def as_after_migrate(transactional_db: None) -> Iterator[None]:
     call_command("migrate", verbosity=0)
 
 
+@dataclass(frozen=True)
+class Backup:
+    """An archive of a full database, and what stood in that."""
+
+    content: bytes
+    rows: dict[str, list[tuple[Any, ...]]]
+
+
 @pytest.fixture
-def archive(world: World, tmp_path: Path) -> Path:
-    """A backup of a full database."""
-    fill(world)
+def backup(world: World, tmp_path: Path) -> Backup:
+    def make() -> Backup:
+        fill(world)
+        path = tmp_path / "first.zip"
+        call_command("backup", str(path), verbosity=0)
+        found = Backup(path.read_bytes(), everything())
+        path.unlink()
+        wipe()
+        return found
+
+    if not _kept:
+        _kept.append(make())
+    return _kept[0]
+
+
+_kept: list[Backup] = []
+
+
+@pytest.fixture
+def archive(backup: Backup, tmp_path: Path) -> Path:
+    """The archive; the database is empty."""
     path = tmp_path / "all.zip"
-    call_command("backup", str(path), verbosity=0)
+    path.touch(mode=0o600)
+    path.write_bytes(backup.content)
     return path
+
+
+@pytest.fixture
+def full(archive: Path) -> Path:
+    """The archive; the database is as full as the one that it was made of."""
+    restore(archive)
+    return archive
 
 
 def no_keys(_: Any) -> None:
@@ -60,9 +95,12 @@ def restore(path: Path) -> None:
     backup_restore(path=path, write_keys=no_keys, progress=lambda _done, _total: None)
 
 
-def test_recovery_002_backup_wipe_restore_gives_the_same_rows(archive: Path, world: World) -> None:
+def test_recovery_002_backup_wipe_restore_gives_the_same_rows(
+    backup: Backup, archive: Path, world: World
+) -> None:
     """RECOVERY-002: what was lost comes back from the backup, every row of every table."""
-    before = everything()
+    before = backup.rows
+    assert everything() != before, "all of it is gone"
     filled = [name for name, found in before.items() if found]
     assert {
         "sessions_app_chat",
@@ -74,7 +112,6 @@ def test_recovery_002_backup_wipe_restore_gives_the_same_rows(archive: Path, wor
         "memories_app_memoryembedding",
         "auth_user",
     } <= set(filled)
-    wipe()
     restore(archive)
     assert everything() == before
     check_all()
@@ -85,19 +122,22 @@ def test_recovery_002_backup_wipe_restore_gives_the_same_rows(archive: Path, wor
     assert Turn.objects.latest("id").summary is not None
 
 
-def test_the_commands_say_what_they_did(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_say_what_they_did(
+    backup: Backup, archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     call_command("backup", str(archive), "--verify", "--json")
     report = json.loads(capsys.readouterr().out)
-    assert report["rows"] == sum(len(found) for found in everything().values())
+    assert report["rows"] == sum(len(found) for found in backup.rows.values())
     assert report["tables"] == len(all_tables())
     assert report["size"] == archive.stat().st_size
-    wipe()
     call_command("restore", str(archive), "--without-keys")
     assert f"{report['rows']} rows of {report['tables']} tables" in capsys.readouterr().out
 
 
-def test_the_archive_is_for_its_owner_alone_and_holds_the_keys(archive: Path) -> None:
+def test_the_archive_is_for_its_owner_alone_and_holds_the_keys(tmp_path: Path) -> None:
+    archive = tmp_path / "new.zip"
+    call_command("backup", str(archive), verbosity=0)
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600
     keys = verify(archive).keys
     assert sorted(keys) == ["audit.key", "secret.key"]
@@ -108,7 +148,6 @@ def test_the_archive_is_for_its_owner_alone_and_holds_the_keys(archive: Path) ->
 
 def test_keys_come_back_where_they_are_wanted(archive: Path, tmp_path: Path) -> None:
     found: dict[str, bytes] = {}
-    wipe()
     backup_restore(path=archive, write_keys=found.update, progress=lambda *_: None)
     assert found["secret.key"] == (settings.DATA_DIR / "secret.key").read_bytes()
 
@@ -126,29 +165,26 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
         call_command("backup", str(tmp_path / "no" / "folder.zip"))
 
 
-def test_a_database_with_data_is_never_overwritten(archive: Path) -> None:
+def test_a_database_with_data_is_never_overwritten(full: Path) -> None:
     before = everything()
     with pytest.raises(CommandError, match="holds data already, in .*sessions_app_chat"):
-        call_command("restore", str(archive), "--without-keys")
+        call_command("restore", str(full), "--without-keys")
     assert everything() == before
 
 
 def test_one_row_is_enough_to_refuse(archive: Path) -> None:
-    wipe()
     Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
     with pytest.raises(RestoreError, match="in sessions_app_chat\\."):
         restore(archive)
     assert Chat.objects.count() == 1
 
 
-def test_what_make_run_puts_into_a_fresh_database_gives_way(archive: Path) -> None:
-    before = everything()
-    wipe()
+def test_what_make_run_puts_into_a_fresh_database_gives_way(backup: Backup, archive: Path) -> None:
     call_command("migrate", verbosity=0)
     call_command("install_schedules", verbosity=0)
     call_command("ensure_admin", verbosity=0)
     restore(archive)
-    assert everything() == before
+    assert everything() == backup.rows
 
 
 def tampered(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
@@ -220,7 +256,6 @@ def test_a_changed_archive_is_refused_and_changes_nothing(
     archive: Path, change: Callable[[dict[str, bytes]], None], says: str
 ) -> None:
     other = tampered(archive, change)
-    wipe()
     before = everything()
     for arguments in (("backup", str(other), "--verify"), ("restore", str(other))):
         with pytest.raises(CommandError, match=says):
@@ -273,7 +308,6 @@ def test_a_backup_of_other_migrations_is_refused_with_their_names(archive: Path)
         files["manifest.json"] = files["manifest.json"].replace(name, b'"sessions_app.0009_later"')
 
     other = tampered(archive, another_migration)
-    wipe()
     with pytest.raises(RestoreError, match="sessions_app.0001_initial, sessions_app.0009_later"):
         restore(other)
 
@@ -311,9 +345,7 @@ def test_a_backup_is_of_one_moment_while_others_write(world: World, tmp_path: Pa
         assert Message.objects.count() == Message.objects.latest("order_num").order_num
 
 
-def test_two_restores_at_once_and_one_is_refused(archive: Path) -> None:
-    before = everything()
-    wipe()
+def test_two_restores_at_once_and_one_is_refused(backup: Backup, archive: Path) -> None:
     results: list[str] = []
     start = threading.Barrier(2)
 
@@ -335,7 +367,7 @@ def test_two_restores_at_once_and_one_is_refused(archive: Path) -> None:
     assert sorted(text[:8] for text in results)[1:] == ["restored"]
     refused = next(text for text in results if text != "restored")
     assert "Another restore" in refused or "holds data already" in refused
-    assert everything() == before
+    assert everything() == backup.rows
 
 
 def test_a_full_disk_leaves_no_file(world: World, tmp_path: Path) -> None:
