@@ -15,9 +15,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memoryproject.lib.progress import ProgressBar
-from sessions_app.services.backup.archive import ArchiveError, verify
+from sessions_app.services.backup.archive import ArchiveError
+from sessions_app.services.backup.checks import RestoreError, others_connected
 from sessions_app.services.backup.keys import keys_write
-from sessions_app.services.backup.restore import RestoreError, backup_restore
+from sessions_app.services.backup.restore import backup_restore
 
 
 class Command(BaseCommand):
@@ -46,12 +47,11 @@ class Command(BaseCommand):
                 keys_write(settings.DATA_DIR, keys)
 
         try:
-            # Before the first table is made: a wrong file changes nothing at all.
-            verify(path)
-            call_command("migrate", verbosity=0, interactive=False)
-            call_command("createcachetable", verbosity=0)
             report = backup_restore(
-                path=path, write_keys=write_keys, progress=ProgressBar(sys.stderr)
+                path=path,
+                make_tables=self._make_tables,
+                write_keys=write_keys,
+                progress=ProgressBar(sys.stderr),
             )
         except (ArchiveError, RestoreError) as error:
             raise CommandError(str(error)) from error
@@ -64,3 +64,12 @@ class Command(BaseCommand):
             f"{report.rows} rows of {report.tables} tables were restored from {path}. "
             "Start the server: make run"
         )
+
+    def _make_tables(self) -> None:
+        if others := others_connected():
+            self.stderr.write(
+                f"{others} other connections to this database are open: the server and the "
+                "workers should be stopped."
+            )
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("createcachetable", verbosity=0)

@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sessions_app.services.backup.naming import name_file
+
 FORMAT = 1
 MANIFEST = "manifest.json"
 BLOCK = 1024 * 1024
@@ -135,9 +137,7 @@ class ArchiveWriter:
             raise self._unwritable(error) from error
         verify(self._temporary)
         try:
-            # Unlike a rename, a link never replaces a file that came to be there meanwhile.
-            os.link(self._temporary, self.path)
-            _sync_folder(self.path.parent)
+            name_file(self._temporary, self.path)
         except FileExistsError:
             raise ArchiveError(f"{self.path} exists already: choose another name.") from None
         except OSError as error:
@@ -145,14 +145,6 @@ class ArchiveWriter:
 
     def _unwritable(self, error: OSError) -> ArchiveError:
         return ArchiveError(f"{self.path} can't be written: {error.strerror}. Nothing is left.")
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class ArchiveReader:
@@ -165,6 +157,8 @@ class ArchiveReader:
             self._zip = zipfile.ZipFile(path)
         except FileNotFoundError:
             raise ArchiveError(f"There is no file {path}.") from None
+        except (IsADirectoryError, PermissionError) as error:
+            raise ArchiveError(f"{path} can't be read: {error.strerror}.") from error
         except DAMAGED as error:
             raise ArchiveError(f"{path} is no backup, or was cut off: {error}.") from error
         try:

@@ -21,5 +21,8 @@ def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
         if name in keys:
             fresh = data_dir / f".{name}.{os.getpid()}"
             fresh.touch(mode=0o600)
-            fresh.write_bytes(keys[name])
+            with fresh.open("wb") as file:
+                file.write(keys[name])
+                file.flush()
+                os.fsync(file.fileno())
             fresh.replace(data_dir / name)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from django.contrib.contenttypes.models import ContentType
-from django.db import OperationalError, connection, transaction
+from django.db import Error, OperationalError, connection, transaction
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
 from sessions_app.services.backup.archive import ArchiveReader, Manifest
-from sessions_app.services.backup.tables import Table, all_tables, rows_of
+from sessions_app.services.backup.checks import (
+    OF_A_FRESH_DATABASE,
+    RestoreError,
+    check_empty,
+    check_form,
+    check_migrations,
+    migrations_of_this_version,
+)
+from sessions_app.services.backup.tables import Table, all_tables, rows_of, use_fixed_form
 from sessions_app.services.backup.write import Report, RowCount, migrations_applied, report_of
 
 logger = logging.getLogger(__name__)
@@ -23,113 +32,94 @@ logger = logging.getLogger(__name__)
 _LOCK = 0x2E5708E
 LOCK_TIMEOUT = "10s"
 
-# What `migrate` and `make run` put into a fresh database. It gives way to the backup's own.
-OF_A_FRESH_DATABASE = {
-    "django_migrations",
-    "django_content_type",
-    "auth_permission",
-    "django_q_schedule",
-    "django_q_task",
-    "django_q_ormq",
-}
-
-
-class RestoreError(Exception):
-    """The backup can't be restored here; the text says why and what to do."""
+WriteKeys = Callable[[Mapping[str, bytes]], None]
 
 
 def backup_restore(
     *,
     path: Path,
-    write_keys: Callable[[Mapping[str, bytes]], None],
+    make_tables: Callable[[], None],
+    write_keys: WriteKeys,
     progress: Callable[[int, int], None],
 ) -> Report:
-    """Check the whole archive, then put all of it into the database, which must be empty and
-    have its tables.
+    """Check the whole archive, then put all of it into the database, which must be empty.
 
-    One transaction: a process that is killed anywhere leaves the database as it was. Before
-    the commit every table is read back and compared with the archive. ``write_keys`` is given
-    the archive's keys at the end. Raises ArchiveError, RestoreError and DatabaseError; then
-    nothing has changed.
+    ``make_tables`` is called once nothing speaks against the restore any more. The rows come
+    in one transaction: a process that is killed anywhere leaves the tables as they were. Before
+    the commit every table is read back and compared with the archive, and ``write_keys`` is
+    given the archive's keys. Raises ArchiveError, RestoreError and DatabaseError; then nothing
+    was restored.
     """
     with ArchiveReader(path) as archive:
         archive.check_all()
         manifest = archive.manifest
-        tables = all_tables()
-        try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                _lock(cursor, tables)
-                _check_fits(cursor, manifest, tables)
-                _check_empty(cursor, tables)
-                cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-                _empty(cursor, tables)
-                # Each row is written once and read once.
-                count = RowCount(progress, 2 * manifest.rows)
-                for table in tables:
-                    _copy_in(cursor, archive, table, count)
-                _set_sequences(cursor, manifest)
-                for table in tables:
-                    _check_same(cursor, manifest, table, count)
-                count.finish()
-                keys = {name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()}
-                write_keys(keys)
-        except OperationalError as error:
-            if isinstance(error.__cause__, LockNotAvailable):
-                raise RestoreError(
-                    "The database is in use. Stop the server and the workers, then try again."
-                ) from error
-            raise
+        with _alone():
+            check_migrations(manifest, migrations_of_this_version())
+            with connection.cursor() as cursor:
+                check_empty(cursor)
+            make_tables()
+            _put_back(archive, write_keys, progress)
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
     return report
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Refuses a second restore, also while the first one makes the tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        if not cursor.fetchone()[0]:
+            raise RestoreError("Another restore is at work in this database.")
+    try:
+        yield
+    finally:
+        # A connection that is lost has given up its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _put_back(
+    archive: ArchiveReader, write_keys: WriteKeys, progress: Callable[[int, int], None]
+) -> None:
+    """The one transaction."""
+    manifest = archive.manifest
+    tables = all_tables()
+    try:
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
+            use_fixed_form(cursor)
+            _lock(cursor, tables)
+            # Again: nobody can change it from here on.
+            check_migrations(manifest, migrations_applied(cursor))
+            check_form(manifest, tables)
+            check_empty(cursor)
+            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+            _empty(cursor, tables)
+            # Each row is written once and read once.
+            count = RowCount(progress, 2 * manifest.rows)
+            for table in tables:
+                _copy_in(cursor, archive, table, count)
+            _set_sequences(cursor, manifest)
+            for table in tables:
+                _check_same(cursor, manifest, table, count)
+            # What would fail at the commit fails here, before any key is replaced.
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            count.finish()
+            write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise RestoreError(
+                "The database is in use. Stop the server and the workers, then try again."
+            ) from error
+        raise
+
+
 def _lock(cursor: Any, tables: list[Table]) -> None:
-    """Nobody else writes until the end; a second restore is refused."""
-    cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
-    if not cursor.fetchone()[0]:
-        raise RestoreError("Another restore is at work in this database.")
+    """Nobody else writes until the end."""
     cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
     names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
     cursor.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(names))
-
-
-def _check_fits(cursor: Any, manifest: Manifest, tables: list[Table]) -> None:
-    """The archive must come from a database of the same form."""
-    here, there = set(migrations_applied(cursor)), set(manifest.migrations)
-    if here != there:
-        differing = ", ".join(sorted(here ^ there))
-        raise RestoreError(
-            f"The backup was made by version {manifest.product_version}, whose tables differ "
-            f"(migrations: {differing}). Restore it with that version, then upgrade."
-        )
-    columns = {table.name: list(table.columns) for table in tables}
-    if columns != {name: member.columns for name, member in manifest.tables.items()}:
-        raise RestoreError(
-            f"The backup was made by version {manifest.product_version}, whose tables have other "
-            "columns. Restore it with that version."
-        )
-
-
-def _check_empty(cursor: Any, tables: list[Table]) -> None:
-    full = [table.name for table in tables if _holds_data(cursor, table)]
-    if full:
-        raise RestoreError(
-            f"This database holds data already, in {', '.join(full)}. A backup is restored into "
-            "an empty one, and never over another: set DATA_DIR or DATABASE_URL to a new one."
-        )
-
-
-def _holds_data(cursor: Any, table: Table) -> bool:
-    if table.name in OF_A_FRESH_DATABASE:
-        return False
-    mine = sql.SQL("true")
-    if table.name == "auth_user":
-        mine = sql.SQL("(username <> 'admin' OR last_login IS NOT NULL)")
-    query = sql.SQL("SELECT 1 FROM {} WHERE {} LIMIT 1").format(sql.Identifier(table.name), mine)
-    cursor.execute(query)
-    return cursor.fetchone() is not None
 
 
 def _empty(cursor: Any, tables: list[Table]) -> None:
@@ -139,7 +129,7 @@ def _empty(cursor: Any, tables: list[Table]) -> None:
 
 
 def _copy_in(cursor: Any, archive: ArchiveReader, table: Table, count: RowCount) -> None:
-    with cursor.copy(table.copy_in()) as copy:
+    with connection.wrap_database_errors, cursor.copy(table.copy_in()) as copy:
         for block in archive.blocks(archive.manifest.tables[table.name]):
             copy.write(block)
             count.add(block)

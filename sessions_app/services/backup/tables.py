@@ -16,6 +16,19 @@ from psycopg import sql
 # Who is logged in to the admin: after a restore staff log in again.
 LEFT_OUT: tuple[type[Model], ...] = (Session,)
 
+# A server, database or role may have its own taste. The archive's text must be the same
+# everywhere, and a copy may take as long as it takes. A setting that a server lacks is skipped.
+FIXED_FORM = {
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "statement_timeout": "0",
+    "transaction_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -67,17 +80,31 @@ def _table(model: type[Model]) -> Table:
 
 
 def sequences() -> list[str]:
-    """The sequences that give our tables their keys."""
+    """The sequences that give our tables their keys; what else is in the schema isn't ours."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname FROM pg_class WHERE relkind = 'S' "
-            "AND relnamespace = current_schema()::regnamespace ORDER BY relname"
+            "SELECT sequence.relname FROM pg_class sequence"
+            " JOIN pg_depend ON objid = sequence.oid AND classid = 'pg_class'::regclass"
+            " AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')"
+            " JOIN pg_class owner ON owner.oid = refobjid"
+            " WHERE sequence.relkind = 'S' AND owner.relname = ANY(%s)"
+            " AND owner.relnamespace = current_schema()::regnamespace ORDER BY 1",
+            [[table.name for table in all_tables()]],
         )
         return [name for (name,) in cursor.fetchall()]
 
 
+def use_fixed_form(cursor: Any) -> None:
+    """Let values be written and read in one form until the end of the transaction."""
+    cursor.execute(
+        "SELECT set_config(name, wanted.value, true) FROM pg_settings"
+        " JOIN unnest(%s::text[], %s::text[]) AS wanted (name, value) USING (name)",
+        [list(FIXED_FORM), list(FIXED_FORM.values())],
+    )
+
+
 def rows_of(table: Table, cursor: Any) -> Iterator[bytes]:
-    """A table's rows as COPY writes them, in blocks."""
-    with cursor.copy(table.copy_out()) as copy:
+    """A table's rows as COPY writes them, in blocks. Raises DatabaseError."""
+    with connection.wrap_database_errors, cursor.copy(table.copy_out()) as copy:
         for block in copy:
             yield bytes(block)

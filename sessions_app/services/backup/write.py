@@ -21,7 +21,13 @@ from sessions_app.services.backup.archive import (
     key_member,
     table_member,
 )
-from sessions_app.services.backup.tables import Table, all_tables, rows_of, sequences
+from sessions_app.services.backup.tables import (
+    Table,
+    all_tables,
+    rows_of,
+    sequences,
+    use_fixed_form,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +62,7 @@ def backup_write(
     with ArchiveWriter(path) as archive:
         with transaction.atomic(durable=True), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            use_fixed_form(cursor)
             count = RowCount(progress, _estimated_rows(cursor))
             tables = {table.name: _add(archive, table, cursor, count) for table in all_tables()}
             migrations = migrations_applied(cursor)
