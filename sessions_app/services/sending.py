@@ -71,10 +71,12 @@ def recipient_of(turn: Turn) -> Recipient:
     current = chat.addresses.filter(left_at__isnull=True, provider=turn.provider)
     bsuid = current.filter(address__endswith="@bsuid").order_by("-created_at").first()
     number, _, domain = chat.whatsapp_chat.partition("@")
+    known = number if domain == "bsuid" else None
     return Recipient(
         chat.whatsapp_chat,
         phone=number if domain == "c.us" else None,
-        bsuid=bsuid.address.removesuffix("@bsuid") if bsuid else None,
+        # A merge at this moment may have taken the addresses along.
+        bsuid=bsuid.address.removesuffix("@bsuid") if bsuid else known,
     )
 
 
@@ -93,7 +95,7 @@ def _send_part(
         lease.renew()
         try:
             return provider.send_text(
-                to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn)
+                to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, to)
             )
         except SendError as error:
             if error.permanent or error.outcome_unknown or delay is None:
@@ -117,9 +119,10 @@ def _commit(lease: Lease, part: OutboundPart, turn_state: str, part_state: str) 
     return turn
 
 
-def _quote(turn: Turn) -> str | None:
+def _quote(turn: Turn, to: Recipient) -> str | None:
     """In a group an answer quotes the message, so that people see whom it answers."""
-    return turn.provider_message_id or None if turn.chat.is_group else None
+    # Not by the turn's chat: that may be merged into another one at this very moment.
+    return turn.provider_message_id or None if to.group_id else None
 
 
 def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> None:

@@ -14,10 +14,12 @@ from memoryproject.integrations.whatsapp.events import MessageRevoked
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, SummaryWork, Turn
 from sessions_app.prompts.skills import SKILLS
 from sessions_app.roles import Limits
-from sessions_app.services.leases import LEASE
+from sessions_app.services.leases import LEASE, LeaseLostError
 from sessions_app.services.strategies import SummarizationStrategy
+from sessions_app.services.summaries.chunks import chunk_next
 from sessions_app.services.summaries.leases import summaries_sweep, summary_claim
-from sessions_app.services.summaries.summarizer import Summarizer
+from sessions_app.services.summaries.store import summary_store
+from sessions_app.services.summaries.summarizer import Made, Summarizer
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 from tests.world import summing_up as is_summing_up
 
@@ -456,6 +458,29 @@ class TestOneAtATime:
         talk_to(world, 1)
         assert world.sum_up(CLIENT) == 0
         assert summaries() == []
+        assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
+
+    def test_a_lease_lost_at_the_very_end_stores_nothing_either(self, world: World) -> None:
+        world.summarizing(2)
+        talk_to(world, 1)
+        session = world.session(CLIENT)
+        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
+        lease = summary_claim(session.pk)
+        chunk = chunk_next(session.pk, every=2, answered_only=False)
+        assert lease is not None
+        assert chunk is not None
+        SummaryWork.objects.update(lease_token=None)
+        with pytest.raises(LeaseLostError):
+            summary_store(
+                chunk=chunk,
+                lease=lease,
+                digest=Made("late", "scripted"),
+                chapter=None,
+                skill_id="conversation-summary",
+                delete_messages=True,
+                token_limit=4_000,
+                now=timezone.now(),
+            )
         assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
 
     def test_a_message_that_comes_in_at_the_last_moment_is_not_forgotten(

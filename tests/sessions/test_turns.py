@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -16,7 +16,11 @@ from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease, LeaseLostError, turn_claim, turns_sweep
+from sessions_app.services.merge import chat_merge
+from sessions_app.services.reply_store import reply_store
+from sessions_app.services.sending import reply_send
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 
@@ -379,6 +383,37 @@ def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
             assert reader.is_alive()
     reader.join()
     assert [turn.chat_id for turn in found] == [older.pk]
+
+
+@dataclass(frozen=True)
+class MergingLease(Lease):
+    """While the worker is about to send, its chat is merged into an older one."""
+
+    older: Chat
+
+    def renew(self) -> None:
+        super().renew()
+        with transaction.atomic():
+            young = Turn.objects.get(pk=self.turn_id).chat
+            if young != self.older:
+                chat_merge(young, self.older)
+
+
+def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:
+    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+    world.receive(message_from(CLIENT, "hello"))
+    held = turn_claim(chat_id=world.chat(CLIENT).pk)
+    assert held is not None
+    provider = world.provider
+    draft = Draft(text="the answer")
+    reply_store(lease=held, draft=draft, provider=provider, chat_memory=world.tools.chat_memory)
+
+    lease = MergingLease(turn_id=held.turn_id, token=held.token, older=older)
+    reply_send(lease=lease, provider=provider, max_age=timedelta(hours=24))
+
+    assert [sent.text for sent in provider.sent] == ["the answer"]
+    turn = Turn.objects.get()
+    assert (turn.state, turn.chat) == ("sent", older)
 
 
 def somebody_waits_for_a_lock() -> bool:
