@@ -7,11 +7,12 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install run test lint demo lock help
+.PHONY: install run test test-scale lint demo lock help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
 	@echo "make test   the tests, with coverage"
+	@echo "make test-scale  tests at a million rows"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
 	@echo "make lint   style, types and layers"
 
@@ -29,6 +30,9 @@ run: install
 
 test: install
 	@$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
+
+test-scale: install
+	@$(BIN)/python -m pytest -m scale $(ARGS)
 
 lint: install
 	@$(BIN)/ruff check .

@@ -13,7 +13,7 @@ from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
-from sessions_app.services.import_session import chat_of_session, token_limit
+from sessions_app.services.imports.session import chat_of_session, token_limit
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.window import window_recompute
 

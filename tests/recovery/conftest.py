@@ -12,7 +12,7 @@ import pytest
 from memoryproject.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.importing.folder import LegacyFolder
 from sessions_app.importing.report import ImportReport
-from sessions_app.services.import_folder import FolderImport
+from sessions_app.services.imports.folder import FolderImport
 from sessions_app.services.intake import IntakeRules
 from tests.recovery.old_files import NOW, OldFolder
 

@@ -18,7 +18,7 @@ from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.expiry import sessions_archive, sessions_expire
-from sessions_app.services.import_folder import FolderImport
+from sessions_app.services.imports.folder import FolderImport
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.session_rebuild import session_rebuild
 from sessions_app.services.sessions import session_end, session_open, session_start

@@ -19,7 +19,7 @@ from sessions_app.importing.ids import session_uuid
 from sessions_app.importing.report import ImportReport
 from sessions_app.management.commands.sessions_import import as_text
 from sessions_app.models import ChatSession
-from sessions_app.services.import_folder import FolderImport
+from sessions_app.services.imports.folder import FolderImport
 from sessions_app.services.session_rebuild import (
     Rebuilt,
     SessionNotFoundError,

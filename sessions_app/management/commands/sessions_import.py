@@ -17,7 +17,7 @@ from sessions_app import wiring
 from sessions_app.importing.errors import FolderError
 from sessions_app.importing.folder import LegacyFolder, shown
 from sessions_app.importing.report import ImportReport
-from sessions_app.services.import_folder import FolderImport
+from sessions_app.services.imports.folder import FolderImport
 
 SHOWN = 50
 

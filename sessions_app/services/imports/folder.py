@@ -21,8 +21,8 @@ from sessions_app.importing.plan import Entry, Unlisted, plan_folder, plan_sessi
 from sessions_app.importing.report import ImportReport
 from sessions_app.models import ChatSession
 from sessions_app.services.embed import session_embed
-from sessions_app.services.import_notes import note_session, note_stored
-from sessions_app.services.import_session import (
+from sessions_app.services.imports.notes import note_session, note_stored
+from sessions_app.services.imports.session import (
     Incoming,
     MemoryOffError,
     Stored,

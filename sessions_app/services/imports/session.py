@@ -22,7 +22,7 @@ from sessions_app.services.addresses import (
     chat_for_group,
     chat_for_party,
 )
-from sessions_app.services.import_messages import StoredMessages, messages_import
+from sessions_app.services.imports.messages import StoredMessages, messages_import
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.talk import party_of
 from sessions_app.services.window import window_recompute

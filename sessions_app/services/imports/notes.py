@@ -11,8 +11,8 @@ from sessions_app.importing.parse import LegacySession
 from sessions_app.importing.report import ImportReport
 from sessions_app.models import ChatSession
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.services.import_messages import Added
-from sessions_app.services.import_session import Stored
+from sessions_app.services.imports.messages import Added
+from sessions_app.services.imports.session import Stored
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Stores what sessions_app.importing reads from old files."""
