@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -75,13 +76,19 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> Lease | None:
         pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
     )
     state = TurnState.RUNNING if oldest.state == TurnState.PENDING else F("state")
-    claimed = unchanged.update(
-        state=state,
-        attempts=F("attempts") + 1,
-        lease_token=lease.token,
-        lease_owner=this_process(),
-        lease_until=now + LEASE,
-    )
+    try:
+        with transaction.atomic():
+            claimed = unchanged.update(
+                state=state,
+                attempts=F("attempts") + 1,
+                lease_token=lease.token,
+                lease_owner=this_process(),
+                lease_until=now + LEASE,
+            )
+    except IntegrityError:
+        # A merge has just brought the turn into a chat in which another one is being answered:
+        # whoever does that goes on with this one.
+        return None
     return lease if claimed else None
 
 

@@ -385,6 +385,37 @@ def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
     assert [turn.chat_id for turn in found] == [older.pk]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_claim_that_a_merge_overtakes_leaves_the_turn_to_who_answers_in_that_chat(
+    world: World,
+) -> None:
+    world.receive(message_from(CLIENT, "being answered"), message_from(OTHER_CLIENT, "hello"))
+    chat, other = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    assert turn_claim(chat_id=chat.pk) is not None
+    found: list[Lease | None | Exception] = []
+
+    def claim() -> None:
+        try:
+            found.append(turn_claim(chat_id=other.pk))
+        except Exception as error:
+            found.append(error)
+        finally:
+            connection.close()
+
+    claimer = threading.Thread(target=claim)
+    with transaction.atomic():
+        Turn.objects.filter(chat=other).update(chat=chat)
+        claimer.start()
+        while not somebody_waits_for_a_lock():
+            assert claimer.is_alive()
+    claimer.join()
+    assert found == [None]
+    assert list(Turn.objects.order_by("id").values_list("state", flat=True)) == [
+        "running",
+        "pending",
+    ]
+
+
 @dataclass(frozen=True)
 class MergingLease(Lease):
     """While the worker is about to send, its chat is merged into an older one."""
