@@ -132,6 +132,7 @@ Q_CLUSTER: dict[str, Any] = {
 # --- Django -------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "memoryproject.apps.MemoryProjectConfig",
+    "memoryproject.audit.apps.AuditConfig",
     "sessions_app",
     "memories_app",
     "cards_app",
