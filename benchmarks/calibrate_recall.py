@@ -69,13 +69,16 @@ class Corpus:
 
     def weighed(self, terms: Sequence[QueryTerm], constants: Constants) -> LexicalQuery:
         """The terms weighed by how frequent they are here."""
-        frequencies = [
+        average = sum(self.lengths) / len(self.lengths)
+        scope = Scope(len(self.counts), average, self.frequencies(terms))
+        return weigh_query(terms, scope, constants=constants)
+
+    def frequencies(self, terms: Sequence[QueryTerm]) -> list[int]:
+        """In how many texts each term is."""
+        return [
             len(set().union(*(self.holders.get(form, set()) for form, _ in term.alternatives)))
             for term in terms
         ]
-        average = sum(self.lengths) / len(self.lengths)
-        scope = Scope(len(self.counts), average, frequencies)
-        return weigh_query(terms, scope, constants=constants)
 
 
 def matrix(vectors: Sequence[Sequence[float] | None], dimensions: int) -> np.ndarray:

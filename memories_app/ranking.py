@@ -30,7 +30,7 @@ from memories_app.words import (
 )
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
-from memoryproject.lib.asked import Asked, asked_texts, best_score
+from memoryproject.lib.asked import Asked, best_score
 from memoryproject.lib.relevance import LexicalQuery, Scope, semantic_relevance, weigh_query
 
 logger = logging.getLogger(__name__)
@@ -61,17 +61,58 @@ class Ranked:
     similarity: float | None
 
 
-def prepare_query(query: str, embedder: Embedder) -> tuple[Question, bool]:
-    """The question, and whether the embedder did its part (False: it failed)."""
-    asked = asked_texts(query)
-    vectors: Sequence[Sequence[float] | None] = [None] * len(asked)
+@dataclass(frozen=True)
+class WordSearch:
+    """What the words of a question find in a scope: for each of its texts the words, weighed by
+    how frequent they are there (``frequencies``, one for each of the text's known terms).
+    ``texts``: how many the scope holds."""
+
+    words: Words
+    matches: Sequence[Match]
+    queries: Sequence[LexicalQuery]
+    frequencies: Sequence[Sequence[int]]
+    texts: int
+
+
+# In a scope that holds nothing.
+NOTHING_FOUND = WordSearch(Words({}, 0), [], [], [], 0)
+
+
+def prepare_query(
+    asked: Sequence[Asked], embedder: Embedder, *, topics: Sequence[str] = ()
+) -> tuple[Question, list[Sequence[float] | None], bool]:
+    """The question, a vector for each of ``topics``, and whether the embedder did its part
+    (False: it failed). The embedder is asked once."""
+    texts = [*(text.text for text in asked), *topics]
+    vectors: Sequence[Sequence[float] | None] = [None] * len(texts)
     worked = True
     try:
-        vectors = covered_vectors(embedder, [text.text for text in asked])
+        vectors = covered_vectors(embedder, texts)
     except EmbedderError as error:
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
-    return Question(asked, vectors, embedder.model_id, embedder.calibration), worked
+    question = Question(asked, vectors[: len(asked)], embedder.model_id, embedder.calibration)
+    return question, list(vectors[len(asked) :]), worked
+
+
+def search_words(asked: Sequence[Asked], scope: QuerySet[Any]) -> WordSearch:
+    """What the words of the question find in the scope. Raises EmptyResultSet for a scope that
+    nothing can be in."""
+    words = words_of(asked)
+    matches = matches_find(words, scope)
+    figures = scope.order_by().aggregate(texts=Count("pk"), length=Avg("term_count"))
+    held = {
+        alternatives: sum(match.texts for match in matches if match.bits & bit)
+        for alternatives, bit in words.bits.items()
+    }
+    queries, frequencies = [], []
+    for text in asked:
+        terms = known_terms(text, words)
+        counts = [held[term.alternatives] for term in terms]
+        average = float(figures["length"] or 0.0)
+        queries.append(weigh_query(terms, Scope(figures["texts"], average, counts)))
+        frequencies.append(counts)
+    return WordSearch(words, matches, queries, frequencies, figures["texts"])
 
 
 def rank(
@@ -81,23 +122,39 @@ def rank(
     *,
     key: str,
     top_k: int,
+    found: WordSearch | None = None,
 ) -> list[Ranked]:
     """The best ``top_k`` of the scope, best first.
 
     vectors: the model of the scope's vectors; ``key`` is its foreign key to the scope.
+    found: what ``search_words`` found there already.
     The number of queries doesn't depend on what is asked or found.
     """
     try:
-        return _rank(question, scope, _Vectors(question, scope, vectors, key))[:top_k]
+        found = search_words(question.asked, scope) if found is None else found
+        return _rank(question, scope, found, _Vectors(question, scope, vectors, key))[:top_k]
     except EmptyResultSet:
         # A filter that nothing can pass.
         return []
 
 
-def _rank(question: Question, scope: QuerySet[Any], vectors: _Vectors) -> list[Ranked]:
-    words = words_of(question.asked)
-    matches = matches_find(words, scope)
-    queries = _weighed(question.asked, words, matches, scope)
+def cosines_of(
+    keys: Sequence[UUID],
+    question: Question,
+    scope: QuerySet[Any],
+    vectors: type[Model],
+    *,
+    key: str,
+) -> dict[UUID, list[float | None]]:
+    """For each of these texts that has a vector its cosine to each text of the question, None
+    where that has none."""
+    return _Vectors(question, scope, vectors, key).cosines(keys)
+
+
+def _rank(
+    question: Question, scope: QuerySet[Any], found: WordSearch, vectors: _Vectors
+) -> list[Ranked]:
+    words, matches, queries = found.words, found.matches, found.queries
     keys = dict.fromkeys([*_best_matching(queries, question.asked, words, matches)])
     keys.update(dict.fromkeys(vectors.nearest()))
     cosines = vectors.cosines(list(keys))
@@ -114,25 +171,6 @@ def _rank(question: Question, scope: QuerySet[Any], vectors: _Vectors) -> list[R
         score = best_score(queries, semantics, counts=Counter(terms), length=length)
         ranked.append(Ranked(pk, score, near[0]))
     return sorted(ranked, key=lambda item: (-item.score, str(item.key)))
-
-
-def _weighed(
-    asked: Sequence[Asked], words: Words, matches: Sequence[Match], scope: QuerySet[Any]
-) -> list[LexicalQuery]:
-    """Each text of the question weighed by how frequent its words are in the scope."""
-    figures = scope.order_by().aggregate(texts=Count("pk"), length=Avg("term_count"))
-    frequencies = {
-        alternatives: sum(match.texts for match in matches if match.bits & bit)
-        for alternatives, bit in words.bits.items()
-    }
-    queries = []
-    for text in asked:
-        terms = known_terms(text, words)
-        counts = [frequencies[term.alternatives] for term in terms]
-        queries.append(
-            weigh_query(terms, Scope(figures["texts"], float(figures["length"] or 0.0), counts))
-        )
-    return queries
 
 
 def _best_matching(

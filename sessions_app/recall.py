@@ -10,22 +10,29 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from memories_app import ranking
 from memories_app.models import Memory, MemoryEmbedding
+from memories_app.ranking import WordSearch
 from memories_app.selectors import memories_visible
 from memoryproject.integrations.embedders.base import Embedder
-from sessions_app.models import Message, MessageEmbedding
+from memoryproject.lib.asked import Asked, asked_texts
+from sessions_app.lines import SaidQuestion, rank_said, topics_of
+from sessions_app.models import Message
 from sessions_app.models.messages import Role
 from sessions_app.neighbours import neighbours_of
 from sessions_app.roles import GODFATHER
 
 logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 MEMORIES = "memories"
 MESSAGES = "messages"
@@ -90,13 +97,21 @@ def recall(
     A failing embedder leaves the search by words; a failing database query is tried once
     more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
     """
-    question, embedded = ranking.prepare_query(query, embedder)
+    asked = asked_texts(query)
     said = _messages_visible(viewer, messages_where)
+    found_said = None
+    failed = False
+    if MESSAGES in sources and viewer.chat_id is not None:
+        found_said = _try_twice(lambda: _search_said(asked, said))
+        failed = found_said is None
+    topics = topics_of(asked, found_said) if found_said and found_said.texts else []
+    question, topic_vectors, embedded = ranking.prepare_query(asked, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
         searches.append(lambda: _recall_memories(question, viewer, top_k))
-    if MESSAGES in sources and viewer.chat_id is not None:
-        searches.append(lambda: _recall_messages(question, said, top_k))
+    if topics and found_said:
+        to_said = SaidQuestion(question, topic_vectors, found_said, timezone.now().date())
+        searches.append(lambda: _recall_messages(to_said, said, top_k))
     found = [_try_twice(search) for search in searches]
     hits = [hit for part in found for hit in part or []]
     best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
@@ -105,11 +120,19 @@ def recall(
     if any(hit.source == "message" for hit in relevant):
         complete = _try_twice(lambda: _with_neighbours(relevant, said))
     logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
-    degraded = not embedded or None in [*found, complete]
+    degraded = failed or not embedded or None in [*found, complete]
     return RecallResult(relevant if complete is None else complete, degraded)
 
 
-def _try_twice(search: Callable[[], list[Hit]]) -> list[Hit] | None:
+def _search_said(asked: Sequence[Asked], said: QuerySet[Message]) -> WordSearch:
+    try:
+        return ranking.search_words(asked, said)
+    except EmptyResultSet:
+        # A filter that nothing can pass.
+        return ranking.NOTHING_FOUND
+
+
+def _try_twice(search: Callable[[], Found]) -> Found | None:
     """What the search finds; None where it failed twice."""
     for attempt in (1, 2):
         try:
@@ -152,8 +175,8 @@ def _messages_visible(viewer: Viewer, where: Q | None) -> QuerySet[Message]:
     return said if where is None else said.filter(where)
 
 
-def _recall_messages(question: ranking.Question, said: QuerySet[Message], top_k: int) -> list[Hit]:
-    ranked = ranking.rank(question, said, MessageEmbedding, key="message", top_k=top_k)
+def _recall_messages(asked: SaidQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
+    ranked = rank_said(asked, said, top_k=top_k)
     found = Message.objects.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(

@@ -107,15 +107,19 @@ class LexicalQuery:
         """
         if self.total <= 0:
             return 0.0
-        effect, saturation = self.constants.length_effect, self.constants.saturation
-        norm = 1 - effect + effect * length / self.average_length
-        damping = saturation * min(norm, _MAX_LENGTH_NORM)
+        matches = self.matches(counts, length)
         covered = sum(
-            weight * _match(counts, alternatives, saturation, damping)
-            for weight, alternatives in self.terms
+            weight * match for (weight, _), match in zip(self.terms, matches, strict=True)
         )
         coverage = min(1.0, covered / self.total) * self.substance
         return _curve(coverage, self.constants)
+
+    def matches(self, counts: Mapping[str, float], length: float) -> list[float]:
+        """How far the text matches each term, from 0 up to 1 + ``saturation``."""
+        effect, saturation = self.constants.length_effect, self.constants.saturation
+        norm = 1 - effect + effect * length / self.average_length
+        damping = saturation * min(norm, _MAX_LENGTH_NORM)
+        return [_match(counts, alternatives, saturation, damping) for _, alternatives in self.terms]
 
 
 def weigh_query(

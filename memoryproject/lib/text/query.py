@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from memoryproject.lib.text import english_words, hebrew_words
@@ -19,6 +20,7 @@ _CONCEPT = 0.8
 _SOUND = 0.75
 
 _ORDER = list(Kind)
+_PIECES = re.compile(r"\w+(?:['’]\w+)?|\W+")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,21 @@ def telling_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Those words that can make a text a candidate; all of them where none is telling."""
     telling = [term for term in terms if term.kind not in (Kind.FUNCTION, Kind.VAGUE)]
     return telling or list(terms)
+
+
+def text_without(text: str, words: Collection[str]) -> str:
+    """``text`` without those words, as they are named by ``QueryTerm.word``; the text itself
+    where nothing telling would be left."""
+    if not words:
+        return text
+    kept = "".join(piece for piece in _PIECES.findall(text) if not _names(piece, words))
+    if any(term.kind is not Kind.FUNCTION for term in query_terms(kept)):
+        return kept
+    return text
+
+
+def _names(piece: str, words: Collection[str]) -> bool:
+    return any(word_forms(token).word in words for token in tokenize(piece))
 
 
 def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:

@@ -1,0 +1,257 @@
+"""Fits how much each kind of evidence counts for something said in a conversation.
+
+    python benchmarks/fit_context.py --data CONVERSATIONS.json
+
+The conversations are in LoCoMo's form. Prints the weights and the curve to put into
+``memoryproject.lib.context``, and how well they find the evidence in conversations that they
+were not fitted on (each is left out once).
+
+Weights: the greatest likelihood of the evidence among all lines of its conversation (a softmax
+over the lines of each question, as in McFadden's conditional logit, 1974), with a small ridge.
+Curve: logistic regression of whether one of the first five lines is evidence; beside the
+questions of each conversation, those of the others are asked in it with its people's names, to
+which nothing is the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from calibrate_recall import Corpus  # noqa: E402
+from conversations import Conversation, Question, read_conversations  # noqa: E402
+
+from memoryproject.integrations.embedders.covered import covered_vectors  # noqa: E402
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.lib.context import (  # noqa: E402
+    BY_WORDS,
+    NAMES,
+    WITH_VECTORS,
+    Curve,
+    Floats,
+    Judge,
+    Line,
+    Weights,
+    everyday_words,
+    features_of,
+    speaker_named,
+)
+from memoryproject.lib.relevance import IN_USE as LEXICAL  # noqa: E402
+from memoryproject.lib.text.periods import best_fit, periods_asked  # noqa: E402
+from memoryproject.lib.text.query import query_terms, text_without  # noqa: E402
+
+RIDGE = 1e-3
+STEPS = 400
+FIRST = 5
+NEAR = 2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in a conversation: a row of features for each line, and which lines answer."""
+
+    features: Floats
+    evidence: frozenset[int]
+
+    def by_words(self) -> Asked:
+        """As if the embedder didn't know the language."""
+        features = self.features.copy()
+        features[:, [NAMES.index("topic"), NAMES.index("topic_around")]] = 0
+        return Asked(features, self.evidence)
+
+
+class Prepared:
+    """A conversation with its index and vectors, as recall has them."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.embedder = WordLlamaEmbedder()
+        self.corpus = Corpus([turn.text for turn in conversation.turns], self.embedder)
+
+    def ask(self, question: Question) -> Asked:
+        terms = query_terms(question.text)
+        query = self.corpus.weighed(terms, LEXICAL)
+        topic = text_without(
+            question.text,
+            everyday_words(terms, self.corpus.frequencies(terms), len(self.corpus.counts)),
+        )
+        (vector,) = covered_vectors(self.embedder, [topic])
+        curve = self.embedder.calibration
+        cosines = [None] * len(self.corpus.counts)
+        if vector is not None:
+            cosines = [
+                None if np.isnan(cosine) else curve.slope * (cosine - curve.midpoint)
+                for cosine in (self.corpus.vectors @ np.array(vector)).tolist()
+            ]
+        last_day = max(turn.said_at for turn in self.conversation.turns).date()
+        periods = periods_asked(question.text, today=last_day)
+        lines = [
+            Line(
+                text=turn.text,
+                counts=self.corpus.counts[number],
+                length=self.corpus.lengths[number],
+                topic=cosines[number],
+                segment=turn.session,
+                speaker=speaker_named(turn.text),
+                period_fit=best_fit(periods, turn.said_at.date()),
+            )
+            for number, turn in enumerate(self.conversation.turns)
+        ]
+        return Asked(features_of(question.text, query, lines), question.evidence)
+
+    def ask_own(self) -> list[Asked]:
+        return [self.ask(question) for question in self.conversation.questions]
+
+    def ask_foreign(self, others: Iterable[Conversation]) -> list[Asked]:
+        """The questions of other conversations, about this one's people."""
+        asked = []
+        for other in others:
+            for question in other.questions:
+                text = question.text
+                for theirs, ours in zip(other.speakers, self.conversation.speakers, strict=True):
+                    text = text.replace(theirs, ours)
+                asked.append(self.ask(Question(text, frozenset(), question.category)))
+        return asked
+
+
+def fit_weights(questions: Sequence[Asked]) -> Weights:
+    """Adam's steps on the likelihood, the columns brought to one scale first."""
+    scale = np.concatenate([asked.features for asked in questions]).std(axis=0) + 1e-9
+    scaled = [asked.features / scale for asked in questions]
+    targets = [_target(asked) for asked in questions]
+    weights = np.zeros(len(NAMES))
+    mean, spread = np.zeros_like(weights), np.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        gradient = RIDGE * weights
+        for features, target in zip(scaled, targets, strict=True):
+            total = features @ weights
+            chance = np.exp(total - total.max())
+            gradient = gradient + features.T @ (chance / chance.sum() - target) / len(questions)
+        mean = 0.9 * mean + 0.1 * gradient
+        spread = 0.999 * spread + 0.001 * gradient**2
+        weights -= 0.05 * (mean / (1 - 0.9**step)) / (np.sqrt(spread / (1 - 0.999**step)) + 1e-8)
+    return Weights(*(weights / scale).tolist())
+
+
+def _target(asked: Asked) -> Floats:
+    target = np.zeros(len(asked.features))
+    target[list(asked.evidence)] = 1 / len(asked.evidence)
+    return target
+
+
+def recall_at(k: int, asked: Asked, judge: Judge) -> float:
+    """The share of the evidence among the first ``k`` lines."""
+    best = np.argsort(-judge.evidence(asked.features), kind="stable")[:k]
+    return len(set(best.tolist()) & asked.evidence) / len(asked.evidence)
+
+
+def first_lines(asked: Asked, judge: Judge) -> list[tuple[float, bool]]:
+    """The evidence for each of the first lines, and whether it answers. What stands beside an
+    answer is left out: whether it belongs to it isn't labelled."""
+    sums = judge.evidence(asked.features)
+    beside = {line + step for line in asked.evidence for step in range(-NEAR, NEAR + 1)}
+    best = np.argsort(-sums, kind="stable")[:FIRST].tolist()
+    return [
+        (float(sums[line]), line in asked.evidence)
+        for line in best
+        if line in asked.evidence or line not in beside
+    ]
+
+
+def fit_curve(pairs: Sequence[tuple[float, bool]]) -> Curve:
+    """Logistic regression by Newton's method, both outcomes of equal weight."""
+    sums = np.array([value for value, _ in pairs])
+    right = np.array([answers for _, answers in pairs])
+    weights = np.where(right, 0.5 / right.sum(), 0.5 / (~right).sum())
+    features = np.stack([np.ones_like(sums), sums], axis=1)
+    beta = np.zeros(2)
+    for _ in range(100):
+        predicted = 1 / (1 + np.exp(-features @ beta))
+        gradient = features.T @ (weights * (right - predicted))
+        spread = weights * predicted * (1 - predicted)
+        beta += np.linalg.solve((features * spread[:, None]).T @ features, gradient)
+    return Curve(slope=float(beta[1]), offset=float(beta[0]))
+
+
+def fit(own: Sequence[Asked], foreign: Sequence[Asked]) -> Judge:
+    """The weights, and the curve for them."""
+    judge = Judge(fit_weights(own), Curve(1.0, 0.0))
+    pairs = [pair for asked in [*own, *foreign] for pair in first_lines(asked, judge)]
+    return Judge(judge.weights, fit_curve(pairs))
+
+
+def report(
+    name: str, parts: Sequence[list[Asked]], foreign: Sequence[list[Asked]], judge: Judge
+) -> None:
+    """What the judge in use finds, what one finds that was fitted on the other conversations,
+    and the one fitted on all."""
+    print(f"{name}:")
+    left_out = []
+    for number, part in enumerate(parts):
+        others = [asked for place, rest in enumerate(parts) if place != number for asked in rest]
+        unseen = Judge(fit_weights(others), Curve(1.0, 0.0))
+        left_out.append((part, unseen))
+    for k in (5, 10, 20):
+        mean = np.mean([recall_at(k, asked, unseen) for part, unseen in left_out for asked in part])
+        used = np.mean([recall_at(k, asked, judge) for part in parts for asked in part])
+        print(f"  recall@{k}: on conversations left out {mean:.4f}, as in use {used:.4f}")
+    own = [asked for part in parts for asked in part]
+    nothing = [asked for part in foreign for asked in part]
+    fitted = fit(own, nothing)
+    print(f"  fitted: {fitted.weights}\n          {fitted.curve}")
+    _report_threshold("fitted", own, nothing, fitted)
+    _report_threshold("in use", own, nothing, judge)
+
+
+def _report_threshold(
+    name: str, own: Sequence[Asked], foreign: Sequence[Asked], judge: Judge
+) -> None:
+    """What a score of 0.7 lets through."""
+
+    def through(asked: Asked) -> list[bool]:
+        first = first_lines(asked, judge)
+        chances = judge.curve.chances(np.array([total for total, _ in first]))
+        return [
+            answers for (_, answers), chance in zip(first, chances, strict=True) if chance >= 0.7
+        ]
+
+    found = [through(asked) for asked in own]
+    noise = [through(asked) for asked in foreign]
+    let = sum(map(len, found))
+    print(
+        f"  {name}, at 0.7: {sum(map(any, found)) / len(found):.3f} of the questions find an "
+        f"answer, {sum(map(sum, found)) / max(1, let):.3f} of {let} lines answer; of the questions "
+        f"that nothing answers {sum(map(bool, noise)) / max(1, len(noise)):.3f} find something"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fits, measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="conversations, as JSON")
+    options = parser.parse_args(arguments)
+    conversations = read_conversations(options.data)
+    prepared = [Prepared(conversation) for conversation in conversations]
+    own = [item.ask_own() for item in prepared]
+    foreign = [
+        item.ask_foreign(other for other in conversations if other is not item.conversation)
+        for item in prepared
+    ]
+    report("with vectors", own, foreign, WITH_VECTORS)
+    report("by words alone", _by_words(own), _by_words(foreign), BY_WORDS)
+
+
+def _by_words(parts: Sequence[list[Asked]]) -> list[list[Asked]]:
+    return [[asked.by_words() for asked in part] for part in parts]
+
+
+if __name__ == "__main__":
+    main()
