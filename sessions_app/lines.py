@@ -21,6 +21,7 @@ from memoryproject.lib.context import (
     BY_WORDS,
     REACH,
     WITH_VECTORS,
+    Judge,
     Line,
     everyday_words,
     features_of,
@@ -70,7 +71,20 @@ def topics_of(asked: Sequence[Asked], found: WordSearch) -> list[str]:
     ]
 
 
-def rank_said(asked: SaidQuestion, said: QuerySet[Any], *, top_k: int) -> list[Ranked]:
+@dataclass(frozen=True)
+class Judges:
+    """Who judges lines: ``with_vectors`` where the question has one, else ``by_words``."""
+
+    with_vectors: Judge = WITH_VECTORS
+    by_words: Judge = BY_WORDS
+
+
+IN_OFFICE = Judges()
+
+
+def rank_said(
+    asked: SaidQuestion, said: QuerySet[Any], *, top_k: int, judges: Judges = IN_OFFICE
+) -> list[Ranked]:
     """The ``top_k`` lines that answer best, best first. ``said``: what may be found.
 
     The number of queries doesn't depend on what is asked or found.
@@ -89,7 +103,8 @@ def rank_said(asked: SaidQuestion, said: QuerySet[Any], *, top_k: int) -> list[R
     best = [0.0] * len(rows)
     for place, query in enumerate(asked.found.queries):
         worth = IN_USE.part_worth if place else 1.0
-        scores = _scores(place, query, asked, rows, [cosine[1 + place] for cosine in near])
+        judge = judges.by_words if asked.topics[place] is None else judges.with_vectors
+        scores = _scores(place, query, asked, rows, [cosine[1 + place] for cosine in near], judge)
         best = [max(old, worth * new) for old, new in zip(best, scores, strict=True)]
     ranked = [
         Ranked(row.key, score, cosine[0])
@@ -169,13 +184,13 @@ def _scores(
     asked: SaidQuestion,
     rows: Sequence[_Row],
     cosines: Sequence[float | None],
+    judge: Judge,
 ) -> list[float]:
     """The chance of each line that it answers one text of the question."""
     text = asked.question.asked[place].text
     periods = periods_asked(text, today=asked.today)
     lines = [_line(row, cosine, asked, periods) for row, cosine in zip(rows, cosines, strict=True)]
     features = features_of(text, query, lines)
-    judge = BY_WORDS if asked.topics[place] is None else WITH_VECTORS
     chances: list[float] = (judge.chances(features) * query.substance).tolist()
     return chances
 

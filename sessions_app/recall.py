@@ -98,7 +98,7 @@ def recall(
     more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
     """
     asked = asked_texts(query)
-    said = _messages_visible(viewer, messages_where)
+    said = messages_visible(viewer, messages_where)
     found_said = None
     failed = False
     if MESSAGES in sources and viewer.chat_id is not None:
@@ -166,8 +166,8 @@ def _recall_memories(question: ranking.Question, viewer: Viewer, top_k: int) -> 
     ]
 
 
-def _messages_visible(viewer: Viewer, where: Q | None) -> QuerySet[Message]:
-    """What was said in the viewer's chat."""
+def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message]:
+    """What was said in the viewer's chat and may be recalled."""
     said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
     said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
     # Commands and what the system itself says ("Remembered: …", apologies) are no knowledge.

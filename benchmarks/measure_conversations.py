@@ -1,0 +1,221 @@
+"""Measures what recall finds in long conversations: run from the project's root.
+
+    python benchmarks/measure_conversations.py --data CONVERSATIONS.json
+
+The conversations are in LoCoMo's form. Each becomes a chat with its turns as past messages,
+stored through the product's own services in a database of its own, in a temporary folder. Every
+question that something answers is asked through ``recall``. Prints recall@5, @10 and @20, the
+mean share of a question's evidence among the first results, for each category, and what is left
+of it without parts of the search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+_FOLDER = Path(tempfile.mkdtemp(prefix="conversations-benchmark-"))
+os.environ |= {
+    "DATA_DIR": str(_FOLDER / "data"),
+    "LOG_DIR": str(_FOLDER / "logs"),
+    "DATABASE_URL": "",
+    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+}
+
+import django  # noqa: E402 the settings read the environment
+
+django.setup()
+
+from conversations import CATEGORIES, Conversation, Question, read_conversations  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connections  # noqa: E402
+from pgvector.django import CosineDistance  # noqa: E402
+
+from memories_app import ranking  # noqa: E402
+from memoryproject.integrations.embedders.base import Embedder  # noqa: E402
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.lib.asked import asked_texts  # noqa: E402
+from memoryproject.lib.context import BY_WORDS, WITH_VECTORS, Judge  # noqa: E402
+from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
+from sessions_app.conversation import ConversationMessage  # noqa: E402
+from sessions_app.lines import Judges, SaidQuestion, rank_said, topics_of  # noqa: E402
+from sessions_app.models import Chat, MessageEmbedding  # noqa: E402
+from sessions_app.recall import MESSAGES, Viewer, messages_visible, recall  # noqa: E402
+from sessions_app.services.addresses import chat_for_group  # noqa: E402
+from sessions_app.services.chat_memory import ChatMemoryService  # noqa: E402
+from sessions_app.services.embed import session_embed  # noqa: E402
+from sessions_app.services.sessions import session_end, session_start  # noqa: E402
+
+FIRST = (5, 10, 20)
+Search = Callable[[str, Chat], list[UUID]]
+
+
+class BlindEmbedder(WordLlamaEmbedder):
+    """Knows no language."""
+
+    def coverage(self, text: str) -> float:
+        """See Embedder.coverage."""
+        return 0.0
+
+
+EMBEDDER = WordLlamaEmbedder()
+
+
+def store(conversation: Conversation, number: int) -> tuple[Chat, list[UUID]]:
+    """The conversation as a chat; the ids of its messages by the numbers of its turns."""
+    chat = chat_for_group(provider="console", number_id="", group_id=f"{number}@g.us")
+    memory = ChatMemoryService()
+    ids: list[UUID] = []
+    for session_number in sorted({turn.session for turn in conversation.turns}):
+        turns = [turn for turn in conversation.turns if turn.session == session_number]
+        session = session_start(chat=chat, now=turns[0].said_at)
+        messages = [
+            ConversationMessage(
+                role="user" if turn.text.startswith(conversation.speakers[0]) else "assistant",
+                content=turn.text,
+                timestamp=turn.said_at,
+            )
+            for turn in turns
+        ]
+        stored = memory.add_messages(conversation_id=session.pk, messages=messages)
+        ids += [message.message_id for message in stored if message.message_id]
+        session_embed(session_id=session.pk, embedder=EMBEDDER)
+        session.refresh_from_db()
+        session_end(session=session, at=turns[-1].said_at)
+    return chat, ids
+
+
+def as_in_use(question: str, chat: Chat, embedder: Embedder = EMBEDDER) -> list[UUID]:
+    """The whole of recall, whatever the score."""
+    found = recall(
+        query=question,
+        viewer=Viewer(user_role="client", chat_id=chat.pk),
+        embedder=embedder,
+        top_k=max(FIRST),
+        min_similarity=0.0,
+        sources=[MESSAGES],
+    )
+    return [hit.id for hit in found.hits]
+
+
+def by_words(question: str, chat: Chat) -> list[UUID]:
+    """As for a language that the embedder doesn't know."""
+    return as_in_use(question, chat, BlindEmbedder())
+
+
+def by_vectors(question: str, chat: Chat) -> list[UUID]:
+    """The nearest vectors, and nothing else."""
+    (vector,) = EMBEDDER.embed([question])
+    said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
+    near = MessageEmbedding.objects.filter(message__in=said).order_by(
+        CosineDistance("vector", vector)
+    )
+    return list(near.values_list("message_id", flat=True)[: max(FIRST)])
+
+
+def by_itself(question: str, chat: Chat) -> list[UUID]:
+    """Each message by its own words and vector, as memories are ranked."""
+    said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
+    asked, _, _ = ranking.prepare_query(asked_texts(question), EMBEDDER)
+    ranked = ranking.rank(asked, said, MessageEmbedding, key="message", top_k=max(FIRST))
+    return [item.key for item in ranked]
+
+
+def without(*names: str) -> Search:
+    """As in use, but for some kinds of evidence."""
+
+    def blinded(judge: Judge) -> Judge:
+        return replace(judge, weights=replace(judge.weights, **dict.fromkeys(names, 0.0)))
+
+    judges = Judges(blinded(WITH_VECTORS), blinded(BY_WORDS))
+
+    def search(question: str, chat: Chat) -> list[UUID]:
+        said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
+        asked = asked_texts(question)
+        found = ranking.search_words(asked, said)
+        topics = topics_of(asked, found)
+        prepared, vectors, _ = ranking.prepare_query(asked, EMBEDDER, topics=topics)
+        last = said.latest("timestamp").timestamp.date()
+        to_said = SaidQuestion(prepared, vectors, found, last)
+        return [item.key for item in rank_said(to_said, said, top_k=max(FIRST), judges=judges)]
+
+    return search
+
+
+SEARCHES: dict[str, Search] = {
+    "as in use": as_in_use,
+    "without speakers": without("speaker"),
+    "without time and dates": without("time", "period"),
+    "without the lines around": without("together", "topic_around"),
+    "without vectors": by_words,
+    "each message by itself": by_itself,
+    "vectors alone": by_vectors,
+}
+
+
+def recall_at(k: int, question: Question, found: Sequence[UUID], ids: Sequence[UUID]) -> float:
+    """The share of the evidence among the first ``k``."""
+    right = {ids[number] for number in question.evidence}
+    return len(right & set(found[:k])) / len(right)
+
+
+def measure(search: Search, stored: Sequence[tuple[Conversation, Chat, list[UUID]]]) -> None:
+    """Asks everything and prints a line for all questions and one for each category."""
+    shares: dict[int, list[list[float]]] = {category: [] for category in CATEGORIES}
+    started = time.perf_counter()
+    for conversation, chat, ids in stored:
+        for question in conversation.questions:
+            found = search(question.text, chat)
+            shares[question.category].append([recall_at(k, question, found, ids) for k in FIRST])
+    everything = [share for part in shares.values() for share in part]
+    taken = (time.perf_counter() - started) * 1000 / len(everything)
+    _line("all", everything, f"{taken:.0f} ms a question")
+    for category, part in shares.items():
+        _line(CATEGORIES[category], part)
+
+
+def _line(name: str, shares: Sequence[Sequence[float]], note: str = "") -> None:
+    means = [sum(column) / len(column) for column in zip(*shares, strict=True)] or [0.0] * 3
+    figures = "  ".join(f"@{k} {mean:.3f}" for k, mean in zip(FIRST, means, strict=True))
+    print(f"  {name:14} {len(shares):5} questions  {figures}  {note}".rstrip(), flush=True)
+
+
+def main() -> None:
+    """Stores, asks and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="conversations, as JSON")
+    parser.add_argument("--no-ablation", action="store_true", help="only recall as it is in use")
+    options = parser.parse_args()
+    try:
+        call_command("migrate", verbosity=0)
+        conversations = read_conversations(options.data)
+        stored = [
+            (conversation, *store(conversation, number))
+            for number, conversation in enumerate(conversations, start=1)
+        ]
+        turns = sum(len(conversation.turns) for conversation in conversations)
+        print(f"{len(stored)} conversations of {turns} turns, embedder {EMBEDDER.model_id}")
+        for name, search in SEARCHES.items():
+            print(f"{name}:")
+            measure(search, stored)
+            if options.no_ablation:
+                break
+    finally:
+        connections.close_all()
+        EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()
+        shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
