@@ -1,0 +1,114 @@
+"""Compares the log file with the table, both read once in the order of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BufferedReader
+
+from memoryproject.audit.canonical import Fields, line_head, line_of, line_read
+from memoryproject.audit.logfile import LONGEST_LINE
+from memoryproject.audit.rows import sealed_row
+from memoryproject.audit.verify.report import Findings
+
+ADVICE = "Compare with copies of the log file, and find out who can write to it."
+
+
+class LogLines:
+    """``pruned``: the number up to which lines may be left over. ``last``: the number of the
+    chain's last event."""
+
+    def __init__(
+        self, file: BufferedReader, size: int, pruned: int, last: int, found: Findings
+    ) -> None:
+        self._lines = _lines(file, size)
+        self._pruned = pruned
+        self._last = last
+        self._found = found
+        self._number = 0
+        self._line = b""
+        self._seq = 0
+        self.repeated = 0
+        # The seal that the line before the current one names, by its event's number.
+        self.passed: dict[int, str] = {}
+        self._advance()
+
+    @property
+    def count(self) -> int:
+        return self._number
+
+    def meet(self, fields: Fields, seal: str) -> list[str] | None:
+        """Find the event's line. Returns the names of the columns that differ there, none for
+        a line that is as it was written; None where there is no line."""
+        self._skip_to(fields.seq)
+        if not self._line or self._seq > fields.seq:
+            self._found.add_numbers("line_missing", fields.seq)
+            return None
+        line, expected = self._line, line_of(fields, seal)
+        self._advance()
+        return [] if line == expected else _differing(line, expected)
+
+    def finish(self) -> None:
+        """Look at what stands behind the last row's line."""
+        self._skip_to(self._last + 1)
+
+    def _skip_to(self, seq: int) -> None:
+        """Pass the lines that are not due any more, or name events that aren't there."""
+        while self._line and (self._seq < seq or self._seq > self._last):
+            if self._seq > self._last:
+                self._found.add_numbers("log_ahead", self._seq)
+            elif self._seq > self._pruned:
+                self._look_back()
+            self._advance()
+
+    def _look_back(self) -> None:
+        """A line out of its place: the same again does no harm, a missing row's line tells what
+        it was, and any other was forged."""
+        row = sealed_row(self._seq)
+        if row is None:
+            self.passed = {self._seq: str((line_read(self._line) or {}).get("seal", ""))}
+        elif self._line == line_of(*row):
+            self.repeated += 1
+        else:
+            self._found.add(
+                "line_changed",
+                f"Line {self._number} of the log file",
+                f"it tells of event {self._seq} otherwise than the table does.",
+                ADVICE,
+            )
+
+    def _advance(self) -> None:
+        for line in self._lines:
+            self._number += 1
+            head = line_head(line)
+            if head is not None:
+                self._line, self._seq = line, head.seq
+                return
+            self._found.add(
+                "line_unreadable",
+                f"Line {self._number} of the log file",
+                "it can't be read: it was changed or cut off.",
+                ADVICE,
+            )
+        self._line = b""
+
+    @property
+    def here(self) -> str:
+        return f"Line {self._number} of the log file"
+
+
+def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
+    """The lines of the file's first ``size`` bytes; one that is longer than any of ours comes
+    in pieces."""
+    while size > 0:
+        line = file.readline(min(size, LONGEST_LINE))
+        if not line:
+            return
+        size -= len(line)
+        yield line
+
+
+def _differing(line: bytes, expected: bytes) -> list[str]:
+    """The names of the fields that differ; "form" where only the writing does."""
+    there, wanted = line_read(line) or {}, line_read(expected) or {}
+    names = [name for name in {**wanted, **there} if there.get(name) != wanted.get(name)]
+    return names or ["form"]
