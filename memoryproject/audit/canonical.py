@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
@@ -79,12 +80,13 @@ def line_of(fields: Fields, seal: str) -> bytes:
     return line.encode()
 
 
-def line_read(line: bytes) -> dict[str, Any] | None:
-    """The object of a line; None for what is no whole line of ours."""
+def line_read(line: bytes, number: Callable[[str], Any] = int) -> dict[str, Any] | None:
+    """The object of a line; None for what is no whole line of ours. ``number`` is given the
+    text of each whole number."""
     if not line.endswith(b"\n"):
         return None
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_int=number, parse_float=str)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

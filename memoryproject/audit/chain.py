@@ -111,3 +111,14 @@ def _checkpoint_parts(
         checkpoint.events,
         utc_text(checkpoint.at),
     )
+
+
+@contextmanager
+def removal_allowed() -> Iterator[None]:
+    """Lets the database delete events and checkpoints, which it refuses else; in the caller's
+    transaction. For pruning, and for a restore."""
+    allow = "SELECT set_config('memoryproject.audit_pruning', %s, true)"
+    with connection.cursor() as cursor:
+        cursor.execute(allow, ["on"])
+        yield
+        cursor.execute(allow, [""])

@@ -18,6 +18,7 @@ from memoryproject.audit.chain import (
     checkpoint_is_signed,
     checkpoint_last,
     head_current,
+    removal_allowed,
 )
 from memoryproject.audit.logfile import AuditLogFile
 from memoryproject.audit.models import AuditCheckpoint, AuditEvent
@@ -82,11 +83,8 @@ def _prune_rows(key: str, start: Place, last: int, now: datetime) -> int:
     end = _checked(key, start, last)
     count = end.seq - start.seq
     checkpoint_add(key=key, to=end, events=count, at=now)
-    with connection.cursor() as cursor:
-        # What the trigger lets through: see the migration.
-        cursor.execute("SELECT set_config('memoryproject.audit_pruning', 'on', true)")
+    with removal_allowed(), connection.cursor() as cursor:
         cursor.execute("DELETE FROM audit_auditevent WHERE seq <= %s", [last])
-        cursor.execute("SELECT set_config('memoryproject.audit_pruning', '', true)")
     return count
 
 

@@ -99,9 +99,9 @@ def test_all_rows_deleted(sealed: AuditLog) -> None:
 
 def swap(sealed: AuditLog) -> None:
     """Events 4 and 5 change places, each with its own seal."""
-    tamper(f"UPDATE {EVENT} SET seq = -1 WHERE seq = 4")
+    tamper(f"UPDATE {EVENT} SET seq = 999 WHERE seq = 4")
     tamper(f"UPDATE {EVENT} SET seq = 4 WHERE seq = 5")
-    tamper(f"UPDATE {EVENT} SET seq = 5 WHERE seq = -1")
+    tamper(f"UPDATE {EVENT} SET seq = 5 WHERE seq = 999")
 
 
 def swap_contents(sealed: AuditLog) -> None:

@@ -71,7 +71,7 @@ class LogLines:
         else:
             self._found.add(
                 "line_changed",
-                f"Line {self._number} of the log file",
+                self._here(),
                 f"it tells of event {self._seq} otherwise than the table does.",
                 ADVICE,
             )
@@ -85,14 +85,13 @@ class LogLines:
                 return
             self._found.add(
                 "line_unreadable",
-                f"Line {self._number} of the log file",
+                self._here(),
                 "it can't be read: it was changed or cut off.",
                 ADVICE,
             )
         self._line = b""
 
-    @property
-    def here(self) -> str:
+    def _here(self) -> str:
         return f"Line {self._number} of the log file"
 
 
@@ -109,6 +108,6 @@ def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
 
 def _differing(line: bytes, expected: bytes) -> list[str]:
     """The names of the fields that differ; "form" where only the writing does."""
-    there, wanted = line_read(line) or {}, line_read(expected) or {}
+    there, wanted = line_read(line, str) or {}, line_read(expected, str) or {}
     names = [name for name in {**wanted, **there} if there.get(name) != wanted.get(name)]
     return names or ["form"]

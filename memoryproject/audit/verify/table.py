@@ -35,8 +35,9 @@ class Rows:
         self.count += 1
         self.first = self.first or fields.seq
         computed = {seal_of(self._key, each, fields) for each in previous}
-        self._computed = seal if seal in computed or not computed else computed.pop()
-        return not computed or seal in computed
+        fits = not computed or seal in computed
+        self._computed = seal if fits else computed.pop()
+        return fits
 
     def finish(self, last: int) -> None:
         if self.place.seq < last:
