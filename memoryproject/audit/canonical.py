@@ -6,7 +6,6 @@ part differs in its bytes, since JSON reads back what was written.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Callable
@@ -46,7 +45,7 @@ def signed_bytes(purpose: str, *parts: str | int) -> bytes:
 
 def sign(key: str, purpose: str, *parts: str | int) -> str:
     """HMAC-SHA256 with the key, hex."""
-    return hmac.new(key.encode(), signed_bytes(purpose, *parts), hashlib.sha256).hexdigest()
+    return hmac.digest(key.encode(), signed_bytes(purpose, *parts), "sha256").hex()
 
 
 def is_signed(mac: str, key: str, purpose: str, *parts: str | int) -> bool:

@@ -19,7 +19,12 @@ pytestmark = pytest.mark.processes
 
 RECORDERS = 8
 EVENTS = 150
-USE = "from django.db import connection\nconnection.ensure_connection()\nprint('up', flush=True)\ninput()"
+USE = """
+from django.db import connection
+connection.ensure_connection()
+print("up", flush=True)
+input()
+"""
 # A transaction that waits at its end, after the lines are in the file.
 HOLD = """
 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$

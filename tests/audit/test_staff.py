@@ -210,11 +210,11 @@ class TestTheList:
 
     def test_verify_shows_the_report_in_words(self, log: AuditLog, admin_client: Client) -> None:
         log_path().unlink(missing_ok=True)
-        log.record(2)
+        log.record(2)  # the third event is the login
         address = reverse("admin:audit_auditevent_verify")
         assert "Verify now" in admin_client.get(address).content.decode()
         page = admin_client.post(address).content.decode()
-        assert "Verified: 2 sealed events (numbers 1 to 2) and 2 lines" in page
+        assert "Verified: 3 sealed events (numbers 1 to 3) and 3 lines" in page
         tamper("UPDATE audit_auditevent SET actor = 'x' WHERE seq = 1")
         page = admin_client.post(address).content.decode()
         assert "NOT verified: 1 thing is wrong." in page

@@ -24,26 +24,25 @@ class LogLines:
         self._pruned = pruned
         self._last = last
         self._found = found
-        self._number = 0
         self._line = b""
-        self._seq = 0
+        self.count = 0
         self.repeated = 0
         # The seal that the line before the current one names, by its event's number.
         self.passed: dict[int, str] = {}
         self._advance()
 
-    @property
-    def count(self) -> int:
-        return self._number
-
     def meet(self, fields: Fields, seal: str) -> list[str] | None:
         """Find the event's line. Returns the names of the columns that differ there, none for
         a line that is as it was written; None where there is no line."""
-        self._skip_to(fields.seq)
-        if not self._line or self._seq > fields.seq:
+        expected = line_of(fields, seal)
+        # A line that is as it should be needn't be read for what it says.
+        if self._line == expected:
+            self._advance()
+            return []
+        if self._skip_to(fields.seq) != fields.seq:
             self._found.add_numbers("line_missing", fields.seq)
             return None
-        line, expected = self._line, line_of(fields, seal)
+        line = self._line
         self._advance()
         return [] if line == expected else _differing(line, expected)
 
@@ -51,48 +50,41 @@ class LogLines:
         """Look at what stands behind the last row's line."""
         self._skip_to(self._last + 1)
 
-    def _skip_to(self, seq: int) -> None:
-        """Pass the lines that are not due any more, or name events that aren't there."""
-        while self._line and (self._seq < seq or self._seq > self._last):
-            if self._seq > self._last:
-                self._found.add_numbers("log_ahead", self._seq)
-            elif self._seq > self._pruned:
-                self._look_back()
+    def _skip_to(self, seq: int) -> int:
+        """Pass the lines that can't be read, are not due any more, or name events that aren't
+        there. Returns the number of the line that follows, 0 at the end."""
+        while self._line:
+            head = line_head(self._line)
+            if head is None:
+                text = "it can't be read: it was changed or cut off."
+                self._found.add("line_unreadable", self._here(), text, ADVICE)
+            elif head.seq > self._last:
+                self._found.add_numbers("log_ahead", head.seq)
+            elif head.seq >= seq:
+                return head.seq
+            elif head.seq > self._pruned:
+                self._look_back(head.seq)
             self._advance()
+        return 0
 
-    def _look_back(self) -> None:
+    def _look_back(self, seq: int) -> None:
         """A line out of its place: the same again does no harm, a missing row's line tells what
         it was, and any other was forged."""
-        row = sealed_row(self._seq)
+        row = sealed_row(seq)
         if row is None:
-            self.passed = {self._seq: str((line_read(self._line) or {}).get("seal", ""))}
+            self.passed = {seq: str((line_read(self._line) or {}).get("seal", ""))}
         elif self._line == line_of(*row):
             self.repeated += 1
         else:
-            self._found.add(
-                "line_changed",
-                self._here(),
-                f"it tells of event {self._seq} otherwise than the table does.",
-                ADVICE,
-            )
+            text = f"it tells of event {seq} otherwise than the table does."
+            self._found.add("line_changed", self._here(), text, ADVICE)
 
     def _advance(self) -> None:
-        for line in self._lines:
-            self._number += 1
-            head = line_head(line)
-            if head is not None:
-                self._line, self._seq = line, head.seq
-                return
-            self._found.add(
-                "line_unreadable",
-                self._here(),
-                "it can't be read: it was changed or cut off.",
-                ADVICE,
-            )
-        self._line = b""
+        self._line = next(self._lines, b"")
+        self.count += bool(self._line)
 
     def _here(self) -> str:
-        return f"Line {self._number} of the log file"
+        return f"Line {self.count} of the log file"
 
 
 def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
