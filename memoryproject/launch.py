@@ -131,9 +131,6 @@ def prepare() -> None:
     call_command("createcachetable", verbosity=0)
     call_command("install_schedules", stdout=StringIO())
     call_command("ensure_admin")
-    from memoryproject.audit.tasks import note_settings  # noqa: PLC0415 imports models
-
-    note_settings()
     # This process stays a user of the embedded server, but needs no connection any more.
     connections.close_all()
 

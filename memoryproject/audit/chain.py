@@ -16,12 +16,17 @@ from memoryproject.audit.models import AuditCheckpoint, AuditEvent, AuditHead
 _LOCK = 0xA0D1781
 
 WRONG_KEY = (
-    "AUDIT_KEY is not the one with which the audit log was sealed. Put that one back, into "
-    "AUDIT_KEY or DATA_DIR/audit.key; nothing is sealed until then."
+    "It is not the key with which the audit log was sealed. Put that one back, into AUDIT_KEY or "
+    "DATA_DIR/audit.key; nothing is sealed until then. Is it lost, see docs/audit.md."
+)
+NOT_SIGNED = (
+    "The mark of the audit log's end (audit_audithead) doesn't fit AUDIT_KEY: either that is "
+    "another key than before, or the mark was changed. Nothing is sealed until it fits. Run "
+    "`manage.py audit_verify`, which tells."
 )
 NO_HEAD = (
     "The audit log has sealed events, but the mark of its end (audit_audithead) was removed. "
-    "Run `manage.py audit_verify`; nothing is sealed until it is back, from a backup."
+    "Nothing is sealed until it is back. Run `manage.py audit_verify`, which tells more."
 )
 
 
@@ -72,7 +77,7 @@ def head_current(*, key: str) -> Place:
             raise ChainError(NO_HEAD)
         return BEGINNING
     if not head_is_signed(head, key):
-        raise ChainError(WRONG_KEY)
+        raise ChainError(NOT_SIGNED)
     return Place(head.seq, head.seal)
 
 

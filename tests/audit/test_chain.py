@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from django.db.utils import IntegrityError
 
 from memoryproject.audit.canonical import line_of
 from memoryproject.audit.chain import ChainError
+from memoryproject.audit.events import SYSTEM, Event, audit_record_many
 from memoryproject.audit.models import AuditEvent
 from memoryproject.audit.rows import sealed_rows
 from memoryproject.audit.sealing import audit_seal
@@ -170,7 +172,7 @@ def test_another_key_seals_nothing(log: AuditLog) -> None:
     log.record(2)
     log.seal()
     log.record(1)
-    with pytest.raises(ChainError, match="AUDIT_KEY is not the one"):
+    with pytest.raises(ChainError, match="doesn't fit AUDIT_KEY"):
         audit_seal(key="another", log_path=log.path)
     assert log.seal() == 1
     assert log.verify().verified
@@ -199,3 +201,25 @@ def test_the_database_refuses_accidents(log: AuditLog, statement: str) -> None:
     with pytest.raises(IntegrityError, match="only ever added"):
         execute(statement)
     assert AuditEvent.objects.count() == 2
+
+
+def peak_of_verifying(log: AuditLog) -> int:
+    """The most memory, in bytes, that Python held at once."""
+    tracemalloc.start()
+    try:
+        assert log.verify().verified
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_verifying_four_times_as_much_takes_no_more_memory(log: AuditLog) -> None:
+    """Once it is more than one batch of rows."""
+    events = [Event("memory.remember", SYSTEM, "memory", number) for number in range(5_000)]
+    peaks = []
+    for rounds in (1, 3):
+        for _ in range(rounds):
+            audit_record_many(events=events)
+        log.seal()
+        peaks.append(peak_of_verifying(log))
+    assert peaks[1] < peaks[0] * 1.2

@@ -113,4 +113,4 @@ def test_a_task_that_cannot_go_on_says_so_and_waits(
     log.record(1)
     assert tasks.seal() == tasks.prune() == 0
     assert "CRITICAL" in caplog.text
-    assert "AUDIT_KEY is not the one" in caplog.text
+    assert "doesn't fit AUDIT_KEY" in caplog.text

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memoryproject.audit.chain import ChainError
+from memoryproject.audit.restart import audit_begin_anew
 from memoryproject.audit.rewriting import log_write
 from memoryproject.audit.verify.report import flaws
 from memoryproject.audit.verify.service import audit_verify
@@ -35,11 +36,19 @@ class Command(BaseCommand):
             help="First write the log file anew from the database, where it is missing because "
             "a backup was restored.",
         )
+        parser.add_argument(
+            "--begin-anew",
+            action="store_true",
+            help="First seal all events afresh, as they are now, where the chain can't be gone on "
+            "with: the key is lost, or somebody changed the mark of its end.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             if options["write_log"]:
                 log_write(log_path=log_path())
+            if options["begin_anew"]:
+                audit_begin_anew(key=audit_key(), log_path=log_path())
             report = audit_verify(
                 key=audit_key(), log_path=log_path(), progress=ProgressBar(sys.stderr)
             )
