@@ -10,6 +10,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.http import HttpRequest
 
 from memories_app.models import Memory, MemoryEmbedding, Visibility
+from memoryproject.audit.staff import staff_edit_record
 from memoryproject.lib.admin_display import shown_json, shown_short, shown_state, shown_text
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
@@ -45,6 +46,18 @@ class MemoryAdmin(ReadOnlyAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        shown_to = "visibility" in form.changed_data
+        staff_edit_record(
+            request,
+            action="memory.visibility" if shown_to else "memory.update",
+            object_type="memory",
+            object_id=obj.pk,
+            fields=form.changed_data,
+            chat_id=obj.chat_id,
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         shown = flatten_fieldsets(self.fieldsets)

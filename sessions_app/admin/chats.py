@@ -9,9 +9,11 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 
+from memoryproject.audit.staff import staff_edit_record
 from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.links import chat_links
+from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import Chat, ChatAddress
 
 
@@ -51,10 +53,11 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Chat)
-class ChatAdmin(ReadOnlyAdmin):
+class ChatAdmin(ConversationAdmin):
     """Staff switch memory on and off for a chat; its addresses come from the provider."""
 
     form = ChatForm
+    read_as = "chat"
     list_display = ("whatsapp_chat", "client_name", "kind", "provider", "memory", "updated_at")
     list_filter = ("provider", "is_group", "memory_enabled")
     search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
@@ -76,6 +79,16 @@ class ChatAdmin(ReadOnlyAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Chat, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="chat.update",
+            object_type="chat",
+            object_id=obj.pk,
+            fields=form.changed_data,
+        )
 
     @admin.display(description="kind", ordering="is_group")
     def kind(self, chat: Chat) -> str:

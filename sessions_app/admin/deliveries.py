@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.contrib import admin
 
 from memoryproject.lib.admin_display import shown_json
-from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import InboundDelivery
 
 
 @admin.register(InboundDelivery)
-class InboundDeliveryAdmin(ReadOnlyAdmin):
+class InboundDeliveryAdmin(ConversationAdmin):
+    read_as = "delivery"
     list_display = ("received_at", "provider", "event", "outcome", "chat")
     list_filter = ("provider", "event", "received_at")
     search_fields = ("delivery_key", "subject_id", "outcome", "chat__whatsapp_chat")

@@ -15,6 +15,7 @@ from memoryproject.lib.admin_display import (
     shown_text,
 )
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 
@@ -22,7 +23,9 @@ REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
 
 
 @admin.register(Message)
-class MessageAdmin(ReadOnlyAdmin):
+class MessageAdmin(ConversationAdmin):
+    read_as = "message"
+    list_is_read = True
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
     list_filter = ("role", "delivery_status", "provider", "received_at")
     search_fields = (

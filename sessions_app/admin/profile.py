@@ -10,6 +10,7 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from memoryproject.audit.staff import staff_edit_record
 from sessions_app.models import AssistantProfile
 
 
@@ -36,3 +37,15 @@ class AssistantProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def save_model(
+        self, request: HttpRequest, obj: AssistantProfile, form: Any, change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="profile.update",
+            object_type="profile",
+            object_id=obj.pk,
+            fields=form.changed_data,
+        )

@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from memoryproject.lib.admin_display import shown_link, shown_state
-from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.links import list_address, messages_address
+from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import ChatSession, SummaryWork
 from sessions_app.models.sessions import SessionStatus
 
@@ -42,7 +42,8 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(ChatSession)
-class ChatSessionAdmin(ReadOnlyAdmin):
+class ChatSessionAdmin(ConversationAdmin):
+    read_as = "session"
     list_display = ("chat", "messages_link", "shown_status", "last_active", "created_at")
     list_filter = (StatusFilter, "last_active")
     search_fields = ("session_id", "chat__whatsapp_chat", "chat__client_name")

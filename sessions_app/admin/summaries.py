@@ -14,17 +14,19 @@ from memoryproject.lib.admin_display import (
     shown_table,
     shown_text,
 )
-from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.links import list_address, message_link, messages_address
+from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import Message, SummarizationMetadata
 
 DELETED = "The messages were deleted when they had been summed up."
 
 
 @admin.register(SummarizationMetadata)
-class SummaryAdmin(ReadOnlyAdmin):
+class SummaryAdmin(ConversationAdmin):
     """From a summary back to what was said, and along the chain."""
 
+    read_as = "summary"
+    list_is_read = True
     list_display = ("created_at", "chat", "messages_range", "short_text", "shown_kind")
     list_filter = ("is_extractive", "sources_deleted", "created_at")
     search_fields = (

@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from memoryproject.lib.admin_display import shown_json, shown_state, shown_text
-from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
 from sessions_app.admin.links import message_link
+from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.admin.replay import prompt_table, question_of, recalled_table
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.turns import TurnState
@@ -33,7 +33,9 @@ class PartInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(Turn)
-class TurnAdmin(ReadOnlyAdmin):
+class TurnAdmin(ConversationAdmin):
+    read_as = "turn"
+    list_is_read = True
     list_display = ("created_at", "chat", "short_question", "shown_state", "error")
     list_filter = ("state", "provider", "created_at")
     search_fields = ("turn_id", "chat__whatsapp_chat", "chat__client_name", "message__content")
@@ -141,7 +143,8 @@ class TurnAdmin(ReadOnlyAdmin):
 
 
 @admin.register(OutboundPart)
-class OutboundPartAdmin(ReadOnlyAdmin):
+class OutboundPartAdmin(ConversationAdmin):
+    read_as = "part of an answer"
     list_display = ("turn", "number", "state", "delivery_status", "provider", "error")
     list_filter = ("state", "delivery_status", "provider")
     search_fields = ("provider_message_id", "turn__turn_id", "turn__chat__whatsapp_chat")

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from memoryproject.audit.events import SYSTEM, Actor
 from sessions_app.conversation import ConversationMessage, as_conversation_message, checked
 from sessions_app.errors import (
     ConversationNotFoundError,
@@ -115,7 +116,7 @@ class ChatMemoryService:
                 transaction.on_commit(lambda: self.embed(session.pk), robust=True)
         return [as_conversation_message(message) for message in stored]
 
-    def clear_messages(self, *, conversation_id: UUID) -> Cleared:
+    def clear_messages(self, *, conversation_id: UUID, actor: Actor = SYSTEM) -> Cleared:
         """Delete the session's messages and summaries and what was derived from them. The
         session stays, and goes on counting where it was.
 
@@ -123,7 +124,7 @@ class ChatMemoryService:
         """
         with _database_errors("clear", conversation_id), transaction.atomic():
             session = self._locked(conversation_id)
-            return session_clear(session=session, now=timezone.now())
+            return session_clear(session=session, now=timezone.now(), actor=actor)
 
     def append(
         self, *, session: ChatSession, new: Sequence[NewMessage], role: str, now: datetime

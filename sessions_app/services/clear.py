@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Count
 
+from memoryproject.audit.events import SYSTEM, Actor, audit_record
 from sessions_app.models import ChatSession, InboundDelivery, OutboundPart, SummaryWork, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
@@ -24,7 +25,7 @@ class Cleared:
     summaries: int
 
 
-def session_clear(*, session: ChatSession, now: datetime) -> Cleared:
+def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
     """Delete a session's messages, summaries and vectors, and empty what holds their texts:
     replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
 
@@ -49,7 +50,16 @@ def session_clear(*, session: ChatSession, now: datetime) -> Cleared:
     session.summarized_until = session.message_counter
     session.save(update_fields=["total_tokens", "window_start", "summarized_until"])
     logger.info("Session %s was cleared.", session.session_id)
-    return Cleared(messages=counted["messages"], summaries=summaries)
+    cleared = Cleared(messages=counted["messages"], summaries=summaries)
+    audit_record(
+        action="session.clear",
+        actor=actor,
+        object_type="session",
+        object_id=session.pk,
+        details=asdict(cleared),
+        chat_id=session.chat_id,
+    )
+    return cleared
 
 
 def _empty_replays(session: ChatSession) -> None:

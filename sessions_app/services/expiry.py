@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from sessions_app.models import ChatSession, Turn
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.services.sessions import expires_at, session_end
+from sessions_app.services.sessions import expires_at, sessions_end
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +45,7 @@ def sessions_expire(*, now: datetime, timeout: timedelta, batch: int = BATCH) ->
             if after is not None:
                 due = due.filter(last_active__gte=after)
             found = list(due.select_for_update(of=("self",), skip_locked=True, no_key=True)[:batch])
-            for session in found:
-                session_end(session=session, at=expires_at(session, timeout))
+            sessions_end(ended=[(session, expires_at(session, timeout)) for session in found])
         expired += len(found)
         if len(found) < batch:
             return expired

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from memoryproject.audit.events import Actor
 from memoryproject.integrations.whatsapp.events import InboundMessage
 from memoryproject.lib.language import detect_language
 from sessions_app.commands import parse_command
@@ -72,8 +73,9 @@ def message_take(
     if _resets(event):
         # The session ends here and not when the answer is made, so that a message which
         # follows at once is part of the new conversation.
-        session_end(session=session, at=now)
-        session_start(chat=chat, now=now)
+        person = Actor("person", chat_id=chat.pk)
+        session_end(session=session, at=now, actor=person)
+        session_start(chat=chat, now=now, actor=person)
     return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
 
 

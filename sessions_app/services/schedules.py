@@ -23,9 +23,11 @@ PLANNED = (
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
+    Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
+    Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),
 )
 
-OURS = "sessions_app.tasks."
+OURS = r"^(sessions_app|memoryproject\.audit)\.tasks\."
 
 # Any number that nothing else uses: two installers at once must not make twins.
 _LOCK = 0x5C4ED01E
@@ -49,6 +51,6 @@ def schedules_install() -> dict[str, bool]:
                 },
             )
             made[planned.name] = fresh
-        ours = Schedule.objects.filter(func__startswith=OURS)
+        ours = Schedule.objects.filter(func__regex=OURS)
         ours.exclude(name__in=[planned.name for planned in PLANNED]).delete()
     return made

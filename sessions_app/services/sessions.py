@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
 
+from memoryproject.audit.events import SYSTEM, Actor, Event, audit_record_many
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
@@ -50,20 +53,38 @@ def _is_answering(session: ChatSession) -> bool:
     return any(is_held(turn, timezone.now()) for turn in turns)
 
 
-def session_start(*, chat: Chat, now: datetime) -> ChatSession:
+def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSession:
     session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
     logger.info("Session %s of %s was created.", session.session_id, chat.whatsapp_chat)
+    sessions_record(action="session.create", sessions=[session], actor=actor)
     return session
 
 
-def session_end(*, session: ChatSession, at: datetime) -> None:
-    """Expire a session as of ``at``; its messages stay. The one place where sessions end:
-    ``session_expired`` is sent when the transaction is committed."""
-    session.status = SessionStatus.EXPIRED
-    session.expired_at = at
-    session.save(update_fields=["status", "expired_at"])
-    logger.info("Session %s of %s expired.", session.session_id, session.whatsapp_chat)
-    transaction.on_commit(lambda: _tell(session))
+def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) -> None:
+    """Expire a session as of ``at``; its messages stay. ``session_expired`` is sent when the
+    transaction is committed."""
+    sessions_end(ended=[(session, at)], actor=actor)
+
+
+def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor = SYSTEM) -> None:
+    """The same for many at once. The one place where sessions end."""
+    for session, at in ended:
+        session.status = SessionStatus.EXPIRED
+        session.expired_at = at
+        session.save(update_fields=["status", "expired_at"])
+        logger.info("Session %s of %s expired.", session.session_id, session.whatsapp_chat)
+        transaction.on_commit(partial(_tell, session))
+    sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
+
+
+def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Actor) -> None:
+    """Tell the audit log what was done to sessions (NFR-SEC-005)."""
+    audit_record_many(
+        events=[
+            Event(action, actor, "session", session.pk, chat_id=session.chat_id)
+            for session in sessions
+        ]
+    )
 
 
 def _tell(session: ChatSession) -> None:

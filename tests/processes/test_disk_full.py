@@ -96,3 +96,5 @@ def test_err_session_002_told_kept_whole_and_answered_when_there_is_space(
     assert [each["order_num"] for each in messages] == [1, 2, 3, 4]
     assert "CRITICAL" in live.installation.output()
     live.installation.wait_until_ready()
+    # What was recorded meanwhile is sealed, each event with its line.
+    live.installation.manage("audit_verify")

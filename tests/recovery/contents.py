@@ -68,7 +68,12 @@ def rows(table: Table) -> list[tuple[Any, ...]]:
 
 
 def everything() -> dict[str, list[tuple[Any, ...]]]:
-    return {table.name: rows(table) for table in all_tables()}
+    """All but what backup and restore say of themselves in the audit log."""
+    found = {table.name: rows(table) for table in all_tables()}
+    events = found["audit_auditevent"]
+    told = {"backup.write", "backup.restore"}
+    found["audit_auditevent"] = [row for row in events if not told & set(row)]
+    return found
 
 
 def wipe() -> None:

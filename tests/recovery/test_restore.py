@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
-from sessions_app.services.backup.archive import ArchiveReader, ArchiveWriter
+from sessions_app.services.backup.archive import ArchiveReader, ArchiveWriter, Member
 from sessions_app.services.backup.checks import RestoreError
 from sessions_app.services.backup.restore import backup_restore
 from tests.processes.waiting import wait_until
@@ -92,6 +92,12 @@ def forged(path: Path, table: str, change: Callable[[bytes], bytes]) -> Path:
     return other
 
 
+def not_of_backups(archive: ArchiveReader) -> dict[str, Member]:
+    """All tables but the audit log, in which a later backup finds the earlier one told."""
+    tables = archive.manifest.tables
+    return {name: member for name, member in tables.items() if name != "audit_auditevent"}
+
+
 def of_another_version(path: Path) -> Path:
     """The archive as a version with another migration would have made it."""
     other = path.with_name("other.zip")
@@ -127,7 +133,7 @@ def test_how_a_server_likes_to_write_values_is_not_in_the_archive(
     finally:
         connection.close()
     with ArchiveReader(archive) as plain, ArchiveReader(other) as tasted:
-        assert plain.manifest.tables == tasted.manifest.tables
+        assert not_of_backups(plain) == not_of_backups(tasted)
     wipe()
     execute(taste)
     try:

@@ -14,6 +14,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
+from memoryproject.audit.rewriting import log_set_aside, log_write
+from memoryproject.audit.wiring import log_path
 from memoryproject.lib.progress import ProgressBar
 from sessions_app.services.backup.archive import ArchiveError
 from sessions_app.services.backup.checks import RestoreError, others_connected
@@ -57,6 +59,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except (DatabaseError, OSError) as error:
             raise CommandError(f"Nothing was restored: {error}".strip()) from error
+        self._write_log()
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict()))
             return
@@ -73,3 +76,17 @@ class Command(BaseCommand):
             )
         call_command("migrate", verbosity=0, interactive=False)
         call_command("createcachetable", verbosity=0)
+
+    def _write_log(self) -> None:
+        """The audit log file of the restored database; one of another database is set aside."""
+        try:
+            aside = log_set_aside(log_path=log_path(), name="before-restore")
+            log_write(log_path=log_path())
+        except OSError as error:
+            self.stderr.write(
+                f"The audit log file can't be written: {error}. Once it can, run `manage.py "
+                "audit_verify --write-log`."
+            )
+        else:
+            if aside is not None:
+                self.stderr.write(f"The audit log file that was here is now {aside}.")

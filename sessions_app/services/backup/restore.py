@@ -14,8 +14,11 @@ from django.db import Error, OperationalError, connection, transaction
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
+from memoryproject.audit.chain import removal_allowed
+from memoryproject.audit.events import COMMAND_LINE, Actor, Event, audit_record_many
 from sessions_app.services.backup.archive import ArchiveReader, Manifest
 from sessions_app.services.backup.checks import (
+    DATA_WHERE,
     OF_A_FRESH_DATABASE,
     RestoreError,
     check_empty,
@@ -41,6 +44,7 @@ def backup_restore(
     make_tables: Callable[[], None],
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
+    actor: Actor = COMMAND_LINE,
 ) -> Report:
     """Check the whole archive, then put all of it into the database, which must be empty.
 
@@ -58,7 +62,7 @@ def backup_restore(
             with connection.cursor() as cursor:
                 check_empty(cursor)
             make_tables()
-            _put_back(archive, write_keys, progress)
+            _put_back(archive, write_keys, progress, actor)
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
@@ -81,7 +85,10 @@ def _alone() -> Iterator[None]:
 
 
 def _put_back(
-    archive: ArchiveReader, write_keys: WriteKeys, progress: Callable[[int, int], None]
+    archive: ArchiveReader,
+    write_keys: WriteKeys,
+    progress: Callable[[int, int], None],
+    actor: Actor,
 ) -> None:
     """The one transaction."""
     manifest = archive.manifest
@@ -106,6 +113,7 @@ def _put_back(
             # What would fail at the commit fails here, before any key is replaced.
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             count.finish()
+            _record(manifest, actor)
             write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
@@ -113,6 +121,13 @@ def _put_back(
                 "The database is in use. Stop the server and the workers, then try again."
             ) from error
         raise
+
+
+def _record(manifest: Manifest, actor: Actor) -> None:
+    """A worker seals it later, with the key that comes back."""
+    details = {"made_at": manifest.created_at, "rows": manifest.rows}
+    event = Event("backup.restore", actor, "backup", details=details)
+    audit_record_many(events=[event], seal=False)
 
 
 def _lock(cursor: Any, tables: list[Table]) -> None:
@@ -123,9 +138,10 @@ def _lock(cursor: Any, tables: list[Table]) -> None:
 
 
 def _empty(cursor: Any, tables: list[Table]) -> None:
-    for table in tables:
-        if table.name in OF_A_FRESH_DATABASE or table.name == "auth_user":
-            cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+    with removal_allowed():
+        for table in tables:
+            if table.name in OF_A_FRESH_DATABASE or table.name in DATA_WHERE:
+                cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
 
 
 def _copy_in(cursor: Any, archive: ArchiveReader, table: Table, count: RowCount) -> None:

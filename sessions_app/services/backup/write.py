@@ -10,9 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
+from memoryproject.audit.events import COMMAND_LINE, Actor, audit_record
 from sessions_app.services.backup.archive import (
     BLOCK,
     ArchiveWriter,
@@ -53,6 +54,7 @@ def backup_write(
     product_version: str,
     now: datetime,
     progress: Callable[[int, int], None],
+    actor: Actor = COMMAND_LINE,
 ) -> Report:
     """Write the whole database, as it is at one moment, into an archive at ``path``.
 
@@ -82,7 +84,23 @@ def backup_write(
         archive.publish(manifest)
     report = report_of(path, manifest)
     logger.info("The database was backed up: %d rows of %d tables.", report.rows, report.tables)
+    _record(report, actor)
     return report
+
+
+def _record(report: Report, actor: Actor) -> None:
+    """Told when it is done. It is worth having also where nothing more can be stored."""
+    details = {"rows": report.rows, "tables": report.tables}
+    try:
+        audit_record(
+            action="backup.write",
+            actor=actor,
+            object_type="backup",
+            object_id=report.sha256,
+            details=details,
+        )
+    except DatabaseError:
+        logger.exception("The audit log could not be told of the backup %s.", report.sha256)
 
 
 class RowCount:

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import IntegrityError, OperationalError, transaction
 from psycopg.errors import DeadlockDetected
 
+from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.importing.gather import FoundMessage
 from sessions_app.models import Chat, ChatSession
@@ -24,6 +25,7 @@ from sessions_app.services.addresses import (
 )
 from sessions_app.services.imports.messages import StoredMessages, messages_import
 from sessions_app.services.intake import IntakeRules
+from sessions_app.services.sessions import sessions_record
 from sessions_app.services.talk import party_of
 from sessions_app.services.window import window_recompute
 
@@ -173,7 +175,7 @@ def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) ->
     elif status == SessionStatus.ACTIVE:
         status = str(SessionStatus.EXPIRED)
     ended = min(incoming.last_active + rules.session_timeout, now)
-    return ChatSession.objects.create(
+    session = ChatSession.objects.create(
         session_id=incoming.session_id,
         chat=chat,
         status=status,
@@ -181,6 +183,8 @@ def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) ->
         last_active=incoming.last_active,
         expired_at=None if status == SessionStatus.ACTIVE else ended,
     )
+    sessions_record(action="session.create", sessions=[session], actor=COMMAND_LINE)
+    return session
 
 
 def _would_be_active(incoming: Incoming, rules: IntakeRules, now: datetime) -> bool:

@@ -1,0 +1,1 @@
+"""Finds out whether the audit log is as it was sealed."""

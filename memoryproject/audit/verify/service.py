@@ -1,0 +1,134 @@
+"""Verifies the whole audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from memoryproject.audit.canonical import Fields
+from memoryproject.audit.chain import WRONG_KEY, ChainError
+from memoryproject.audit.models import AuditCheckpoint, AuditEvent
+from memoryproject.audit.rows import sealed_rows, waiting
+from memoryproject.audit.sealing import audit_seal
+from memoryproject.audit.verify.lines import ADVICE, LogLines
+from memoryproject.audit.verify.moment import Moment, at_one_moment
+from memoryproject.audit.verify.report import RESTORE, AuditReport, Findings
+from memoryproject.audit.verify.table import Rows, check_checkpoints, check_head, key_fits
+
+Progress = Callable[[int, int], None]
+
+MISSING = (
+    "there is none, though events are sealed.",
+    "If this server was restored from a backup, run `manage.py audit_verify --write-log`; "
+    "else somebody removed it: bring back a copy.",
+)
+UNWRITABLE = "Free some space, or mend the permissions of the folder: see docs/operations.md."
+
+
+def audit_verify(
+    *, key: str, log_path: Path, progress: Progress = lambda _done, _total: None
+) -> AuditReport:
+    """Seal what waits, then check every sealed event, the checkpoints and every line of the log
+    file. Reads table and file once, in batches. Raises DatabaseError.
+
+    Call it outside of a transaction. ``progress`` is told how many of how many events are
+    checked.
+    """
+    found = Findings()
+    refusal = _seal(key, log_path, found)
+    with at_one_moment(log_path) as moment:
+        check = _Check(key, log_path, moment, found, progress)
+        check.run()
+        if refusal and not found.any():
+            # What keeps them from being sealed was mostly found by now.
+            found.add("not_sealed", "Events that wait", "they can't be sealed.", refusal)
+        return check.report()
+
+
+def _seal(key: str, log_path: Path, found: Findings) -> str:
+    """Why the chain can't be gone on with; empty where it can."""
+    try:
+        audit_seal(key=key, log_path=log_path)
+    except ChainError as error:
+        return str(error)
+    except OSError as error:
+        text = f"it can't be written ({error.strerror}): events wait to be sealed."
+        found.add("log_unwritable", f"The log file {log_path}", text, UNWRITABLE)
+    return ""
+
+
+class _Check:
+    """One check of one moment."""
+
+    def __init__(
+        self, key: str, log_path: Path, moment: Moment, found: Findings, progress: Progress
+    ) -> None:
+        self._key = key
+        self._log_path = log_path
+        self._moment = moment
+        self._found = found
+        self._progress = progress
+        self._checkpoints = list(AuditCheckpoint.objects.order_by("number"))
+        self._rows: Rows | None = None
+        self._lines: LogLines | None = None
+
+    def run(self) -> None:
+        head, found = self._moment.head, self._found
+        if not key_fits(self._key, head, self._checkpoints):
+            found.add("wrong_key", "AUDIT_KEY", "nothing fits it.", WRONG_KEY)
+            return
+        start = check_checkpoints(self._key, self._checkpoints, found)
+        newest = AuditEvent.objects.order_by("-seq").filter(seq__gte=1).first()
+        last = check_head(self._key, head, start, newest.seq if newest else None, found)
+        self._rows = Rows(self._key, start, found)
+        if self._moment.file is not None:
+            self._lines = LogLines(self._moment.file, self._moment.size, start.seq, last, found)
+        elif last:
+            found.add("log_missing", f"The log file {self._log_path}", *MISSING)
+        self._go_along(self._rows, start.seq, last)
+
+    def _go_along(self, rows: Rows, first: int, last: int) -> None:
+        for fields, seal in sealed_rows(after=0):
+            if fields.seq <= first:
+                self._found.add_numbers("row_pruned", fields.seq)
+            elif fields.seq > last:
+                self._found.add_numbers("row_inserted", fields.seq)
+            else:
+                self._check_row(rows, fields, seal)
+                self._progress(fields.seq - first, last - first)
+        rows.finish(last)
+        if self._lines is not None:
+            self._lines.finish()
+
+    def _check_row(self, rows: Rows, fields: Fields, seal: str) -> None:
+        differing = self._lines.meet(fields, seal) if self._lines else None
+        fits = rows.fits(fields, seal, self._lines.passed if self._lines else {})
+        where = f"Event {fields.seq} (row {fields.id} of audit_auditevent)"
+        if not fits and differing:
+            text = f"it was changed: it differs from its line in {', '.join(differing)}."
+            self._found.add("row_changed", where, text, RESTORE)
+        elif not fits and differing is None:
+            self._found.add("row_changed", where, "it was changed: its seal doesn't fit.", RESTORE)
+        elif not fits:
+            text = "it was changed, and so was its line in the log file: its seal doesn't fit."
+            self._found.add("row_changed", where, text, RESTORE)
+        elif differing:
+            line = f"The line of event {fields.seq} in the log file"
+            text = f"it was changed: it differs from the sealed event in {', '.join(differing)}."
+            self._found.add("line_changed", line, text, ADVICE)
+
+    def report(self) -> AuditReport:
+        findings = self._found.finish()
+        rows = self._rows
+        return AuditReport(
+            events=rows.count if rows else 0,
+            first=rows.first if rows else None,
+            last=rows.place.seq if rows and rows.count else None,
+            pruned=sum(one.events for one in self._checkpoints),
+            checkpoints=len(self._checkpoints),
+            waiting=waiting().count(),
+            lines=self._lines.count if self._lines else 0,
+            repeated_lines=self._lines.repeated if self._lines else 0,
+            found=self._found.count,
+            findings=findings,
+        )

@@ -1,0 +1,44 @@
+"""One of several processes that record events, seal them, or die while sealing.
+
+Run as ``python -m tests.audit.recorder record NAME COUNT``, ``… seal SECONDS`` or
+``… die``; prints what it did.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import django
+
+
+def record(name: str, count: int) -> int:
+    from django.db import transaction  # noqa: PLC0415 after django.setup()
+
+    from memoryproject.audit.events import SYSTEM, audit_record  # noqa: PLC0415
+
+    for number in range(count):
+        # Ids are given in another order than commits come in.
+        with transaction.atomic():
+            audit_record(action="test.record", actor=SYSTEM, object_type=name, object_id=number)
+    return count
+
+
+def seal(until: float) -> int:
+    from memoryproject.audit.sealing import audit_seal  # noqa: PLC0415
+    from memoryproject.audit.wiring import audit_key, log_path  # noqa: PLC0415
+
+    sealed = 0
+    while time.monotonic() < until:
+        sealed += audit_seal(key=audit_key(), log_path=log_path(), batch=7)
+    return sealed
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
+    django.setup()
+    if sys.argv[1] == "record":
+        print(record(sys.argv[2], int(sys.argv[3])))  # noqa: T201
+    else:
+        print(seal(time.monotonic() + float(sys.argv[2])))  # noqa: T201

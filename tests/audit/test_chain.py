@@ -1,0 +1,225 @@
+"""Events are sealed once, in one order, and each has its line in the log file."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import threading
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.db.utils import IntegrityError
+
+from memoryproject.audit.canonical import line_of
+from memoryproject.audit.chain import ChainError
+from memoryproject.audit.events import SYSTEM, Event, audit_record_many
+from memoryproject.audit.models import AuditEvent
+from memoryproject.audit.rows import sealed_rows
+from memoryproject.audit.sealing import audit_seal
+from tests.audit.log import AuditLog, execute, kinds
+
+
+def test_an_untouched_log_verifies(log: AuditLog) -> None:
+    log.record(25)
+    assert log.seal(batch=7) == 25
+    report = log.verify()
+    assert report.verified, report.findings
+    assert (report.events, report.first, report.last, report.lines) == (25, 1, 25, 25)
+    assert log.seal() == 0
+
+
+def test_an_empty_log_verifies(log: AuditLog) -> None:
+    report = log.verify()
+    assert report.verified
+    assert report.events == 0
+    assert not log.path.exists()
+
+
+def test_verify_seals_what_waits(log: AuditLog) -> None:
+    log.record(3)
+    assert log.verify().events == 3
+    assert [seq for seq, _ in log.chain()] == [1, 2, 3]
+
+
+def test_nfr_sec_005_each_sealed_event_is_a_json_line_in_a_private_file(log: AuditLog) -> None:
+    """NFR-SEC-005: JSON structured logs, with timestamp, user and content hash."""
+    log.record(2)
+    log.seal()
+    first, second = (json.loads(line) for line in log.lines())
+    event = AuditEvent.objects.get(seq=1)
+    assert first == {
+        "seq": 1,
+        "id": event.pk,
+        "at": event.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "action": "memory.remember",
+        "actor_kind": "system",
+        "actor": "",
+        "chat": "",
+        "object_type": "memory",
+        "object_id": "memory.remember-0",
+        "content_hash": "ab" * 32,
+        "details": {"number": 0},
+        "seal": event.seal,
+    }
+    assert second["seq"] == 2
+    assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.path.parent.stat().st_mode) == 0o700
+
+
+def test_what_is_rolled_back_was_not_done(log: AuditLog) -> None:
+    with transaction.atomic():
+        log.record(1)
+        transaction.set_rollback(True)
+    assert log.seal() == 0
+
+
+def test_a_row_that_commits_late_with_a_lower_id_gets_a_later_number(log: AuditLog) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def late() -> None:
+        with transaction.atomic():
+            log.record(1, "late")
+            begun.set()
+            go_on.wait()
+        connection.close()
+
+    writer = threading.Thread(target=late)
+    writer.start()
+    begun.wait()
+    log.record(1, "early")
+    assert log.seal() == 1
+    go_on.set()
+    writer.join()
+    assert log.seal() == 1
+    order = AuditEvent.objects.order_by("seq").values_list("action", "seq")
+    assert list(order) == [("early", 1), ("late", 2)]
+    late_id, early_id = (AuditEvent.objects.get(action=name).pk for name in ("late", "early"))
+    assert late_id < early_id
+    assert log.verify().verified
+
+
+def test_lines_of_a_killed_sealer_are_taken_over_and_not_written_twice(log: AuditLog) -> None:
+    log.record(2)
+    log.seal()
+    head = execute("SELECT seq, seal, mac FROM audit_audithead")[0]
+    log.record(3, "second")
+    log.seal()
+    written = log.lines()
+    as_before_the_commit(head)
+    # Meanwhile others commit, one of them with a lower id than those already written.
+    execute(
+        "INSERT INTO audit_auditevent (id, at, action, actor_kind, actor, chat, object_type,"
+        " object_id, content_hash, details, seal) VALUES (-5, now(), 'late', 'system', '', '',"
+        " '', '', '', '{}', '')"
+    )
+    assert log.seal() == 4
+    assert log.lines()[:5] == written
+    assert len(log.lines()) == 6
+    report = log.verify()
+    assert report.verified, report.findings
+    assert report.repeated_lines == 0
+
+
+def as_before_the_commit(head: tuple[int, str, str]) -> None:
+    """The table as if the last seal had not been committed; the file stays."""
+    execute("SET session_replication_role = replica")
+    execute("UPDATE audit_auditevent SET seq = NULL, seal = '' WHERE seq > %s", head[0])
+    execute("UPDATE audit_audithead SET seq = %s, seal = %s, mac = %s", *head)
+    execute("SET session_replication_role = DEFAULT")
+
+
+def test_a_line_that_a_crash_cut_off_is_written_again(log: AuditLog) -> None:
+    log.record(2)
+    log.seal()
+    head = execute("SELECT seq, seal, mac FROM audit_audithead")[0]
+    log.record(3, "second")
+    log.seal()
+    whole = log.path.read_bytes()
+    as_before_the_commit(head)
+    log.path.write_bytes(whole[:-100])
+    assert log.seal() == 3
+    assert log.path.read_bytes() == whole
+    assert log.verify().verified
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_leaves_events_unsealed_and_loses_none(log: AuditLog) -> None:
+    log.record(3)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        audit_seal(key=log.key, log_path=Path("/dev/full"))
+    assert AuditEvent.objects.filter(seq__isnull=True).count() == 3
+    assert log.seal() == 3
+    assert log.verify().verified
+
+
+def test_a_log_folder_that_cannot_be_used_is_told_and_loses_nothing(
+    log: AuditLog, tmp_path: Path
+) -> None:
+    log.record(2)
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    report = log.verify()
+    assert kinds(report) == ["log_unwritable"]
+    assert report.waiting == 2
+    os.remove(tmp_path / "logs")
+    assert log.verify().events == 2
+
+
+def test_another_key_seals_nothing(log: AuditLog) -> None:
+    log.record(2)
+    log.seal()
+    log.record(1)
+    with pytest.raises(ChainError, match="doesn't fit AUDIT_KEY"):
+        audit_seal(key="another", log_path=log.path)
+    assert log.seal() == 1
+    assert log.verify().verified
+
+
+def test_lines_are_the_same_bytes_whenever_they_are_written(log: AuditLog) -> None:
+    log.record(2)
+    log.seal()
+    assert [line_of(*row) for row in sealed_rows(after=0)] == log.lines()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_auditevent SET action = 'other' WHERE seq = 1",
+        "UPDATE audit_auditevent SET seq = NULL, seal = '' WHERE seq = 1",
+        "UPDATE audit_auditevent SET action = 'other' WHERE seq IS NULL",
+        "DELETE FROM audit_auditevent WHERE seq = 1",
+        "DELETE FROM audit_auditevent WHERE seq IS NULL",
+    ],
+)
+def test_the_database_refuses_accidents(log: AuditLog, statement: str) -> None:
+    log.record(1)
+    log.seal()
+    log.record(1)
+    with pytest.raises(IntegrityError, match="only ever added"):
+        execute(statement)
+    assert AuditEvent.objects.count() == 2
+
+
+def peak_of_verifying(log: AuditLog) -> int:
+    """The most memory, in bytes, that Python held at once."""
+    tracemalloc.start()
+    try:
+        assert log.verify().verified
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_verifying_four_times_as_much_takes_no_more_memory(log: AuditLog) -> None:
+    """Once it is more than one batch of rows."""
+    events = [Event("memory.remember", SYSTEM, "memory", number) for number in range(5_000)]
+    peaks = []
+    for rounds in (1, 3):
+        for _ in range(rounds):
+            audit_record_many(events=events)
+        log.seal()
+        peaks.append(peak_of_verifying(log))
+    assert peaks[1] < peaks[0] * 1.2

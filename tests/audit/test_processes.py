@@ -1,0 +1,161 @@
+"""Processes that record and seal at once, and sealers that are killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes.database import Database
+from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.processes
+
+RECORDERS = 8
+EVENTS = 150
+USE = """
+from django.db import connection
+connection.ensure_connection()
+print("up", flush=True)
+input()
+"""
+# A transaction that waits at its end, after the lines are in the file.
+HOLD = """
+CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_advisory_xact_lock(77); RETURN NEW; END $$;
+CREATE TRIGGER hold BEFORE UPDATE ON audit_auditevent FOR EACH ROW EXECUTE FUNCTION hold();
+"""
+LET_GO = "DROP TRIGGER hold ON audit_auditevent; DROP FUNCTION hold();"
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Tables and a running PostgreSQL, nothing else."""
+    made = Installation(tmp_path_factory.mktemp("audit"))
+    made.prepare()
+    # Somebody must use an embedded server, or it ends with the command that started it.
+    user = subprocess.Popen(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", USE],
+        cwd=REPOSITORY,
+        env=made.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert user.stdout is not None
+    assert user.stdout.readline() == b"up\n"
+    yield made
+    user.communicate(b"\n")
+    made.stop()
+
+
+@pytest.fixture
+def database(installation: Installation) -> Database:
+    return Database(installation.data_dir)
+
+
+def start(installation: Installation, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.audit.recorder", *arguments],
+        cwd=REPOSITORY,
+        env=installation.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def done(process: subprocess.Popen[str]) -> int:
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    return int(printed)
+
+
+def verified(installation: Installation) -> dict[str, object]:
+    report: dict[str, object] = json.loads(installation.manage("audit_verify", "--json"))
+    assert report["verified"]
+    assert report["repeated_lines"] == 0
+    return report
+
+
+def log_lines(installation: Installation) -> list[bytes]:
+    return (installation.folder / "logs" / "memory_audit.log").read_bytes().splitlines()
+
+
+def test_each_event_is_sealed_once_whoever_seals(
+    installation: Installation, database: Database
+) -> None:
+    sealers = [start(installation, "seal", "12") for _ in range(2)]
+    recorders = [
+        start(installation, "record", f"r{number}", str(EVENTS)) for number in range(RECORDERS)
+    ]
+    assert [done(process) for process in recorders] == [EVENTS] * RECORDERS
+    sealed = sum(done(process) for process in sealers)
+    report = verified(installation)
+    recorded = database.rows("SELECT count(*) AS n FROM audit_auditevent")[0]["n"]
+    assert report["events"] == recorded == report["last"]
+    assert recorded >= EVENTS * RECORDERS
+    assert sealed <= recorded
+    seqs = [json.loads(line)["seq"] for line in log_lines(installation)]
+    assert seqs == list(range(1, recorded + 1))
+
+
+@pytest.mark.parametrize("later", [0, 3])
+def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
+    installation: Installation, database: Database, later: int, tmp_path: Path
+) -> None:
+    verified(installation)
+    before = len(log_lines(installation))
+    done(start(installation, "record", "killed", "5"))
+    holder = start_holder(installation)
+    try:
+        database.rows(HOLD)
+        sealer = start(installation, "seal", "60")
+        wait_until(lambda: len(log_lines(installation)) == before + 5, "the lines are written")
+        sealer.send_signal(signal.SIGKILL)
+        sealer.communicate()
+        assert waiting(database) == 5, "not committed"
+    finally:
+        holder.communicate("\n")
+    wait_until(lambda: not stuck(database), "PostgreSQL has noticed")
+    database.rows(LET_GO)
+    written = log_lines(installation)
+    if later:
+        done(start(installation, "record", "later", str(later)))
+    report = verified(installation)
+    assert report["events"] == before + 5 + later
+    assert log_lines(installation)[: before + 5] == written
+
+
+def start_holder(installation: Installation) -> subprocess.Popen[str]:
+    """Holds the lock at which the sealer's transaction waits."""
+    script = (
+        "from django.db import connection\n"
+        "connection.cursor().execute('SELECT pg_advisory_lock(77)')\n"
+        "print('held', flush=True)\n"
+        "input()\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", script],
+        cwd=REPOSITORY,
+        env=installation.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def waiting(database: Database) -> int:
+    found = database.rows("SELECT count(*) AS n FROM audit_auditevent WHERE seq IS NULL")
+    return int(found[0]["n"])
+
+
+def stuck(database: Database) -> bool:
+    return bool(database.rows("SELECT 1 AS yes FROM pg_locks WHERE locktype = 'advisory'"))

@@ -1,0 +1,94 @@
+"""Changed settings are told by name, once, and never with a value."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from memoryproject.audit.models import AuditEvent, AuditSetting
+from memoryproject.audit.tasks import note_settings
+from memoryproject.audit.watched import NOT_WATCHED, WATCHED, settings_note, watched_values
+from tests.docs.sources import settings_read
+
+KEY = "the key of a test"
+VALUES = {
+    "OPENAI_API_KEY": "'sk-secret'",
+    "GODFATHER_PHONE": "['15550199999@c.us']",
+    "DEBUG": "False",
+}
+
+
+def told() -> list[dict[str, object]]:
+    events = AuditEvent.objects.filter(action="setting.change").order_by("id")
+    return list(events.values_list("details", flat=True))
+
+
+def test_every_setting_is_watched_or_left_out_on_purpose() -> None:
+    assert settings_read() == {*WATCHED, *NOT_WATCHED}
+    assert watched_values(settings).keys() == set(WATCHED)
+
+
+@pytest.mark.django_db
+def test_the_names_of_changed_settings_are_told_once() -> None:
+    assert settings_note(key=KEY, values=VALUES) == []
+    assert settings_note(key=KEY, values=VALUES) == []
+    changed = {**VALUES, "OPENAI_API_KEY": "'sk-other'", "DEBUG": "True"}
+    assert settings_note(key=KEY, values=changed) == ["DEBUG", "OPENAI_API_KEY"]
+    assert settings_note(key=KEY, values=changed) == []
+    assert told() == [{"first_start": True}, {"names": ["DEBUG", "OPENAI_API_KEY"]}]
+
+
+@pytest.mark.django_db
+def test_no_value_is_kept() -> None:
+    settings_note(key=KEY, values=VALUES)
+    settings_note(key=KEY, values={**VALUES, "OPENAI_API_KEY": "'sk-other'"})
+    kept = str([*AuditSetting.objects.values_list(), *AuditEvent.objects.values_list()])
+    for secret in ("sk-secret", "sk-other", "15550199999", KEY):
+        assert secret not in kept
+    assert len(set(AuditSetting.objects.values_list("fingerprint", flat=True))) == 4
+
+
+@pytest.mark.django_db
+def test_settings_of_a_new_version_are_no_change() -> None:
+    settings_note(key=KEY, values=VALUES)
+    assert settings_note(key=KEY, values={**VALUES, "NEW_SETTING": "1"}) == []
+    assert settings_note(key=KEY, values=VALUES) == []
+    assert AuditSetting.objects.filter(name="NEW_SETTING").count() == 0
+    assert len(told()) == 1
+
+
+@pytest.mark.django_db
+def test_another_key_is_the_change_itself() -> None:
+    settings_note(key=KEY, values=VALUES)
+    assert settings_note(key="another", values=VALUES) == ["AUDIT_KEY"]
+    assert settings_note(key="another", values=VALUES) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_processes_that_start_together_tell_it_once() -> None:
+    settings_note(key=KEY, values=VALUES)
+    start = threading.Barrier(6)
+
+    def process() -> None:
+        start.wait()
+        try:
+            settings_note(key=KEY, values={**VALUES, "DEBUG": "True"})
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=process) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told()[1:] == [{"names": ["DEBUG"]}]
+
+
+@pytest.mark.django_db
+def test_the_settings_of_this_process_are_noted() -> None:
+    note_settings()
+    assert note_settings() == []
+    assert AuditSetting.objects.count() == len(WATCHED) + 1

@@ -1,0 +1,116 @@
+"""A seal job is asked for at a commit, once while one waits, and never in the caller's way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+from django_q.models import OrmQ
+
+from memoryproject.audit import tasks
+from memoryproject.audit.models import AuditEvent, AuditSealJob
+from sessions_app.services.schedules import PLANNED
+from tests.audit.log import AuditLog, execute
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def queued() -> list[str]:
+    return [job.func() for job in OrmQ.objects.order_by("id")]
+
+
+def test_a_commit_asks_once_while_a_job_waits(log: AuditLog) -> None:
+    with transaction.atomic():
+        log.record(3)
+        assert queued() == []
+    assert queued() == ["memoryproject.audit.tasks.seal"]
+    log.record(5)
+    assert len(queued()) == 1
+    # The job takes the mark away before it looks: what commits from then on asks again.
+    log.seal()
+    assert len(queued()) == 1, "sealing asks for nothing"
+    log.record(1)
+    assert len(queued()) == 2
+
+
+def test_a_rolled_back_event_asks_for_nothing(log: AuditLog) -> None:
+    with transaction.atomic():
+        log.record(1)
+        transaction.set_rollback(True)
+    assert queued() == []
+    assert not AuditSealJob.objects.exists()
+
+
+def test_the_callers_work_is_kept_when_the_queue_is_down(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    execute("ALTER TABLE django_q_ormq RENAME TO django_q_gone")
+    try:
+        with transaction.atomic():
+            log.record(2)
+    finally:
+        execute("ALTER TABLE django_q_gone RENAME TO django_q_ormq")
+    assert AuditEvent.objects.count() == 2
+    assert "seal_soon" in caplog.text
+    assert log.seal() == 2
+    log.record(1)
+    assert len(queued()) == 1
+
+
+def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
+    """The whole way, in a process that has such a broker."""
+    script = (
+        "from django.db import transaction\n"
+        "from memoryproject.audit.events import SYSTEM, audit_record\n"
+        "from memoryproject.audit.models import AuditEvent\n"
+        "with transaction.atomic():\n"
+        "    audit_record(action='a.b', actor=SYSTEM)\n"
+        "print(AuditEvent.objects.count())\n"
+    )
+    environment = {
+        **os.environ,
+        "DATA_DIR": str(tmp_path / "data"),
+        "LOG_DIR": str(tmp_path / "logs"),
+        "DATABASE_URL": "",
+        "Q_BROKER": "redis://127.0.0.1:1/0",
+    }
+    outputs = [
+        subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=PROJECT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for arguments in (["migrate", "-v0"], ["shell", "-v0", "-c", script])
+    ]
+    assert outputs[1].stdout.strip() == "1"
+
+
+def test_the_clock_seals_and_prunes() -> None:
+    planned = {each.task: each.minutes for each in PLANNED}
+    assert planned["memoryproject.audit.tasks.seal"] == 1
+    assert planned["memoryproject.audit.tasks.prune"] == 24 * 60
+
+
+def test_the_tasks_do_what_the_services_do(log: AuditLog) -> None:
+    log.record(3)
+    assert tasks.seal() == 3
+    assert tasks.seal() == 0
+    assert tasks.prune() == 0
+
+
+def test_a_task_that_cannot_go_on_says_so_and_waits(
+    log: AuditLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.record(1)
+    AuditLog(log.path, key="another").seal()
+    log.record(1)
+    assert tasks.seal() == tasks.prune() == 0
+    assert "CRITICAL" in caplog.text
+    assert "doesn't fit AUDIT_KEY" in caplog.text
