@@ -8,6 +8,7 @@ from django.db import DatabaseError
 
 from memories_app.models import Visibility
 from memories_app.services.remember import content_hash, memory_remember
+from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.commands import Command
 from sessions_app.models import Turn
@@ -45,6 +46,7 @@ def _remember(turn: Turn, fact: str, embedder: Embedder) -> Draft:
             content=fact,
             visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
             embedder=embedder,
+            actor=Actor("person", chat_id=turn.chat_id),
             chat_id=turn.chat_id,
             source="command",
             source_message_id=turn.message_id,
