@@ -54,7 +54,7 @@ def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
         *_text_problems("source", new.source, most=MAX_LABEL, may_be_empty=True),
         *tag_problems(new.tags),
         *visibility_problems(new.visibility, new.chat_id),
-        *_metadata_problems(new.metadata),
+        *metadata_problems(new.metadata),
     ]
     if new.confidence is not None and not 0 <= new.confidence <= 1:
         found.append(("confidence", "is from 0 to 1"))
@@ -109,7 +109,7 @@ def _text_problems(
         yield name, "has half a character (a lone surrogate), which can't be stored"
 
 
-def _metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
+def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(metadata, Mapping):
         yield "metadata", "is not an object of names and values"
         return

@@ -44,16 +44,21 @@ class KnownFacts:
     def same(
         self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
     ) -> Memory | None:
-        """The memory that says this already; a text that is equal before one that is like it.
-        ``proposed``: also one that waits for staff."""
-        statuses = (
-            {MemoryStatus.ACTIVE, MemoryStatus.PROPOSED} if proposed else {MemoryStatus.ACTIVE}
-        )
-        for key in (fact_key, f"s{likeness.sense}"):
-            for memory in self._by_key[scope, key]:
-                if memory.status in statuses:
-                    return memory
-        return None
+        """The memory that says this already. ``proposed``: also one that waits for staff."""
+        found = self.all_same(scope, fact_key, likeness, proposed=proposed)
+        return found[0] if found else None
+
+    def all_same(
+        self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
+    ) -> list[Memory]:
+        """All that say this; a text that is equal before one that is like it."""
+        statuses = {str(MemoryStatus.ACTIVE), *([str(MemoryStatus.PROPOSED)] if proposed else [])}
+        return [
+            memory
+            for key in (fact_key, f"s{likeness.sense}")
+            for memory in self._by_key.get((scope, key), ())
+            if memory.status in statuses
+        ]
 
     def replaced(self, scope: str, likeness: Likeness, now: datetime) -> list[Memory]:
         """The memories that can't be true any more where this is; not what has expired."""

@@ -21,7 +21,7 @@ from memories_app.models import (
 from memories_app.rules.facts import Likeness, likeness_of
 from memories_app.services.known import KnownFacts
 from memories_app.services.locks import scope_of, scopes_lock
-from memories_app.services.proposals import replacement_propose
+from memories_app.services.propose import replacement_propose
 from memories_app.validation import NewMemory, storable_metadata
 from memoryproject.audit.events import Actor, audit_record
 from memoryproject.lib.text.terms import IndexedText, index_text
