@@ -23,6 +23,7 @@ PLANNED = (
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
+    Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 
 OURS = "sessions_app.tasks."
