@@ -23,6 +23,7 @@ from memories_app.models import (
 )
 from memories_app.rules.alike import Shape, shape_of
 from memories_app.selectors import is_current
+from memories_app.services.locks import scopes_lock
 from memories_app.services.propose import proposal_add
 
 # The share of words that both have from which on two memories may be one.
@@ -137,9 +138,8 @@ def _propose(alike: tuple[list[UUID], float]) -> MergeProposal | None:
     """What says the most is proposed to stay."""
     ids, share = alike
     with transaction.atomic():
-        found = Memory.objects.select_for_update(no_key=True).filter(
-            pk__in=ids, status=MemoryStatus.ACTIVE
-        )
+        scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+        found = Memory.objects.filter(pk__in=ids, status=MemoryStatus.ACTIVE)
         memories = sorted(
             found, key=lambda memory: (-len(memory.content), -memory.told_count, memory.pk)
         )

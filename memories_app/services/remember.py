@@ -7,6 +7,7 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -61,14 +62,19 @@ def memory_remember(
     actor: Actor = SYSTEM,
     chat_id: UUID | None = None,
     type: str = "fact",  # noqa: A002 the field's standard name
+    category: str = "",
+    tags: Sequence[str] = (),
     source: str = "",
     source_message_id: UUID | None = None,
     metadata: Mapping[str, Any] | None = None,
+    confidence: float | None = None,
+    pinned: bool = False,
+    expires_at: datetime | None = None,
+    proposed: bool = False,
     new_id: Callable[[], UUID] = uuid.uuid4,
-    **more: Any,
 ) -> Remembered:
     """Store a memory. Asking again for the same source message gives the same memory, and what
-    is known already is told again instead of stored twice. ``more``: see ``NewMemory``.
+    is known already is told again instead of stored twice. For the fields see ``NewMemory``.
 
     Raises MemoryValidationError, EmbedderError when no vector can be made, DatabaseError when
     nothing can be stored; in all cases nothing is stored.
@@ -78,10 +84,15 @@ def memory_remember(
         visibility=visibility,
         chat_id=chat_id,
         type=type,
+        category=category,
+        tags=tuple(tags),
         source=source,
         source_message_id=source_message_id,
         metadata={} if metadata is None else metadata,
-        **more,
+        confidence=confidence,
+        pinned=pinned,
+        expires_at=expires_at,
+        proposed=proposed,
     )
     problems = problems_of(new)
     if problems:

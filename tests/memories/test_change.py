@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from memories_app.errors import (
@@ -25,6 +26,7 @@ from memories_app.services.change import (
 )
 from memories_app.services.delete import memories_delete
 from memories_app.services.remember import content_hash, memory_remember
+from memories_app.services.scope import memories_move
 from memories_app.services.waiting import memory_approve, memory_reject
 from memoryproject.audit.events import Actor
 from memoryproject.audit.models import AuditEvent
@@ -232,3 +234,19 @@ def test_lists_filter_and_order() -> None:
         ({"text": "?"}, []),
     ):
         assert list(memories_list(staff, **filters)) == found, filters  # type: ignore[arg-type]
+
+
+def test_two_chats_that_become_one_have_each_fact_once() -> None:
+    other = uuid.uuid4()
+    kept = remember("Dana likes tea", visibility="chat", chat_id=CHAT)
+    twin = remember("dana likes tea!", visibility="chat", chat_id=other)
+    single = remember("Dana likes coffee", visibility="chat", chat_id=other)
+    mine = remember("Dana likes tea", visibility="owner", chat_id=other)
+    with transaction.atomic():
+        assert memories_move(from_chat=other, to_chat=CHAT) == 3
+    for memory in (kept, twin, single, mine):
+        memory.refresh_from_db()
+        assert memory.chat_id == CHAT
+    assert (kept.told_count, twin.status, twin.superseded_by) == (2, "superseded", kept)
+    assert (single.status, mine.status) == ("active", "active")
+    assert twin.revisions.get().reason == "merged"
