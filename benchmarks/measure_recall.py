@@ -114,8 +114,15 @@ def fill(count: int) -> Chat:
     covered = [number for number, text in enumerate(texts) if embedder.coverage(text) >= 0.5]
     vectors = embedder.embed([texts[number] for number in covered])
     memories = [
-        Memory(content=text, visibility="owner", terms=entry.terms, term_count=entry.length)
-        for text, entry in zip(texts, indexed, strict=True)
+        Memory(
+            content=text,
+            visibility="owner",
+            # Made-up texts may be equal, and all of them are wanted.
+            fact_key=f"benchmark {place}",
+            terms=entry.terms,
+            term_count=entry.length,
+        )
+        for place, (text, entry) in enumerate(zip(texts, indexed, strict=True))
     ]
     Memory.objects.bulk_create(memories, batch_size=1000)
     chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="console")

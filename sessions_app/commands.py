@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-COMMAND = re.compile(r"\s*/(remember|reset|help)(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
+NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
+COMMAND = re.compile(rf"\s*/({'|'.join(NAMES)})(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
 LEADING_MENTION = re.compile(r"\s*@\S+\s+")
 
 
 @dataclass(frozen=True)
 class Command:
-    """``name`` is remember, reset or help; ``argument`` is what follows, without the spaces
-    around it."""
+    """``name`` is one of ``NAMES``; ``argument`` is what follows, without the spaces around
+    it."""
 
     name: str
     argument: str = ""

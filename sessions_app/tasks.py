@@ -8,6 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from memories_app.services.consolidate import memories_propose_merges
 from sessions_app import wiring
 from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
@@ -62,6 +63,11 @@ def embed_session(session_id: str) -> int:
     """Make the vectors that a session's messages lack. An EmbedderError shows as a failed task;
     until it is done again they are found by their words."""
     return session_embed(session_id=UUID(session_id), embedder=wiring.embedder())
+
+
+def propose_merges() -> int:
+    """Propose to merge memories that say much the same."""
+    return memories_propose_merges(model_id=wiring.embedder().model_id)
 
 
 def drop_raw_deliveries() -> int:

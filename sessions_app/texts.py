@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-ENGLISH = "en"
-HEBREW = "he"
+from sessions_app.command_texts import COMMAND_TEXTS, ENGLISH, HEBREW
 
 TEXTS: dict[str, dict[str, str]] = {
-    "remembered": {
-        ENGLISH: "✅ Remembered: {content}",
-        HEBREW: "✅ זכרתי: {content}",
-    },
-    "remember_failed": {
-        ENGLISH: "❌ Failed to store memory. Please try again.",
-        HEBREW: "❌ שמירת הזיכרון נכשלה. נסו שוב, בבקשה.",
-    },
-    "remember_usage": {
-        ENGLISH: "Write what I should remember after the command, for example:\n"
-        "/remember TestCorp pays within 30 days",
-        HEBREW: "כתבו אחרי הפקודה מה לזכור, למשל:\n/remember הספק משלם בתוך 30 יום",
-    },
     "memory_disabled": {
         ENGLISH: "Memory system is disabled",
         HEBREW: "מערכת הזיכרון כבויה",
@@ -27,16 +13,7 @@ TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "🔄 Conversation history cleared. Starting fresh!",
         HEBREW: "🔄 היסטוריית השיחה נוקתה. מתחילים מחדש!",
     },
-    "help": {
-        ENGLISH: "You can simply write to me. I also know these commands:\n"
-        "/remember <fact> – I will remember it\n"
-        "/reset – start the conversation afresh; what I was told to remember stays\n"
-        "/help – this list",
-        HEBREW: "אפשר פשוט לכתוב לי. אני מכיר גם את הפקודות האלה:\n"
-        "/remember <עובדה> – אזכור אותה\n"
-        "/reset – להתחיל את השיחה מחדש; מה שביקשתם שאזכור נשאר\n"
-        "/help – הרשימה הזאת",
-    },
+    **COMMAND_TEXTS,
     "memory_unavailable": {
         ENGLISH: "⚠️ Memory system temporarily unavailable. "
         "Your message was processed without memory context.",

@@ -16,6 +16,7 @@ MODELS = (
     "Chat",
     "AssistantProfile",
     "Memory",
+    "MergeProposal",
     "InboundDelivery",
     "OutboundPart",
     "ChatAddress",

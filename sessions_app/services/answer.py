@@ -15,7 +15,7 @@ from memoryproject.lib.storage import is_disk_full
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.services.command_replies import command_reply
+from sessions_app.services.commands.reply import command_reply
 from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease, LeaseLostError
 from sessions_app.services.model_reply import model_reply
@@ -112,12 +112,7 @@ def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
     text = turn.message.content if turn.message else turn.unstored_text
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
-        return command_reply(
-            turn=turn,
-            command=command,
-            embedder=tools.embedder,
-            longterm_enabled=tools.rules.longterm_enabled,
-        )
+        return command_reply(turn=turn, command=command, embedder=tools.embedder, rules=tools.rules)
     if not text.strip():
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)

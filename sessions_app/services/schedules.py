@@ -25,6 +25,7 @@ PLANNED = (
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
     Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),
+    Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 
 OURS = r"^(sessions_app|memoryproject\.audit)\.tasks\."

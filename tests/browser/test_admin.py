@@ -187,7 +187,7 @@ def test_a_memory_made_public_is_recalled_for_everyone(
 def test_a_memory_of_no_chat_cannot_be_given_to_its_chat(visit: Visit, staff: Page) -> None:
     memory = memory_remember(
         content="Told by staff", visibility="owner", embedder=WordLlamaEmbedder()
-    )
+    ).memory
     staff.goto(f"{MEMORIES}{memory.pk}/change/")
     staff.select_option("#id_visibility", "chat")
     staff.get_by_role("button", name="Save", exact=True).click()

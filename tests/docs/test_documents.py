@@ -61,6 +61,7 @@ def test_every_error_and_edge_case_names_a_test_that_is_there() -> None:
     assert {found for found, *_ in rows} == (
         numbered("ERR-SESSION", 7)
         | numbered("ERR-INTEGRATION", 4)
+        | {f"ERR-MEMORY-{number:03}" for number in range(3, 7)}
         | numbered("EDGE", 10)
         | numbered("RECOVERY", 4)
     )

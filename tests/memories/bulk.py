@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memories_app.models import Memory, MemoryEmbedding
+from memories_app.rules.facts import fact_key, likeness_of
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.lib.text.terms import index_text
@@ -17,7 +18,13 @@ def memories_store(texts: Sequence[str], **fields: Any) -> None:
     memories = []
     for text in texts:
         indexed = index_text(text)
-        values = {"visibility": "owner", "terms": indexed.terms, "term_count": indexed.length}
+        values = {
+            "visibility": "owner",
+            "fact_key": fact_key(text),
+            "likeness": likeness_of(text).keys,
+            "terms": indexed.terms,
+            "term_count": indexed.length,
+        }
         memories.append(Memory(content=text, **{**values, **fields}))
     Memory.objects.bulk_create(memories)
     MemoryEmbedding.objects.bulk_create(

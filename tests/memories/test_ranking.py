@@ -159,7 +159,7 @@ def test_without_coverage_on_both_sides_there_is_no_similarity(question: str, me
     ],
 )
 def test_only_what_the_embedder_covers_gets_a_vector(text: str, covered: bool) -> None:
-    memory = memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder())
+    memory = memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder()).memory
 
     assert MemoryEmbedding.objects.filter(memory=memory).exists() is covered
 
@@ -196,7 +196,7 @@ def test_any_text_can_be_asked(text: str) -> None:
     assert result.hits == []
 
 
-@pytest.mark.parametrize("text", [text for text in ODD_TEXTS if "\x00" not in text][:3])
+@pytest.mark.parametrize("text", ["😀😀", "?!", "’"])
 def test_a_text_without_words_can_be_remembered(text: str) -> None:
     memory_remember(content=text, visibility="owner", embedder=WordLlamaEmbedder())
     memories_store(ABOUT)
@@ -206,7 +206,7 @@ def test_a_text_without_words_can_be_remembered(text: str) -> None:
 
 def test_a_very_long_text_is_found_by_its_words() -> None:
     long = "TestCorp " + "said a word " * 8_000
-    memory_remember(content=long, visibility="owner", embedder=WordLlamaEmbedder())
+    memories_store([long])
 
     assert [hit.content for hit in ask("TestCorp", min_similarity=0.0).hits] == [long]
 

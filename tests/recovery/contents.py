@@ -40,7 +40,9 @@ def fill(world: World) -> None:
     world.say(GODFATHER, "/reset")
     for text in TEXTS:
         memory_remember(
-            content=text + " remembered", visibility="public", embedder=WordLlamaEmbedder()
+            content=text[:8_000] + " remembered",
+            visibility="public",
+            embedder=WordLlamaEmbedder(),
         )
     session_embed(session_id=world.session(CLIENT).pk, embedder=WordLlamaEmbedder())
     AssistantProfile.objects.create(pk=1, name="DeniDin", business_facts=TEXTS[3])

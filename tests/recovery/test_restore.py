@@ -166,8 +166,9 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: li
             tags=[text[:64], ""],
             terms=[text, text],
             visibility="public",
+            fact_key=f"text {place}",
         )
-        for text in texts
+        for place, text in enumerate(texts)
     )
     before = everything()
     path = backed_up(tmp_path_factory.mktemp("texts") / "all.zip")

@@ -118,3 +118,17 @@ def test_system_texts_are_in_the_chats_language(world: World) -> None:
     assert world.say(CLIENT, "/remember המפתח אצל השכן") == ["✅ זכרתי: המפתח אצל השכן"]
     assert world.say(CLIENT, "/reset") == ["🔄 היסטוריית השיחה נוקתה. מתחילים מחדש!"]
     assert world.say(OTHER_CLIENT, "/reset") == ["🔄 Conversation history cleared. Starting fresh!"]
+
+
+@pytest.mark.parametrize("command", ["/search", "/forget", "/memories", "/export"])
+def test_no_command_of_a_client_reaches_other_memories(world: World, command: str) -> None:
+    """Nor does any argument of it: the answer is the one to somebody who asks for nothing real."""
+    world.remember(GODFATHER, FACT)
+    world.remember(OTHER_CLIENT, "TestCorp owes us ₪7,000 from INV-002")
+    ids = [str(pk) for pk in Memory.objects.values_list("pk", flat=True)]
+    for text in [*PHRASINGS, *ids, *(pk[:8] for pk in ids), "%", "_", "1", "' OR true --"]:
+        shown = everything_shown(world, CLIENT, f"{command} {text}").replace(text, "")
+        assert "INV-00" not in shown, text
+        assert "000" not in shown, text
+        assert not any(pk[:8] in shown for pk in ids), text
+    assert Memory.objects.count() == 2

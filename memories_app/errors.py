@@ -1,0 +1,62 @@
+"""What can be wrong with an operation on memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+
+class MemoryOperationError(Exception):
+    """The operation was refused, and nothing of it was stored. The text says why, and what to
+    do; ``code`` names the kind for programs. The base of the others."""
+
+    code = "refused"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with one field; ``place`` counts the memories of a batch from 0."""
+
+    field: str
+    detail: str
+    place: int = 0
+
+
+class MemoryValidationError(MemoryOperationError, ValueError):
+    """What was to be stored is wrong; every problem of it is listed."""
+
+    code = "invalid"
+
+    def __init__(self, problems: Sequence[Problem], *, many: bool = False) -> None:
+        told = "; ".join(
+            f"{f'memory {problem.place + 1}, ' if many else ''}{problem.field}: {problem.detail}"
+            for problem in problems[:20]
+        )
+        more = f"; and {len(problems) - 20} more" if len(problems) > 20 else ""
+        super().__init__(f"{told}{more}")
+        self.problems = list(problems)
+
+
+class MemoryNotFoundError(MemoryOperationError):
+    """There is no memory, or no proposal, with this id."""
+
+    code = "not_found"
+
+
+class DuplicateFactError(MemoryOperationError):
+    """Another memory of the same scope says this already: ``memory_id``."""
+
+    code = "duplicate"
+
+    def __init__(self, memory_id: UUID) -> None:
+        super().__init__(
+            f"Memory {memory_id} says the same there already. Change or forget that one first."
+        )
+        self.memory_id = memory_id
+
+
+class MemoryStateError(MemoryOperationError):
+    """The memory, or the proposal, is in a state in which this can't be done."""
+
+    code = "wrong_state"

@@ -1,0 +1,25 @@
+"""Long-term memories, their vectors, and what became of them."""
+
+from memories_app.models.embeddings import MemoryEmbedding
+from memories_app.models.history import MemoryRevision, MemoryTelling, RevisionReason
+from memories_app.models.memories import Memory, MemoryStatus, Visibility
+from memories_app.models.proposals import (
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+)
+
+__all__ = [
+    "Memory",
+    "MemoryEmbedding",
+    "MemoryRevision",
+    "MemoryStatus",
+    "MemoryTelling",
+    "MergeProposal",
+    "ProposalKind",
+    "ProposalMemory",
+    "ProposalState",
+    "RevisionReason",
+    "Visibility",
+]

@@ -1,0 +1,67 @@
+"""When a memory was told, and what it said before."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories_app.models.memories import Memory
+
+
+class RevisionReason(models.TextChoices):
+    UPDATED = "updated"
+    SUPERSEDED = "superseded"
+    MERGED = "merged"
+
+
+class MemoryTelling(models.Model):
+    """A memory was told: the first time, or again. It leads to the messages that said it."""
+
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="tellings")
+    source = models.CharField(max_length=64, blank=True)
+    source_message_id = models.UUIDField(null=True, blank=True)
+    told_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering: ClassVar = ["told_at", "id"]
+        constraints: ClassVar = [
+            # A message that is worked off again tells nothing new.
+            models.UniqueConstraint(
+                fields=["memory", "source", "source_message_id"],
+                condition=Q(source_message_id__isnull=False),
+                name="memory_told_once_a_message",
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["source_message_id"])]
+
+    def __str__(self) -> str:
+        return f"{self.source or 'told'} {self.told_at:%Y-%m-%d %H:%M}"
+
+
+class MemoryRevision(models.Model):
+    """What a memory said until ``changed_at``, and who changed it."""
+
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    content = models.TextField()
+    visibility = models.CharField(max_length=16)
+    type = models.CharField(max_length=64)
+    category = models.CharField(max_length=64, blank=True)
+    tags = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    changed_at = models.DateTimeField(default=timezone.now)
+    changed_by_kind = models.CharField(max_length=16)
+    changed_by_name = models.CharField(max_length=255, blank=True)
+    reason = models.CharField(max_length=16, choices=RevisionReason.choices)
+
+    class Meta:
+        ordering: ClassVar = ["memory", "number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["memory", "number"], name="revision_number_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"revision {self.number}"

@@ -1,0 +1,126 @@
+"""A long-term memory."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Cast, Concat
+from django.utils import timezone
+
+
+class Visibility(models.TextChoices):
+    """Who a memory is recalled for."""
+
+    OWNER = "owner", "owner: only in the godfather's chats"
+    CHAT = "chat", "chat: only in the chat that it came from"
+    PUBLIC = "public", "public: for everyone"
+
+
+class MemoryStatus(models.TextChoices):
+    """Only active memories are recalled. A superseded one gave way to a newer one that says
+    otherwise, or was merged into it; a proposed one waits for staff."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    PROPOSED = "proposed"
+
+
+class Memory(models.Model):
+    """Something that was told. ``chat_id`` is its scope, the chat's id as a plain column:
+    this app knows no chats.
+
+    ``scope`` says among which memories a fact is told once: those of the owner, the public
+    ones, or those of one chat. ``fact_key`` and ``likeness`` are how the text is compared: see
+    ``memories_app.rules.facts``. Past ``expires_at`` a memory is neither recalled nor listed.
+    """
+
+    memory_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    content = models.TextField()
+    content_hash = models.CharField(max_length=64, editable=False, help_text="SHA-256, hex.")
+    type = models.CharField(max_length=64, default="fact")
+    category = models.CharField(max_length=64, blank=True)
+    tags = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    visibility = models.CharField(max_length=16, choices=Visibility.choices)
+    chat_id = models.UUIDField(null=True, blank=True)
+    scope = models.GeneratedField(
+        expression=Case(
+            When(
+                visibility=Visibility.CHAT,
+                then=Concat(Value("chat:"), Cast("chat_id", models.TextField())),
+            ),
+            default=F("visibility"),
+            output_field=models.TextField(),
+        ),
+        output_field=models.TextField(),
+        db_persist=True,
+    )
+    source = models.CharField(max_length=64, blank=True)
+    source_message_id = models.UUIDField(null=True, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    confidence = models.FloatField(
+        null=True, blank=True, help_text="From 0 to 1, of what was learned by itself."
+    )
+    status = models.CharField(
+        max_length=16, choices=MemoryStatus.choices, default=MemoryStatus.ACTIVE
+    )
+    pinned = models.BooleanField(
+        default=False, help_text="Listed first, and never merged or replaced without staff."
+    )
+    expires_at = models.DateTimeField(null=True, blank=True)
+    told_count = models.PositiveIntegerField(default=1)
+    last_told_at = models.DateTimeField(default=timezone.now)
+    superseded_by = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes"
+    )
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(auto_now=True)
+    fact_key = models.CharField(max_length=64, editable=False)
+    likeness = ArrayField(models.CharField(max_length=32), default=list, blank=True, editable=False)
+    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+    term_count = models.PositiveIntegerField(default=0, editable=False)
+
+    class Meta:
+        verbose_name_plural = "memories"
+        ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(visibility__in=Visibility.values), name="memory_visibility_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=MemoryStatus.values), name="memory_status_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(visibility=Visibility.CHAT) | Q(chat_id__isnull=False),
+                name="chat_memory_has_its_chat",
+            ),
+            models.CheckConstraint(condition=Q(told_count__gte=1), name="memory_was_told"),
+            models.CheckConstraint(condition=~Q(fact_key=""), name="memory_has_its_fact_key"),
+            # However many processes store one fact at once, it is one memory.
+            models.UniqueConstraint(
+                fields=["scope", "fact_key"],
+                condition=Q(status=MemoryStatus.ACTIVE),
+                name="one_memory_a_fact",
+            ),
+            # A turn that runs again after a crash must not remember twice.
+            models.UniqueConstraint(
+                fields=["source_message_id"],
+                condition=Q(source="command"),
+                name="one_memory_a_command",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["visibility", "chat_id"]),
+            models.Index(fields=["-created_at"]),
+            models.Index(fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"),
+            GinIndex(fields=["terms"], name="memory_terms"),
+            GinIndex(fields=["likeness"], name="memory_likeness"),
+        ]
+
+    def __str__(self) -> str:
+        return self.content[:80]

@@ -1,0 +1,76 @@
+"""What staff are asked to decide about memories that are alike."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories_app.models.memories import Memory
+
+
+class ProposalKind(models.TextChoices):
+    """merge: they say much the same; replace: the newer one says otherwise, and the older
+    one is pinned."""
+
+    MERGE = "merge"
+    REPLACE = "replace"
+
+
+class ProposalState(models.TextChoices):
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    DISMISSED = "dismissed"
+
+
+class MergeProposal(models.Model):
+    """Memories of one scope that may be one. Nothing happens until staff accept it.
+
+    ``content`` is what is kept; ``alike_key`` names the memories, so that what was decided
+    isn't proposed again.
+    """
+
+    kind = models.CharField(max_length=16, choices=ProposalKind.choices)
+    content = models.TextField()
+    similarity = models.FloatField(help_text="How alike they are, from 0 to 1.")
+    alike_key = models.CharField(max_length=64, editable=False, unique=True)
+    state = models.CharField(
+        max_length=16, choices=ProposalState.choices, default=ProposalState.OPEN
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.CharField(max_length=255, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=ProposalState.values), name="proposal_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=ProposalKind.values), name="proposal_kind_known"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["state", "-created_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk} ({self.state})"
+
+
+class ProposalMemory(models.Model):
+    """A memory that a proposal is about; ``number`` 1 is the one that stays."""
+
+    proposal = models.ForeignKey(MergeProposal, on_delete=models.CASCADE, related_name="parts")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="proposals")
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        ordering: ClassVar = ["proposal", "number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["proposal", "memory"], name="memory_once_a_proposal"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} in {self.proposal_id}"

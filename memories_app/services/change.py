@@ -1,0 +1,150 @@
+"""Changes memories. What they said before stays as a revision."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
+from memories_app.models import Memory, MemoryStatus, RevisionReason
+from memories_app.services.locked import (
+    content_set,
+    memory_get,
+    memory_locked,
+    refuse_duplicate,
+)
+from memories_app.services.locks import scope_of
+from memories_app.services.storing import memory_audit, revisions_add
+from memories_app.validation import (
+    label_problems,
+    metadata_problems,
+    storable_metadata,
+    tag_problems,
+    visibility_problems,
+)
+from memoryproject.audit.events import Actor
+from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.embedders.covered import covered_vectors
+
+
+def memory_update(
+    *,
+    memory_id: UUID,
+    actor: Actor,
+    embedder: Embedder,
+    content: str | None = None,
+    type: str | None = None,  # noqa: A002 the field's standard name
+    category: str | None = None,
+    tags: Sequence[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Memory:
+    """Change what is given; what is equal already is no change and makes no revision.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError (a superseded memory
+    is history), DuplicateFactError, EmbedderError, DatabaseError; nothing is changed then.
+    """
+    wanted: dict[str, Any] = {
+        "content": content,
+        "type": type,
+        "category": category,
+        "tags": None if tags is None else list(tags),
+        "metadata": metadata,
+    }
+    given = {name: value for name, value in wanted.items() if value is not None}
+    _check(given)
+    if metadata is not None:
+        given["metadata"] = storable_metadata(metadata)
+    vector: list[float] | None = None
+    embedded = content is not None and content != memory_get(memory_id).content
+    if content is not None and embedded:
+        # Before the transaction, so that none is open while a provider is asked.
+        (vector,) = covered_vectors(embedder, [content])
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        changed = [name for name, value in given.items() if getattr(memory, name) != value]
+        if not changed:
+            return memory
+        if memory.status == MemoryStatus.SUPERSEDED:
+            raise MemoryStateError("This memory was superseded: change the newer one.")
+        revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+        if content is not None and "content" in changed:
+            if not embedded:
+                raise MemoryStateError("Somebody else changed this memory. Look, and try again.")
+            refuse_duplicate(memory, scope=memory.scope, content=content)
+            content_set(
+                memory,
+                content=content,
+                hashed=hashlib.sha256(content.encode()).hexdigest(),
+                vector=vector,
+                model_id=embedder.model_id,
+            )
+        for name in set(changed) - {"content"}:
+            setattr(memory, name, given[name])
+        memory.save()
+        memory_audit("memory.update", memory, actor, fields=sorted(changed))
+    return memory
+
+
+def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> Memory:
+    """Change who may see a memory. Raises MemoryValidationError, MemoryNotFoundError,
+    MemoryStateError, DuplicateFactError."""
+    known = memory_get(memory_id)
+    problems = list(visibility_problems(visibility, known.chat_id))
+    if problems:
+        raise MemoryValidationError([Problem(*each) for each in problems])
+    target = scope_of(visibility, known.chat_id)
+    with transaction.atomic():
+        memory = memory_locked(memory_id, also=target)
+        before = memory.visibility
+        if before == visibility:
+            return memory
+        refuse_duplicate(memory, scope=target, content=memory.content)
+        revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+        memory.visibility = visibility
+        memory.save()
+        memory.refresh_from_db(fields=["scope"])
+        memory_audit("memory.visibility", memory, actor, before=before, after=visibility)
+    return memory
+
+
+def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> Memory:
+    """Pin a memory, or take the pin off. Raises MemoryNotFoundError, MemoryStateError."""
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        if memory.pinned != pinned:
+            memory.pinned = pinned
+            memory.save(update_fields=["pinned", "updated_at"])
+            memory_audit("memory.pin" if pinned else "memory.unpin", memory, actor)
+    return memory
+
+
+def memory_expire_at(*, memory_id: UUID, at: datetime | None, actor: Actor) -> Memory:
+    """Set when a memory ends, or that it doesn't. Raises MemoryValidationError,
+    MemoryNotFoundError, MemoryStateError."""
+    if at is not None and timezone.is_naive(at):
+        raise MemoryValidationError([Problem("expires_at", "has no time zone")])
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        if memory.expires_at != at:
+            memory.expires_at = at
+            memory.save(update_fields=["expires_at", "updated_at"])
+            ends = at.isoformat() if at else None
+            memory_audit("memory.expiry", memory, actor, expires_at=ends)
+    return memory
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    labels = {name: given[name] for name in ("content", "type", "category") if name in given}
+    problems = label_problems(**labels)
+    if "tags" in given:
+        problems += [Problem(*each) for each in tag_problems(tuple(given["tags"]))]
+    if "metadata" in given:
+        problems += [Problem(*each) for each in metadata_problems(given["metadata"])]
+    if problems:
+        raise MemoryValidationError(problems)

@@ -1,0 +1,1 @@
+"""Memories as lines of JSON, out and in."""

@@ -1,0 +1,164 @@
+"""What may be stored as a memory. No database is asked."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories_app.errors import Problem
+from memories_app.models import Visibility
+
+logger = logging.getLogger(__name__)
+
+MAX_CONTENT = 8_192
+MAX_LABEL = 64
+MAX_TAGS = 20
+MAX_METADATA_BYTES = 16 * 1024
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class NewMemory:
+    """A memory to be stored. ``chat_id`` is the chat that it comes from, whoever may see it;
+    ``proposed``: it waits for staff and isn't recalled before."""
+
+    content: str
+    visibility: str
+    chat_id: UUID | None = None
+    type: str = "fact"
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    source: str = ""
+    source_message_id: UUID | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+    pinned: bool = False
+    expires_at: datetime | None = None
+    proposed: bool = False
+
+
+def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
+    """All that is wrong with a memory."""
+    found: list[tuple[str, str]] = [
+        *_text_problems("content", new.content, most=MAX_CONTENT),
+        *_text_problems("type", new.type, most=MAX_LABEL),
+        *_text_problems("category", new.category, most=MAX_LABEL, may_be_empty=True),
+        *_text_problems("source", new.source, most=MAX_LABEL, may_be_empty=True),
+        *tag_problems(new.tags),
+        *visibility_problems(new.visibility, new.chat_id),
+        *metadata_problems(new.metadata),
+    ]
+    if new.confidence is not None and not 0 <= new.confidence <= 1:
+        found.append(("confidence", "is from 0 to 1"))
+    if new.expires_at is not None and timezone.is_naive(new.expires_at):
+        found.append(("expires_at", "has no time zone"))
+    return [Problem(name, detail, place) for name, detail in found]
+
+
+def label_problems(**labels: str) -> list[Problem]:
+    """What is wrong with a changed content, type or category, by its name."""
+    return [
+        Problem(name, detail)
+        for name, text in labels.items()
+        for _, detail in _text_problems(
+            name,
+            text,
+            most=MAX_CONTENT if name == "content" else MAX_LABEL,
+            may_be_empty=name == "category",
+        )
+    ]
+
+
+def tag_problems(tags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What is wrong with tags, as field and detail."""
+    if len(tags) > MAX_TAGS:
+        yield "tags", f"are {len(tags)}, at most {MAX_TAGS}"
+    for tag in tags[:MAX_TAGS]:
+        yield from _text_problems("tags", tag, most=MAX_LABEL)
+
+
+def visibility_problems(visibility: str, chat_id: UUID | None) -> Iterator[tuple[str, str]]:
+    """What is wrong with who may see it."""
+    if visibility not in Visibility.values:
+        yield "visibility", f"is one of {', '.join(Visibility.values)}"
+    elif visibility == str(Visibility.CHAT) and chat_id is None:
+        yield "visibility", "is chat, but the memory came from no chat: choose owner or public"
+
+
+def _text_problems(
+    name: str, text: str, *, most: int, may_be_empty: bool = False
+) -> Iterator[tuple[str, str]]:
+    if not isinstance(text, str):
+        yield name, "is not a text"
+        return
+    if not text.strip() and not (may_be_empty and not text):
+        yield name, "is empty"
+    if "\x00" in text:
+        yield name, "has a NUL character, which can't be stored"
+    if len(text) > most:
+        yield name, f"has {len(text)} characters, at most {most}"
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        yield name, "has half a character (a lone surrogate), which can't be stored"
+
+
+def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(metadata, Mapping):
+        yield "metadata", "is not an object of names and values"
+        return
+    size = len(json.dumps(storable_metadata(metadata, log=False), ensure_ascii=False).encode())
+    if size > MAX_METADATA_BYTES:
+        yield "metadata", f"has {size} bytes, at most {MAX_METADATA_BYTES}"
+
+
+def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[str, Any]:
+    """The metadata as JSON can hold it: times become ISO text, and fields with anything else
+    that isn't JSON are left out with a WARNING (ERR-MEMORY-006)."""
+    kept: dict[str, Any] = {}
+    dropped = []
+    for name, value in metadata.items():
+        try:
+            kept[_plain_text(name)] = _storable(value, _DEEPEST)
+        except _NotStorable:
+            dropped.append(ascii(name)[:80])
+    if dropped and log:
+        logger.warning("Metadata that can't be stored was left out: %s.", ", ".join(dropped))
+    return kept
+
+
+class _NotStorable(Exception):
+    """Nothing that JSON in PostgreSQL can hold."""
+
+
+def _storable(value: Any, deepest: int) -> Any:
+    if deepest == 0:
+        raise _NotStorable
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, str):
+        return _plain_text(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {_plain_text(name): _storable(each, deepest - 1) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(each, deepest - 1) for each in value]
+    raise _NotStorable
+
+
+def _plain_text(value: Any) -> str:
+    unfit = not isinstance(value, str) or "\x00" in value
+    if unfit or any("\ud800" <= character <= "\udfff" for character in value):
+        raise _NotStorable
+    return str(value)

@@ -1,0 +1,1 @@
+"""The commands that people can write to the assistant, one a file."""

@@ -1,0 +1,91 @@
+"""/export: what is known about whoever asks."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Count, Min, Q, QuerySet
+
+from memories_app.models import Memory, Visibility
+from memories_app.selectors import memories_for_staff, memories_list
+from memoryproject.audit.events import audit_record
+from sessions_app.models import Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.roles import GODFATHER
+from sessions_app.services.commands.memories import visible_to
+from sessions_app.services.commands.says import lines_of, person, said
+from sessions_app.services.draft import Draft
+from sessions_app.texts import text_for
+
+# More would flood a phone; who has more gets them from staff.
+MOST = 200
+EXPORTED = "exported"
+
+
+def export_reply(*, turn: Turn) -> Draft:
+    """The memories of this chat (the godfather's: also the owner's) and what is stored of the
+    conversation; nothing of anybody else."""
+    language = turn.chat.language
+    rest = "export_rest_godfather" if turn.user_role == GODFATHER else "export_rest_client"
+    memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
+    text = text_for(
+        "export",
+        language,
+        memories=_memories(memories, turn),
+        history=_history(turn),
+        rest=text_for(rest, language),
+    )
+    _record(turn, memories.count())
+    return said(text)
+
+
+def _own(turn: Turn) -> Q:
+    own = Q(visibility=Visibility.CHAT, chat_id=turn.chat_id)
+    if turn.user_role == GODFATHER:
+        own |= Q(visibility=Visibility.OWNER)
+    return own
+
+
+def _memories(memories: QuerySet[Memory], turn: Turn) -> str:
+    language = turn.chat.language
+    count = memories.count()
+    if count:
+        lines = lines_of(memories[:MOST], turn)
+        if count > MOST:
+            lines += "\n" + text_for("and_more", language, count=str(count - MOST))
+        text = text_for("export_memories", language, lines=lines)
+    else:
+        text = text_for("export_no_memories", language)
+    old = memories_for_staff().filter(_own(turn)).count() - count
+    if old > 0:
+        text += "\n\n" + text_for("export_old", language, count=str(old))
+    return text
+
+
+def _history(turn: Turn) -> str:
+    language = turn.chat.language
+    figures = Message.objects.filter(chat_id=turn.chat_id, revoked_at__isnull=True).aggregate(
+        yours=Count("pk", filter=Q(role=Role.USER)),
+        ours=Count("pk", filter=Q(role=Role.ASSISTANT)),
+        sessions=Count("session", distinct=True),
+        since=Min("timestamp"),
+    )
+    since = figures.pop("since")
+    if since is None:
+        return text_for("export_no_history", language)
+    counts = {name: str(count) for name, count in figures.items()}
+    return text_for("export_history", language, since=f"{since:%Y-%m-%d}", **counts)
+
+
+def _record(turn: Turn, count: int) -> None:
+    """Once for the turn, however often it runs."""
+    if EXPORTED in turn.context:
+        return
+    with transaction.atomic():
+        Turn.objects.filter(pk=turn.pk).update(context={**turn.context, EXPORTED: True})
+        audit_record(
+            action="export",
+            actor=person(turn),
+            object_type="chat",
+            object_id=turn.chat_id,
+            details={"memories": count, "by": "command"},
+        )

@@ -1,0 +1,90 @@
+"""/forget <id or words>"""
+
+from __future__ import annotations
+
+import re
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memories_app.models import Memory, Visibility
+from memories_app.rules.facts import fact_key
+from memories_app.selectors import memories_list, memories_with_words
+from sessions_app.models import Turn
+from sessions_app.roles import GODFATHER
+from sessions_app.services.commands.memories import visible_to
+from sessions_app.services.commands.says import lines_of, person, say, short_ids
+from sessions_app.services.draft import Draft
+from sessions_app.services.forget import memory_forget
+from sessions_app.texts import text_for
+
+MOST = 10
+ID = re.compile(r"[0-9a-f]{8,32}")
+FORGOTTEN = "forgotten"
+
+
+def forget_reply(*, turn: Turn, which: str) -> Draft:
+    """Forget the memory with this id, or the only one with these words; ask back where there
+    are several. The answer doesn't repeat what was forgotten."""
+    language = turn.chat.language
+    if FORGOTTEN in turn.context:
+        # It was done before a crash kept the answer from being stored.
+        return say("forgotten", language, id=turn.context[FORGOTTEN])
+    if not which:
+        return say("forget_usage", language)
+    seen = _meant(visible_to(turn), which)
+    own = _meant(may_forget(turn), which)
+    if not own:
+        public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
+        return say("forget_public" if public else "forget_none", language)
+    if len(own) > 1:
+        return _which(own, turn)
+    (memory,) = own
+    shown = short_ids([memory.pk])[memory.pk]
+    with transaction.atomic():
+        Turn.objects.filter(pk=turn.pk).update(context={**turn.context, FORGOTTEN: shown})
+        memory_forget(memory=memory, actor=person(turn))
+    return say("forgotten", language, id=shown)
+
+
+def may_forget(turn: Turn) -> QuerySet[Memory]:
+    """The godfather may forget any memory, a client what this chat told to remember."""
+    visible = visible_to(turn)
+    if turn.user_role == GODFATHER:
+        return visible
+    return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
+
+
+def _meant(memories: QuerySet[Memory], which: str) -> list[Memory]:
+    """The memories that are meant, at most one more than are listed: by the beginning of the
+    id, else those that say just this, else those with all of the words."""
+    by_id = _with_id(memories, which)
+    if by_id:
+        return by_id
+    same = list(memories.filter(fact_key=fact_key(which))[: MOST + 1])
+    if same:
+        return same
+    found = memories_list(memories_with_words(memories, which)).defer("terms")
+    return list(found[: MOST + 1])
+
+
+def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
+    digits = which.strip("[]()#. ").replace("-", "").lower()
+    if not ID.fullmatch(digits):
+        return []
+    lowest, highest = digits.ljust(32, "0"), digits.ljust(32, "f")
+    of_range = Q(memory_id__gte=lowest, memory_id__lte=highest)
+    return list(memories_list(memories.filter(of_range))[: MOST + 1])
+
+
+def _which(memories: list[Memory], turn: Turn) -> Draft:
+    language = turn.chat.language
+    listed = memories[:MOST]
+    lines = lines_of(listed, turn)
+    if len(memories) > MOST:
+        lines += "\n…"
+    example = short_ids([memory.pk for memory in listed])[listed[0].pk]
+    text = text_for("forget_which", language, lines=lines, example=example)
+    draft = say("forget_usage", language)
+    draft.text = text
+    return draft

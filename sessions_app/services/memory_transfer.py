@@ -1,0 +1,144 @@
+"""Exports and imports memories as lines of JSON; chats go by their WhatsApp addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memories_app.services.bring_in import BringIn
+from memories_app.transfer.record import AT_ONCE, Record, RecordError, read_record, records_of
+from memoryproject.audit.events import Actor, audit_record
+from memoryproject.integrations.embedders.base import Embedder
+from sessions_app.chat_selectors import chat_at
+from sessions_app.models import Chat
+
+# More of them are counted only, so that a file that is all wrong can't fill the memory.
+MOST_ERRORS = 1_000
+_MOST_CHATS = 10_000
+
+
+@dataclass
+class ImportReport:
+    """``errors`` are [{line, detail}], lines counted from 1."""
+
+    created: int = 0
+    duplicates: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors_left_out: int = 0
+
+    def refuse(self, line: int, detail: str) -> None:
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append({"line": line, "detail": detail})
+        else:
+            self.errors_left_out += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "created": self.created,
+            "duplicates": self.duplicates,
+            "errors": self.errors,
+        }
+        if self.errors_left_out:
+            told["errors_left_out"] = self.errors_left_out
+        return told
+
+
+def memories_export(
+    *, memories: QuerySet[Memory], actor: Actor, embeddings: bool = False
+) -> Iterator[str]:
+    """Each memory as a line without its line end. That somebody exports is audited before
+    the first line is made; few memories are held at once."""
+    with transaction.atomic():
+        audit_record(
+            action="export",
+            actor=actor,
+            object_type="memories",
+            details={"memories": memories.count(), "embeddings": embeddings},
+        )
+    for record in records_of(memories, chat_names=_chat_names, embeddings=embeddings):
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def memories_import(
+    *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor
+) -> ImportReport:
+    """Bring in what ``memories_export`` wrote. A memory that is there already, by its id or
+    by its fact in its scope, is a duplicate; a line that can't be used is told with its number
+    and the rest goes on. Blank lines count, and are passed over.
+
+    embedder: makes the vectors that the lines lack; None: they are left out.
+    Raises EmbedderError and DatabaseError; what came before stays, and it can be run again.
+    """
+    report = ImportReport()
+    bring_in = BringIn(embedder=embedder, actor=actor)
+    chats = _Chats()
+    part: list[Record] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            part.append(_read(line.removeprefix(b"\xef\xbb\xbf"), chats))
+        except RecordError as error:
+            report.refuse(number, str(error))
+        if len(part) == AT_ONCE:
+            _add(bring_in, part, report)
+            part = []
+    _add(bring_in, part, report)
+    bring_in.finish()
+    return report
+
+
+def _add(bring_in: BringIn, part: list[Record], report: ImportReport) -> None:
+    if part:
+        stored = bring_in.add(part)
+        report.created += sum(stored)
+        report.duplicates += len(stored) - sum(stored)
+
+
+def _read(line: bytes, chats: _Chats) -> Record:
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise RecordError("is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"is not JSON: {error}") from None
+    chat_id = None
+    if isinstance(record, dict) and record.get("whatsapp_chat") is not None:
+        chat_id = chats.find(record["whatsapp_chat"])
+    return read_record(record, chat_id=chat_id, now=timezone.now())
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+class _Chats:
+    """Finds chats, each address once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, UUID | None] = {}
+
+    def find(self, whatsapp_chat: Any) -> UUID:
+        if not isinstance(whatsapp_chat, str) or "\x00" in whatsapp_chat:
+            raise RecordError("whatsapp_chat: is not a chat's address")
+        if len(self._known) > _MOST_CHATS:
+            self._known.clear()
+        if whatsapp_chat not in self._known:
+            chat = chat_at(whatsapp_chat)
+            self._known[whatsapp_chat] = None if chat is None else chat.pk
+        found = self._known[whatsapp_chat]
+        if found is None:
+            raise RecordError(f"whatsapp_chat: there is no chat {ascii(whatsapp_chat)[:100]}")
+        return found
+
+
+def _chat_names(ids: Collection[UUID]) -> Mapping[UUID, str]:
+    return dict(Chat.objects.filter(pk__in=ids).values_list("pk", "whatsapp_chat"))

@@ -1,0 +1,317 @@
+"""Memories out as lines of JSON, and in again."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemoryTelling
+from memories_app.services.change import memory_pin, memory_update
+from memories_app.services.remember import memories_remember, memory_remember
+from memories_app.validation import NewMemory
+from memoryproject.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.audit.models import AuditEvent
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.models import Chat
+from sessions_app.services.memory_transfer import ImportReport, memories_export, memories_import
+
+pytestmark = pytest.mark.django_db
+EMBEDDER = HashingEmbedder(16)
+CHAT, OTHER_CHAT = "15550100123@c.us", "15550100456@c.us"
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return Chat.objects.create(whatsapp_chat=CHAT, provider="cloud")
+
+
+def remember(content: str, **changes: Any) -> Memory:
+    values = {"visibility": "owner", "embedder": EMBEDDER, **changes}
+    return memory_remember(content=content, **values).memory
+
+
+def exported(**changes: Any) -> list[str]:
+    return list(memories_export(memories=Memory.objects.all(), actor=COMMAND_LINE, **changes))
+
+
+def brought_in(*lines: str | bytes | dict[str, Any]) -> ImportReport:
+    def encoded() -> Iterator[bytes]:
+        for line in lines:
+            if isinstance(line, dict):
+                line = json.dumps(line)
+            yield line.encode() if isinstance(line, str) else line
+
+    return memories_import(lines=encoded(), embedder=EMBEDDER, actor=COMMAND_LINE)
+
+
+def fill(chat: Chat) -> None:
+    """Memories of every kind, with history."""
+    message = uuid.uuid4()
+    remember("The price is 35", source="command", source_message_id=message)
+    remember("The price is 40", tags=("a", "ב"), category="prices", metadata={"n": [1.5, None]})
+    remember("the price is 40.", source="api")
+    changed = remember("Dana likes tea", visibility="chat", chat_id=chat.pk)
+    memory_update(memory_id=changed.pk, actor=SYSTEM, embedder=EMBEDDER, content="שלום \\n\n'\" 🙂")
+    pinned = remember(
+        "We open at 9",
+        visibility="public",
+        expires_at=datetime(2030, 1, 1, 2, 3, 4, 5, timezone.utc),
+    )
+    memory_pin(memory_id=pinned.pk, actor=SYSTEM)
+    remember("Perhaps", proposed=True, confidence=0.25)
+
+
+@pytest.mark.parametrize("embeddings", [False, True])
+def test_what_goes_out_and_in_is_the_same(chat: Chat, embeddings: bool) -> None:
+    fill(chat)
+    before = exported(embeddings=embeddings)
+    vectors = MemoryEmbedding.objects.count()
+    Memory.objects.all().delete()
+    calls = len(EMBEDDER.calls)
+
+    report = brought_in(*before)
+
+    assert report.as_dict() == {"created": 5, "duplicates": 0, "errors": []}
+    assert exported(embeddings=embeddings) == before
+    assert MemoryEmbedding.objects.count() == vectors
+    assert Memory.objects.get(content="The price is 35").superseded_by is not None
+    assert len(EMBEDDER.calls[calls:]) == (0 if embeddings else 1)
+
+
+def test_running_it_again_brings_in_nothing(chat: Chat) -> None:
+    fill(chat)
+    before = exported()
+    for _ in range(2):
+        assert brought_in(*before).as_dict() == {"created": 0, "duplicates": 5, "errors": []}
+    assert exported() == before
+
+
+def test_another_id_with_a_fact_that_is_there_is_a_duplicate(chat: Chat) -> None:
+    remember("The price is 40")
+    line = {"memory_id": str(uuid.uuid4()), "content": "the price is 40!", "visibility": "owner"}
+    in_chat = {**line, "visibility": "chat", "whatsapp_chat": CHAT, "memory_id": None}
+    report = brought_in(line, in_chat, in_chat)
+    assert (report.created, report.duplicates) == (1, 2)
+
+
+def test_a_line_needs_little() -> None:
+    assert brought_in({"content": "Dana likes tea", "visibility": "public"}).created == 1
+    memory = Memory.objects.get()
+    assert (memory.type, memory.status, memory.told_count) == ("fact", "active", 1)
+    assert memory.tellings.count() == 1
+    assert memory.embeddings.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        (b"\xff", "is not UTF-8"),
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "is not a JSON object"),
+        ('{"confidence": NaN}', "NaN is no number of JSON"),
+        ({}, "content: is missing"),
+        ({"content": "a"}, "visibility: is missing"),
+        ({"content": 5}, "content: is not a text"),
+        ({"content": " ", "visibility": "owner"}, "content: is empty"),
+        ({"content": "\x00"}, "content: has characters that can't be stored"),
+        ({"content": "\ud800"}, "content: has characters that can't be stored"),
+        ({"memory_id": "1"}, "memory_id: is not a UUID"),
+        ({"created_at": "soon"}, "created_at: is not an ISO-8601 time"),
+        ({"created_at": "2026-13-01T00:00:00Z"}, "created_at: is not an ISO-8601 time"),
+        ({"created_at": "2026-01-01T00:00:00"}, "created_at: has no time zone"),
+        ({"told_count": 0}, "told_count: is not a number from 1 on"),
+        ({"pinned": "yes"}, "pinned: is neither true nor false"),
+        ({"status": "lost"}, "status: is one of active, superseded, proposed"),
+        ({"visibility": "chat"}, "choose owner or public"),
+        ({"whatsapp_chat": OTHER_CHAT}, "there is no chat '15550100456@c.us'"),
+        ({"whatsapp_chat": 5}, "is not a chat's address"),
+        ({"tags": "a"}, "tags: is not a list"),
+        ({"tags": ["a" * 65]}, "tags: has 65 characters, at most 64"),
+        ({"metadata": [1]}, "metadata: is not an object"),
+        ({"revisions": [5]}, "revisions: is not a list of objects"),
+        ({"revisions": [{"content": "a"}]}, "revisions.number: is not a number from 1 on"),
+        ({"embeddings": [{"model": "m", "vector": [0, 0]}]}, "embeddings.vector: is no vector"),
+        ({"embeddings": [{"model": "m", "vector": "x"}]}, "embeddings.vector: is not a list"),
+    ],
+)
+def test_a_wrong_line_is_told_and_the_rest_goes_in(
+    chat: Chat, line: str | bytes | dict[str, Any], detail: str
+) -> None:
+    good = {"content": "good", "visibility": "owner"}
+    if isinstance(line, dict) and line and "content" not in line:
+        line = {**good, "content": "bad", **line}
+    report = brought_in(good, "", line, {**good, "content": "good too"})
+    assert report.created == 2
+    (error,) = report.errors
+    assert error["line"] == 3
+    assert detail in error["detail"]
+
+
+def test_unknown_fields_are_passed_over_and_a_mark_at_the_start(chat: Chat) -> None:
+    line = json.dumps({"content": "a fact", "visibility": "owner", "later": {"x": 1}})
+    assert brought_in(b"\xef\xbb\xbf" + line.encode()).created == 1
+
+
+def test_what_superseded_it_may_come_later_or_never() -> None:
+    old, new, lost, nobody = (str(uuid.uuid4()) for _ in range(4))
+    lines = [
+        {"memory_id": old, "content": "a", "superseded_by": new, "status": "superseded"},
+        {"memory_id": lost, "content": "c", "superseded_by": nobody, "status": "superseded"},
+        *({"content": f"filler {number}"} for number in range(600)),
+        {"memory_id": new, "content": "b"},
+    ]  # fmt: skip
+    report = brought_in(*({"visibility": "owner", **line} for line in lines))
+    assert report.errors == []
+    assert Memory.objects.get(pk=old).superseded_by_id == uuid.UUID(new)
+    assert Memory.objects.get(pk=lost).superseded_by_id is None
+
+
+ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+TEXT = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"),
+    min_size=1,
+    max_size=30,
+)  # fmt: skip
+LABEL = TEXT.filter(str.strip)
+MEMORIES = st.lists(
+    st.builds(
+        NewMemory,
+        content=LABEL,
+        visibility=st.sampled_from(["owner", "public"]),
+        type=LABEL,
+        category=LABEL | st.just(""),
+        tags=st.lists(LABEL, max_size=3).map(tuple),
+        source=st.sampled_from(["", "api", "command"]),
+        source_message_id=st.none() | st.uuids(),
+        metadata=st.dictionaries(TEXT, st.none() | st.integers() | st.lists(TEXT), max_size=3),
+        confidence=st.none() | st.floats(0, 1),
+        pinned=st.booleans(),
+        expires_at=st.none() | st.datetimes(timezones=st.just(timezone.utc)),
+        proposed=st.booleans(),
+    ),
+    max_size=6,
+)  # fmt: skip
+
+
+@settings(ANY, max_examples=60)
+@given(MEMORIES)
+def test_any_memories_survive_the_round_trip(told: list[NewMemory]) -> None:
+    Memory.objects.all().delete()
+    memories_remember(memories=told, embedder=EMBEDDER)
+    before = exported(embeddings=True)
+    Memory.objects.all().delete()
+    report = brought_in(*before)
+    assert report.errors == []
+    assert exported(embeddings=True) == before
+
+
+@settings(ANY, max_examples=150)
+@given(st.binary(max_size=80) | st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["content", "visibility", "tags", "revisions", "embeddings", "metadata",
+                         "model", "vector", "number", "created_at", "memory_id", "whatsapp_chat"]),
+        inner, max_size=5),
+).map(json.dumps))  # fmt: skip
+def test_any_line_is_taken_or_told(line: bytes | str) -> None:
+    report = brought_in(line)
+    assert report.created + report.duplicates + len(report.errors) <= 1
+
+
+def test_many_wrong_lines_are_counted_when_there_are_too_many_to_list() -> None:
+    report = brought_in(*["x"] * 1_500)
+    assert len(report.errors) == 1_000
+    assert report.as_dict()["errors_left_out"] == 500
+
+
+def test_a_long_file_takes_no_more_memory_than_a_short_one() -> None:
+    def peak(count: int) -> int:
+        """The most that is held while so many memories come in."""
+        name = uuid.uuid4().hex
+        lines = (
+            json.dumps({"content": f"{name} {number}", "visibility": "owner"}).encode()
+            for number in range(count)
+        )
+        tracemalloc.start()
+        memories_import(lines=lines, embedder=None, actor=COMMAND_LINE)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(500)
+    assert peak(1_500) < peak(500) * 1.5
+
+
+def test_the_commands_write_and_read_a_file(chat: Chat, tmp_path: Path) -> None:
+    fill(chat)
+    file = tmp_path / "memories.ndjson"
+    call_command("memories_export", "--out", str(file), stderr=StringIO())
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 5
+    assert list(tmp_path.iterdir()) == [file]
+    out = StringIO()
+    call_command("memories_import", str(file), "--json", stdout=out)
+    assert json.loads(out.getvalue()) == {"created": 0, "duplicates": 5, "errors": []}
+    actions = set(AuditEvent.objects.values_list("action", flat=True))
+    assert "export" in actions
+
+
+def test_one_chats_memories_are_exported_alone(chat: Chat) -> None:
+    fill(chat)
+    out = StringIO()
+    call_command("memories_export", "--chat", CHAT, stdout=out)
+    (line,) = out.getvalue().splitlines()
+    assert json.loads(line)["whatsapp_chat"] == CHAT
+    with pytest.raises(CommandError, match="no chat"):
+        call_command("memories_export", "--chat", OTHER_CHAT)
+
+
+def test_the_import_command_tells_what_it_refused(tmp_path: Path) -> None:
+    file = tmp_path / "memories.ndjson"
+    file.write_text('{"content": "a", "visibility": "owner"}\n{}\n', encoding="utf-8")
+    out = StringIO()
+    call_command("memories_import", str(file), stdout=out)
+    assert "1 memories came in, 0 were there already, 1 lines were refused" in out.getvalue()
+    assert "line 2: content: is missing" in out.getvalue()
+    with pytest.raises(CommandError, match="1 lines were refused"):
+        call_command("memories_import", str(file), "--strict", stdout=StringIO())
+    file.write_text("{}\n", encoding="utf-8")
+    with pytest.raises(CommandError):
+        call_command("memories_import", str(file), stdout=StringIO())
+    with pytest.raises(CommandError) as refused:
+        call_command("memories_import", str(tmp_path / "none"), stdout=StringIO())
+    assert refused.value.returncode == 2
+
+
+def test_the_consolidation_command_proposes(chat: Chat) -> None:
+    remember("The customer Dana Levi prefers morning meetings in the Haifa office")
+    remember("Customer Dana Levi prefers meetings in the morning, Haifa office")
+    out = StringIO()
+    call_command("memories_consolidate", "--json", stdout=out)
+    assert json.loads(out.getvalue()) == {"proposals": 1}
+
+
+def test_revisions_and_tellings_go_with_their_memory(chat: Chat) -> None:
+    fill(chat)
+    Memory.objects.all().delete()
+    assert not MemoryRevision.objects.exists()
+    assert not MemoryTelling.objects.exists()
+
+
+def test_times_keep_their_microseconds() -> None:
+    told = datetime(2026, 1, 2, 3, 4, 5, 678901, timezone(timedelta(hours=2)))
+    brought_in({"content": "a", "visibility": "owner", "created_at": told.isoformat()})
+    assert Memory.objects.get().created_at == told

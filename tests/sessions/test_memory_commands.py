@@ -1,0 +1,308 @@
+"""/memories, /search, /forget and /export, for clients and the godfather."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from memories_app.models import Memory
+from memories_app.services.remember import memories_remember, memory_remember
+from memories_app.validation import NewMemory
+from memoryproject.audit.models import AuditEvent
+from memoryproject.integrations.embedders.base import EmbedderError
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.commands import parse_command
+from sessions_app.models import Turn
+from sessions_app.recall import MESSAGES, Viewer, recall
+from sessions_app.services.commands.reply import command_reply
+from sessions_app.services.commands.says import person, short_ids
+from sessions_app.services.forget import memory_forget
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+OWNER_FACT = "TestCorp owes me ₪5000"
+CHAT_FACT = "TestCorp sends its driver on Monday"
+OTHER_FACT = "TestCorp is late with my order"
+PUBLIC_FACT = "TestCorp customers park behind the building"
+ALL = {OWNER_FACT, CHAT_FACT, OTHER_FACT, PUBLIC_FACT}
+
+
+@pytest.fixture
+def told(world: World) -> World:
+    """A memory of each kind."""
+    world.remember(GODFATHER, OWNER_FACT)
+    world.remember(CLIENT, CHAT_FACT)
+    world.remember(OTHER_CLIENT, OTHER_FACT)
+    memory_remember(content=PUBLIC_FACT, visibility="public", embedder=world.tools.embedder)
+    return world
+
+
+def one(world: World, chat: str, text: str) -> str:
+    (reply,) = world.say(chat, text)
+    return reply
+
+
+def id_of(content: str) -> str:
+    return Memory.objects.get(content=content).pk.hex[:8]
+
+
+def facts_in(text: str) -> set[str]:
+    return {fact for fact in ALL if fact in text}
+
+
+@pytest.mark.parametrize("command", ["/memories", "/search TestCorp", "/export"])
+def test_a_client_sees_own_and_public_memories_only(told: World, command: str) -> None:
+    seen = one(told, CLIENT, command)
+    own = {CHAT_FACT} if command == "/export" else {CHAT_FACT, PUBLIC_FACT}
+    assert facts_in(seen) == own
+
+
+def test_the_godfather_lists_all_memories_and_whose_they_are(told: World) -> None:
+    seen = one(told, GODFATHER, "/memories")
+    assert facts_in(seen) == ALL
+    assert re.search(rf"{CHAT_FACT}\n    {id_of(CHAT_FACT)} · from Test User", seen)
+    assert re.search(rf"{PUBLIC_FACT}\n    {id_of(PUBLIC_FACT)} · public", seen)
+    assert f"{id_of(OWNER_FACT)}\n" in seen + "\n"
+
+
+def test_the_godfather_exports_what_is_the_owners(told: World) -> None:
+    seen = one(told, GODFATHER, "/export")
+    assert facts_in(seen) == {OWNER_FACT}
+    assert "whoever runs this server" in seen
+
+
+def test_a_group_sees_what_is_public_and_its_own(told: World) -> None:
+    group = {"group_id": "120363000000000001@g.us", "mentions_us": True}
+    told.say(GODFATHER, "@bot /remember The group meets at noon", **group)
+    for command in ("@bot /memories", "@bot /search TestCorp", "@bot /export"):
+        (seen,) = told.say(GODFATHER, command, **group)
+        assert facts_in(seen) <= {PUBLIC_FACT}
+    assert "The group meets at noon" in told.say(GODFATHER, "@bot /memories", **group)[0]
+
+
+def test_nothing_remembered_is_said_kindly(world: World) -> None:
+    assert "/remember <fact>" in one(world, CLIENT, "/memories")
+    assert "Nobody told me" in one(world, CLIENT, "/export")
+    assert "found nothing" in one(world, CLIENT, "/search TestCorp")
+
+
+@pytest.fixture
+def many(world: World) -> World:
+    world.say(CLIENT, "hello")
+    memories_remember(
+        memories=[
+            NewMemory(
+                content=f"Customer {number} likes tea",
+                visibility="chat",
+                chat_id=world.chat(CLIENT).pk,
+            )
+            for number in range(23)
+        ],
+        embedder=HashingEmbedder(),
+    )
+    return world
+
+
+def test_pages_hold_ten_and_lead_on(many: World) -> None:
+    pages = [one(many, CLIENT, f"/memories {page}") for page in (1, 2, 3)]
+    assert "I remember 23" in pages[0]
+    assert "Page 1 of 3 – next: /memories 2" in pages[0]
+    assert pages[2].endswith("Page 3 of 3")
+    numbers = [re.findall(r"^(\d+)\. ", page, re.M) for page in pages]
+    assert [each for page in numbers for each in page] == [str(n) for n in range(1, 24)]
+    customers = re.findall(r"Customer (\d+) ", "".join(pages))
+    assert sorted(map(int, customers)) == list(range(23))
+    assert one(many, CLIENT, "/memories") == pages[0]
+
+
+@pytest.mark.parametrize("page", ["4", "0", "-1", "many", "9999999"])
+def test_a_page_that_is_not_there_is_told(many: World, page: str) -> None:
+    assert "There are 3" in one(many, CLIENT, f"/memories {page}")
+
+
+def test_pinned_memories_come_first(many: World) -> None:
+    Memory.objects.filter(content="Customer 7 likes tea").update(pinned=True)
+    seen = one(many, CLIENT, "/memories")
+    assert re.search(r"1\. Customer 7 likes tea\n    [0-9a-f]{8} · pinned", seen)
+
+
+def test_a_long_memory_is_shortened_in_the_list(world: World) -> None:
+    world.remember(CLIENT, "word\n" * 200)
+    assert len(one(world, CLIENT, "/memories")) < 400
+
+
+def test_search_finds_what_was_said_here_and_nowhere_else(told: World) -> None:
+    told.say(CLIENT, "My brother drives for TestCorp")
+    told.say(OTHER_CLIENT, "My sister drives for TestCorp")
+    seen = one(told, CLIENT, "/search TestCorp drives")
+    assert "My brother drives for TestCorp\n    said here on 20" in seen
+    assert "My sister" not in seen
+
+
+def test_search_without_words_says_how(world: World) -> None:
+    assert "/search TestCorp" in one(world, CLIENT, "/search")
+
+
+def test_search_without_its_embedder_finds_words_and_tells(told: World) -> None:
+    broken = HashingEmbedder(failure=EmbedderError("down"))
+    told.tools = replace(told.tools, embedder=broken)
+    seen = one(told, CLIENT, "/search TestCorp")
+    assert CHAT_FACT in seen
+    assert "Not everything could be searched" in seen
+
+
+@pytest.mark.parametrize("which", ["{id}", "[{id}]", "{long}", "TestCorp driver", CHAT_FACT])
+def test_a_client_forgets_own_memories_by_id_or_words(told: World, which: str) -> None:
+    memory = Memory.objects.get(content=CHAT_FACT)
+    text = which.format(id=memory.pk.hex[:8], long=str(memory.pk).upper())
+    assert one(told, CLIENT, f"/forget {text}") == f"🗑️ Forgotten ({memory.pk.hex[:8]})."
+    assert facts_in("\n".join(Memory.objects.values_list("content", flat=True))) == ALL - {
+        CHAT_FACT
+    }
+    assert AuditEvent.objects.filter(action="memory.forget", object_id=str(memory.pk)).exists()
+    assert CHAT_FACT not in one(told, CLIENT, "/memories")
+
+
+def test_a_client_can_not_forget_others_memories_nor_learn_of_them(told: World) -> None:
+    unknown = one(told, CLIENT, f"/forget {uuid.uuid4().hex[:8]}")
+    for fact in (OWNER_FACT, OTHER_FACT):
+        for which in (id_of(fact), fact, fact.split(" ", 1)[1]):
+            assert one(told, CLIENT, f"/forget {which}") == unknown
+    assert Memory.objects.count() == len(ALL)
+
+
+def test_a_client_can_not_forget_what_is_public(told: World) -> None:
+    for which in (id_of(PUBLIC_FACT), "customers park"):
+        assert "only the business" in one(told, CLIENT, f"/forget {which}")
+    assert Memory.objects.count() == len(ALL)
+
+
+def test_the_godfather_forgets_any_memory(told: World) -> None:
+    for fact in ALL:
+        assert "Forgotten" in one(told, GODFATHER, f"/forget {id_of(fact)}")
+    assert not Memory.objects.exists()
+
+
+def test_several_that_fit_are_asked_about(told: World) -> None:
+    told.remember(CLIENT, "TestCorp sends its bill by mail")
+    asked = one(told, CLIENT, "/forget TestCorp")
+    assert facts_in(asked) == {CHAT_FACT}
+    assert "TestCorp sends its bill by mail" in asked
+    example = re.search(r"for example: /forget ([0-9a-f]{8})$", asked)
+    assert example is not None
+    assert Memory.objects.count() == len(ALL) + 1
+    assert "Forgotten" in one(told, CLIENT, f"/forget {example[1]}")
+    assert Memory.objects.count() == len(ALL)
+
+
+def test_forget_without_words_says_how(told: World) -> None:
+    for text in ("/forget", "/forget ?!"):
+        one(told, CLIENT, text)
+    assert Memory.objects.count() == len(ALL)
+
+
+def test_forgetting_takes_the_older_versions_along(world: World) -> None:
+    for price in (35, 40, 45):
+        world.remember(CLIENT, f"The price is {price}")
+    one(world, CLIENT, "/forget price")
+    assert not Memory.objects.exists()
+
+
+def test_forget_run_again_after_a_crash_forgets_once(told: World) -> None:
+    told.say(CLIENT, "/forget driver")
+    turn = Turn.objects.latest("id")
+    told.remember(CLIENT, "TestCorp has a new driver")
+    again = command_reply(
+        turn=turn,
+        command=parse_command("/forget driver"),  # type: ignore[arg-type]
+        embedder=told.tools.embedder,
+        rules=told.tools.rules,
+    )
+    assert again.text.startswith("🗑️ Forgotten")
+    assert Memory.objects.filter(content="TestCorp has a new driver").exists()
+
+
+def test_export_counts_what_is_stored_and_is_audited_once(told: World) -> None:
+    seen = one(told, CLIENT, "/export")
+    assert "2 messages of yours and 1 of ours, in 1 sessions since 20" in seen
+    assert "ask the business" in seen
+    turn = Turn.objects.latest("id")
+    command_reply(
+        turn=turn,
+        command=parse_command("/export"),  # type: ignore[arg-type]
+        embedder=told.tools.embedder,
+        rules=told.tools.rules,
+    )
+    (event,) = AuditEvent.objects.filter(action="export")
+    assert event.details == {"memories": 1, "by": "command"}
+
+
+def test_export_tells_of_what_no_longer_counts(world: World) -> None:
+    world.remember(CLIENT, "The price is 35")
+    world.remember(CLIENT, "The price is 40")
+    seen = one(world, CLIENT, "/export")
+    assert "The price is 35" not in seen.split("Also kept")[0]
+    assert "1 that were replaced" in seen
+
+
+def test_a_fact_remembered_twice_is_confirmed_twice_and_kept_once(world: World) -> None:
+    for _ in range(2):
+        world.remember(CLIENT, CHAT_FACT)
+    assert Memory.objects.get().told_count == 2
+
+
+def test_a_fact_that_is_too_long_is_refused_in_words(world: World) -> None:
+    assert "at most 8192" in one(world, CLIENT, "/remember " + "long " * 2_000)
+    assert not Memory.objects.exists()
+
+
+@pytest.mark.parametrize("command", ["/memories", "/search x", "/forget x", "/export"])
+def test_with_memory_off_the_commands_say_so(world: World, command: str) -> None:
+    world.with_answer_rules(longterm_enabled=False)
+    assert one(world, CLIENT, command) == "Memory system is disabled"
+    world.with_rules(memory_enabled=False)
+    assert one(world, OTHER_CLIENT, command) == "Memory system is disabled"
+
+
+@pytest.mark.parametrize("command", ["/memories", "/search TestCorp", "/export", "/help"])
+def test_answers_to_commands_are_no_knowledge(told: World, command: str) -> None:
+    told.say(CLIENT, command)
+    asked, answer = told.messages(CLIENT)[-2:]
+    assert asked.metadata["command"] == command.split()[0][1:]
+    assert answer.metadata["system_text"]
+    found = recall(
+        query=answer.content,
+        viewer=Viewer(user_role="client", chat_id=told.chat(CLIENT).pk),
+        embedder=told.tools.embedder,
+        sources=[MESSAGES],
+        min_similarity=0.0,
+    )
+    assert not {asked.content, answer.content} & {hit.content for hit in found.hits}
+
+
+def test_hebrew_chats_are_answered_in_hebrew(world: World) -> None:
+    world.remember(CLIENT, "הספק משלם בתוך 30 יום")
+    assert "אני זוכר 1" in one(world, CLIENT, "/memories")
+    assert "הספק משלם" in one(world, CLIENT, "/search הספק")
+    assert "שכחתי" in one(world, CLIENT, "/forget הספק")
+    assert not Memory.objects.exists()
+
+
+def test_help_lists_every_command(world: World) -> None:
+    seen = one(world, CLIENT, "/help")
+    for name in ("remember", "memories", "search", "forget", "reset", "export", "help"):
+        assert f"/{name}" in seen
+
+
+def test_ids_are_longer_where_eight_digits_are_not_enough() -> None:
+    ids = [uuid.UUID(int=1 << 64), uuid.UUID(int=2 << 64), uuid.uuid4()]
+    assert len(set(short_ids(ids).values())) == len(ids)
+    assert short_ids(ids[2:])[ids[2]] == ids[2].hex[:8]
+
+
+def test_a_memory_that_is_gone_already_can_be_forgotten(told: World) -> None:
+    memory = Memory.objects.get(content=CHAT_FACT)
+    actor = person(Turn.objects.latest("id"))
+    assert [memory_forget(memory=memory, actor=actor) for _ in range(2)] == [1, 0]
