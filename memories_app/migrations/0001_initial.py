@@ -22,6 +22,37 @@ class Migration(migrations.Migration):
     operations = [
         VectorExtension(),
         migrations.CreateModel(
+            name='SourceDocument',
+            fields=[
+                ('document_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('name', models.CharField(max_length=255)),
+                ('title', models.CharField(blank=True, max_length=255)),
+                ('media_type', models.CharField(blank=True, max_length=128)),
+                ('size', models.PositiveBigIntegerField(help_text='In bytes.')),
+                ('sha256', models.CharField(help_text='Of the file, hex.', max_length=64)),
+                ('pages', models.PositiveIntegerField(blank=True, null=True)),
+                ('characters', models.PositiveIntegerField(default=0)),
+                ('chat_id', models.UUIDField(blank=True, null=True)),
+                ('visibility', models.CharField(choices=[('owner', "owner: only in the godfather's chats"), ('chat', 'chat: only in the chat that it came from'), ('public', 'public: for everyone')], max_length=16)),
+                ('source_message_id', models.UUIDField(blank=True, null=True)),
+                ('state', models.CharField(choices=[('received', 'Received'), ('extracting', 'Extracting'), ('ready', 'Ready'), ('failed', 'Failed')], default='received', max_length=16)),
+                ('error', models.TextField(blank=True)),
+                ('error_code', models.CharField(blank=True, max_length=32)),
+                ('warnings', models.JSONField(blank=True, default=list)),
+                ('uploaded_by', models.CharField(blank=True, max_length=150)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('attempts', models.PositiveIntegerField(default=0)),
+                ('lease_token', models.UUIDField(blank=True, null=True)),
+                ('lease_owner', models.CharField(blank=True, max_length=255)),
+                ('lease_until', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'ordering': ['-created_at'],
+                'indexes': [models.Index(condition=models.Q(('state__in', ['received', 'extracting'])), fields=['created_at'], name='documents_waiting')],
+                'constraints': [models.UniqueConstraint(fields=('sha256', 'chat_id', 'visibility'), name='document_once_a_scope', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='document_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_document_has_its_chat'), models.CheckConstraint(condition=models.Q(('state__in', ['received', 'extracting', 'ready', 'failed'])), name='document_state_known')],
+            },
+        ),
+        migrations.CreateModel(
             name='Memory',
             fields=[
                 ('memory_id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
@@ -39,12 +70,14 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('terms', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, editable=False, size=None)),
                 ('term_count', models.PositiveIntegerField(default=0, editable=False)),
+                ('document', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='memories_app.sourcedocument')),
+                ('position', models.PositiveIntegerField(blank=True, editable=False, help_text='Its place in the document, from 1.', null=True)),
             ],
             options={
                 'verbose_name_plural': 'memories',
                 'ordering': ['-created_at'],
                 'indexes': [models.Index(fields=['visibility', 'chat_id'], name='memories_ap_visibil_33f1c2_idx'), models.Index(fields=['-created_at'], name='memories_ap_created_0d9ea9_idx'), django.contrib.postgres.indexes.GinIndex(fields=['terms'], name='memory_terms')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='memory_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_memory_has_its_chat'), models.UniqueConstraint(condition=models.Q(('source', 'command')), fields=('source_message_id',), name='one_memory_a_command')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='memory_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_memory_has_its_chat'), models.UniqueConstraint(condition=models.Q(('source', 'command')), fields=('source_message_id',), name='one_memory_a_command'), models.UniqueConstraint(condition=models.Q(('document__isnull', False)), fields=('document', 'position'), name='passage_once_a_document')],
             },
         ),
         migrations.CreateModel(
