@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sessions_app.file_texts import FILE_TEXTS
+
 ENGLISH = "en"
 HEBREW = "he"
 
@@ -79,6 +81,7 @@ TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "I received a message that I can't read. Please write it to me as text.",
         HEBREW: "קיבלתי הודעה שאני לא יודע לקרוא. כתבו לי אותה כטקסט, בבקשה.",
     },
+    **FILE_TEXTS,
 }
 
 RECEIVED = {

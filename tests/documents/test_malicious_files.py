@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from memoryproject.integrations.documents import sandbox
-from memoryproject.integrations.documents.base import DocumentError, Limits
+from memoryproject.integrations.documents.base import DocumentError, DocumentLimits
 from memoryproject.integrations.documents.sandbox import SandboxExtractor
 from tests.documents import files
 
-LIMITS = Limits(seconds=20, memory=512 * 1024 * 1024)
+LIMITS = DocumentLimits(seconds=20, memory=512 * 1024 * 1024)
 DTD = b'<!DOCTYPE w [<!ENTITY secret SYSTEM "file:///etc/hostname">]>'
 LAUGHS = (
     b"<!DOCTYPE w [<!ENTITY a0 'ha'>"
@@ -28,7 +28,7 @@ LAUGHS = (
 ZEROS = bytes(10 * 1024 * 1024)
 
 
-def refusal(content: bytes, tmp_path: Path, limits: Limits = LIMITS) -> DocumentError:
+def refusal(content: bytes, tmp_path: Path, limits: DocumentLimits = LIMITS) -> DocumentError:
     path = tmp_path / "uploaded"
     path.write_bytes(content)
     with pytest.raises(DocumentError) as caught:

@@ -29,7 +29,7 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class DocumentLimits:
     """What a document may cost. ``seconds`` of time and of CPU, ``memory`` in bytes of
     address space, ``characters`` of text."""
 

@@ -1,7 +1,7 @@
 """The sandbox's inside: `python -m memoryproject.integrations.documents.child`.
 
-Limits itself before it loads any library, reads the document from standard input and writes
-one JSON object to standard output. Its arguments are the fields of Limits, in their order.
+DocumentLimits itself before it loads any library, reads the document from standard input and writes
+one JSON object to standard output. Its arguments are the fields of DocumentLimits, in their order.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
         # Loaded within the limits.
         from memoryproject.integrations.documents.base import (  # noqa: PLC0415
             DocumentError,
-            Limits,
+            DocumentLimits,
         )
         from memoryproject.integrations.documents.reading import read_document  # noqa: PLC0415
 
-        limits = Limits(size=size, pages=pages, characters=characters)
+        limits = DocumentLimits(size=size, pages=pages, characters=characters)
         try:
             return {"found": asdict(read_document(sys.stdin.buffer.read(size + 1), limits))}
         except DocumentError as error:

@@ -15,8 +15,8 @@ from lxml import etree
 from memoryproject.integrations.documents.base import (
     DOCX,
     DocumentError,
+    DocumentLimits,
     ExtractedText,
-    Limits,
     Section,
 )
 
@@ -39,7 +39,7 @@ _LEFT_OUT = {
 }
 
 
-def read_docx(content: bytes, limits: Limits) -> ExtractedText:
+def read_docx(content: bytes, limits: DocumentLimits) -> ExtractedText:
     """The text of the body, with tables row by row. Raises DocumentError."""
     _check_archive(content)
     try:
@@ -66,7 +66,7 @@ def _check_archive(content: bytes) -> None:
         raise DocumentError("too_much_memory", "It unpacks to more than a document should.")
 
 
-def _within(text: str, limits: Limits) -> str:
+def _within(text: str, limits: DocumentLimits) -> str:
     if len(text) > limits.characters:
         raise DocumentError("too_long")
     return text

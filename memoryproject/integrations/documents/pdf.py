@@ -11,8 +11,8 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedErr
 from memoryproject.integrations.documents.base import (
     PDF,
     DocumentError,
+    DocumentLimits,
     ExtractedText,
-    Limits,
     Section,
 )
 
@@ -20,7 +20,7 @@ from memoryproject.integrations.documents.base import (
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def read_pdf(content: bytes, limits: Limits) -> ExtractedText:
+def read_pdf(content: bytes, limits: DocumentLimits) -> ExtractedText:
     """The text of each page. Raises DocumentError."""
     try:
         reader = PdfReader(io.BytesIO(content))
@@ -44,7 +44,7 @@ def _open(reader: PdfReader) -> None:
         raise DocumentError("encrypted")
 
 
-def _read(reader: PdfReader, count: int, limits: Limits) -> ExtractedText:
+def _read(reader: PdfReader, count: int, limits: DocumentLimits) -> ExtractedText:
     sections = []
     characters = 0
     for number, page in enumerate(reader.pages, start=1):

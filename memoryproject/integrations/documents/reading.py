@@ -10,8 +10,8 @@ from memoryproject.integrations.documents.base import (
     DOCX,
     PDF,
     DocumentError,
+    DocumentLimits,
     ExtractedText,
-    Limits,
     Section,
 )
 from memoryproject.integrations.documents.docx import read_docx
@@ -25,7 +25,7 @@ _NEW_LINE = re.compile("\r\n?|\f|\v|\u2028")
 _UNSTORABLE = re.compile("[\ud800-\udfff]")
 
 
-def read_document(content: bytes, limits: Limits) -> ExtractedText:
+def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
     """The text of a document, as can be stored. Raises DocumentError; MemoryError,
     RecursionError and whatever a broken file leads its library into."""
     if len(content) > limits.size:
@@ -44,8 +44,8 @@ def read_document(content: bytes, limits: Limits) -> ExtractedText:
 class DirectExtractor:
     """A TextExtractor without a sandbox: for files that one has written oneself."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: DocumentLimits | None = None) -> None:
+        self.limits = limits or DocumentLimits()
 
     def extract(self, path: Path) -> ExtractedText:
         """As TextExtractor says; a file that breaks its library is damaged."""
@@ -58,7 +58,7 @@ class DirectExtractor:
             raise DocumentError("damaged") from error
 
 
-def _read_plain(content: bytes, limits: Limits) -> ExtractedText:
+def _read_plain(content: bytes, limits: DocumentLimits) -> ExtractedText:
     return read_plain(content)
 
 

@@ -18,8 +18,8 @@ import memoryproject
 from memoryproject.integrations.documents.base import (
     REASONS,
     DocumentError,
+    DocumentLimits,
     ExtractedText,
-    Limits,
     Section,
 )
 
@@ -38,8 +38,8 @@ _SPARE_BYTES = 1_000_000
 class SandboxExtractor:
     """A TextExtractor for files from anywhere."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: DocumentLimits | None = None) -> None:
+        self.limits = limits or DocumentLimits()
 
     def extract(self, path: Path) -> ExtractedText:
         """As TextExtractor says. The child is ended by its own id when its time is over."""
