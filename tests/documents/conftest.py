@@ -14,6 +14,7 @@ from memories_app.services.document_store import document_store
 from memories_app.services.documents import Received, document_receive
 from memoryproject.integrations.documents.reading import DirectExtractor
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.models import Turn
 
 Receive = Callable[..., Received]
 Store = Callable[..., SourceDocument]
@@ -51,3 +52,12 @@ def store(receive: Receive, folder: Path) -> Store:
         )
 
     return storing
+
+
+def as_if_killed_before_the_answer() -> None:
+    """Take a chat's only answer back, as if the worker had been killed before it was stored."""
+    turn = Turn.objects.get()
+    assert turn.reply is not None
+    turn.reply.delete()
+    turn.parts.all().delete()
+    Turn.objects.update(state="pending")
