@@ -152,3 +152,9 @@ def test_what_cannot_be_read_says_why(content: bytes, code: str, read: Read) -> 
         read(content)
     assert caught.value.code == code
     assert caught.value.permanent
+
+
+def test_hebrew_with_a_number_in_visual_order(direct: Read) -> None:
+    """As it stands on paper, from left to right."""
+    page = files.hebrew_pdf("לקש 100 אוה ריחמה", visual=False)
+    assert whole(direct(page)) == "המחיר הוא 100 שקל"

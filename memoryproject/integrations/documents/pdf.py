@@ -15,8 +15,9 @@ from memoryproject.integrations.documents.base import (
     ExtractedText,
     Section,
 )
+from memoryproject.integrations.documents.rtl_lines import in_reading_order
 
-# pypdf tells there, for staff of nobody's, what it repairs.
+# It tells there what it repairs, which helps nobody here.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
@@ -48,7 +49,7 @@ def _read(reader: PdfReader, count: int, limits: DocumentLimits) -> ExtractedTex
     sections = []
     characters = 0
     for number, page in enumerate(reader.pages, start=1):
-        text = page.extract_text().strip()
+        text = in_reading_order(page.extract_text()).strip()
         characters += len(text)
         if characters > limits.characters:
             raise DocumentError("too_long")
