@@ -43,6 +43,12 @@ class MemoryAdmin(ReadOnlyAdmin):
         ("Record", {"fields": ("memory_id", "content_hash", "created_at", "updated_at")}),
     )
 
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """The passages of one document in their order."""
+        if "document__document_id__exact" in request.GET:
+            return ("position",)
+        return ("-created_at",)
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
 

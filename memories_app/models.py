@@ -63,6 +63,7 @@ class SourceDocument(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "document"
         ordering: ClassVar = ["-created_at"]
         constraints: ClassVar = [
             # The same file again, in the same scope, is the same document.

@@ -47,6 +47,7 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(blank=True, null=True)),
             ],
             options={
+                'verbose_name': 'document',
                 'ordering': ['-created_at'],
                 'indexes': [models.Index(condition=models.Q(('state__in', ['received', 'extracting'])), fields=['created_at'], name='documents_waiting')],
                 'constraints': [models.UniqueConstraint(fields=('sha256', 'chat_id', 'visibility'), name='document_once_a_scope', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='document_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_document_has_its_chat'), models.CheckConstraint(condition=models.Q(('state__in', ['received', 'extracting', 'ready', 'failed'])), name='document_state_known')],

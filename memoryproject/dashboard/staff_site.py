@@ -16,6 +16,7 @@ MODELS = (
     "Chat",
     "AssistantProfile",
     "Memory",
+    "SourceDocument",
     "InboundDelivery",
     "OutboundPart",
     "ChatAddress",
