@@ -232,6 +232,13 @@ def test_no_address_behind_our_own_walls_is_asked(url: str) -> None:
     assert asked == []
 
 
+def test_a_stand_in_leads_nowhere_else() -> None:
+    """With an API on this machine nothing is fetched from outside."""
+    source = Source("http://127.0.0.1:9000", transport=answering())
+    error = error_of(lambda: download(source, FILE, into=Kept(), most_bytes=100))
+    assert error.code == "refused"
+
+
 def test_a_redirect_is_checked_like_an_address_and_takes_no_token_to_another_host() -> None:
     inside = httpx.Response(302, headers={"Location": "http://127.0.0.1:8000/admin"})
     kept = Kept()

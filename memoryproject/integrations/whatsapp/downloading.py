@@ -35,8 +35,9 @@ _HEX = re.compile(r"[0-9a-fA-F]{64}")
 @dataclass(frozen=True)
 class Source:
     """How a provider's files are fetched. ``api_url`` is the configured address of its API:
-    only where that is on this machine, files may be, too. ``timeout`` is for connecting and
-    between two blocks, in seconds. ``transport`` replaces the network."""
+    where that is on this machine, files must be, too, and nowhere else they may. ``timeout``
+    is for connecting and between two blocks, ``longest`` for all of a file, in seconds.
+    ``transport`` replaces the network."""
 
     api_url: str
     timeout: float = 15.0
@@ -150,8 +151,9 @@ def _check_address(url: str, api_url: str) -> None:
     """Refuse what could lead to a server behind our own walls (SSRF). Raises MediaError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if urlsplit(api_url).hostname in LOOPBACK and host in LOOPBACK:
-        if parts.scheme in ("http", "https"):
+    if urlsplit(api_url).hostname in LOOPBACK:
+        # A stand-in: all that it speaks of is here, too.
+        if host in LOOPBACK and parts.scheme in ("http", "https"):
             return
     elif parts.scheme == "https" and host and not any(map(_is_inside, _addresses(host))):
         return
