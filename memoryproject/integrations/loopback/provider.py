@@ -44,9 +44,11 @@ class ProviderServer(LoopbackServer):
         self.courier = Courier()
         self.files: dict[str, StoredFile] = {}
 
-    def add_file(self, content: bytes, mime_type: str = "application/pdf") -> str:
+    def add_file(
+        self, content: bytes, mime_type: str = "application/pdf", *, file_id: str = ""
+    ) -> str:
         """A file that a message can name; returns its id. Its address is file_url()."""
-        file_id = str(uuid.uuid4().int)[:15]
+        file_id = file_id or str(uuid.uuid4().int)[:15]
         self.files[file_id] = StoredFile(content, mime_type)
         return file_id
 
