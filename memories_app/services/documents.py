@@ -103,6 +103,16 @@ def document_forget(
     return memories
 
 
+def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:
+    """Forget the documents that a message brought, which was taken back; returns how many.
+    Call it in a transaction. A file that still waits is left to the sweep; whoever reads it
+    at this moment stores nothing."""
+    brought = list(SourceDocument.objects.filter(source_message_id=message_id))
+    for document in brought:
+        document_forget(document=document, actor=actor)
+    return len(brought)
+
+
 def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:
     """Give one chat's documents to another, in the caller's transaction. What both have
     read is kept once."""

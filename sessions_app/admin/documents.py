@@ -112,6 +112,10 @@ class SourceDocumentAdmin(ReadOnlyAdmin):
             return [(None, {"fields": ("file", "visibility", "whatsapp_chat")})]
         return self.fieldsets
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        return {"visibility": str(Visibility.OWNER), **initial}
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Take the upload in and leave it to a worker."""
         received = document_upload(

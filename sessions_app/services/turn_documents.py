@@ -11,6 +11,7 @@ from memories_app.services.documents import document_receive
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.documents.base import DocumentError
 from memoryproject.integrations.whatsapp.media import MediaError
+from memoryproject.lib.shorten import cut_at_word
 from sessions_app.file_texts import counted, document_failure
 from sessions_app.models import Turn
 from sessions_app.roles import GODFATHER
@@ -22,6 +23,7 @@ from sessions_app.texts import received_text, text_for
 logger = logging.getLogger(__name__)
 
 MEGABYTE = 1024 * 1024
+LONGEST_NAME = 100
 
 
 def document_note(*, turn: Turn, lease: Lease, tools: Tools) -> str:
@@ -116,9 +118,10 @@ def _say(name: str, turn: Turn, files: FileTools, **values: str) -> str:
 
 def _name(turn: Turn) -> str:
     """As its sender called it; on one line, since it stands in a sentence."""
-    name = " ".join(media_of(turn).filename.split())
+    told = media_of(turn).filename
+    name = " ".join("".join(char for char in told if char.isprintable()).split())
     if name:
-        return name
+        return cut_at_word(name, LONGEST_NAME)
     return "הקובץ" if turn.chat.language == "he" else "the document"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from sessions_app.services.tools import FileTools
 from sessions_app.services.work import chat_answer
 from tests.documents import files
 from tests.documents.conftest import as_if_killed_before_the_answer
+from tests.events import revocation
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 GROUP = {"group_id": "120363000000000001", "group_name": "TestCorp"}
@@ -35,11 +36,13 @@ class CountingExtractor(DirectExtractor):
         super().__init__(DocumentLimits(pages=20))
         self.errors = list(errors)
         self.reads = 0
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def extract(self, path: Path) -> ExtractedText:
         self.reads += 1
         if self.errors:
             raise self.errors.pop(0)
+        self.meanwhile()
         return super().extract(path)
 
 
@@ -207,6 +210,29 @@ def test_in_a_group_it_is_read_when_it_is_for_us(world: World) -> None:
     (reply,) = sends(world, GODFATHER, FACTS, **GROUP, mentions_us=True, text="@us terms")
     assert reply.startswith("✅ I read terms.pdf")
     assert SourceDocument.objects.get().visibility == "chat", "in groups everybody is a client"
+
+
+def test_a_document_that_is_taken_back_is_forgotten(world: World) -> None:
+    sends(world, CLIENT, FACTS)
+    world.receive(revocation(world.messages(CLIENT)[0].provider_message_id or ""))
+    assert not SourceDocument.objects.exists()
+    assert not Memory.objects.exists()
+
+
+def test_taken_back_while_it_is_read_nothing_is_stored(
+    world: World, extractor: CountingExtractor, folder: Path
+) -> None:
+    media = Media(media_id="1", filename="terms.pdf")
+    world.provider.files["1"] = FACTS
+    message = message_from(CLIENT, "", kind="document", media=media)
+    world.receive(message)
+    extractor.meanwhile = lambda: world.receive(revocation(message.provider_message_id))
+    world.work()
+    assert not SourceDocument.objects.exists()
+    assert not Memory.objects.exists()
+    assert world.provider.sent == []
+    for path in folder.glob("*.document"):
+        path.unlink()
 
 
 def test_a_burst_is_not_merged_over_a_document(world: World) -> None:

@@ -212,6 +212,8 @@ def public(api_url: str = "https://graph.facebook.com/v24.0", *answers: httpx.Re
         "https://[::1]/file",
         "https://[::ffff:127.0.0.1]/file",
         "https://0.0.0.0/file",
+        "https://224.0.0.1/file",
+        "https://[fd00::1]/file",
         "https://2130706433/file",
         "ftp://files.example/file",
         "file:///etc/passwd",

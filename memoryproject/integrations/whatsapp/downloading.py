@@ -169,7 +169,12 @@ def _addresses(host: str) -> list[str]:
 
 
 def _is_inside(address: str) -> bool:
-    return not ipaddress.ip_address(address.partition("%")[0]).is_global
+    """Whether an address is one of a private, local or special network."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped is not None and not mapped.is_global) or (
+        not found.is_global or found.is_multicast
+    )
 
 
 def _client(source: Source, url: str) -> httpx.Client:

@@ -7,9 +7,10 @@ passage may be is cut, at a word; only a word that long, anywhere.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from memoryproject.lib.characters import cut_between_characters
 
 TARGET = 800
 MOST = 1_200
@@ -163,15 +164,12 @@ def _pieces(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, i
 
 
 def _cut_before(text: str, start: int, limit: int) -> int:
-    """The last place for a cut: at white space in the later half, else before a character
-    that doesn't belong to the one before it."""
+    """The last place for a cut: at white space in the later half, else between two
+    characters as a reader sees them."""
     for place in range(limit, start + (limit - start) // 2, -1):
         if text[place].isspace():
             return place
-    for place in range(limit, max(start, limit - 32), -1):
-        if not unicodedata.combining(text[place]) and text[place] != "\u200d":
-            return place
-    return limit
+    return start + cut_between_characters(text[start : limit + 1], limit - start)
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
