@@ -9,7 +9,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from memories_app.models import SourceDocument
-from memories_app.services.document_store import DocumentBusyError, document_store
+from memories_app.services.document_leases import DocumentBusyError
+from memories_app.services.document_store import document_store
 from memories_app.services.document_sweep import documents_sweep
 from sessions_app import wiring
 from sessions_app.services.embed import session_embed

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
-from django.utils import timezone
 
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.services.document_files import document_file, file_remove
+from memories_app.services.document_leases import (
+    WAITING,
+    document_claim,
+    document_locked,
+    lease_release,
+    lease_renew,
+)
 from memories_app.services.remember import content_hash
 from memoryproject.audit.events import SYSTEM, Actor, audit_record
 from memoryproject.integrations.documents.base import (
@@ -29,23 +32,15 @@ from memoryproject.integrations.documents.base import (
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.integrations.retry import nothing
-from memoryproject.lib.liveness import owner_is_gone, this_process
 from memoryproject.lib.text.chunks import Passage, cut_text
 from memoryproject.lib.text.terms import index_text
 
 logger = logging.getLogger(__name__)
 
-WAITING = (DocumentState.RECEIVED, DocumentState.EXTRACTING)
-# Longer than reading takes, or one batch of vectors with its retries.
-LEASE = timedelta(minutes=5)
 # A file that has brought down its worker so often is left alone.
 MAX_ATTEMPTS = 3
 BATCH = 64
 ROWS_AT_ONCE = 500
-
-
-class DocumentBusyError(Exception):
-    """Another worker is reading the document, or it was forgotten meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -75,45 +70,11 @@ def document_store(
     document = SourceDocument.objects.get(pk=document_id)
     if document.state not in WAITING:
         return document
-    token = _claim(document)
+    token = document_claim(document)
     try:
         return _store(document, token, folder, extractor, embedder, actor, before_step)
     finally:
-        SourceDocument.objects.filter(pk=document_id, lease_token=token).update(
-            lease_token=None, lease_until=None
-        )
-
-
-def is_held(document: SourceDocument, now: datetime) -> bool:
-    """Whether a living worker is reading the document."""
-    if document.lease_token is None or document.lease_until is None:
-        return False
-    return document.lease_until > now and not owner_is_gone(document.lease_owner)
-
-
-def _claim(document: SourceDocument) -> UUID:
-    """Take the lease. Raises DocumentBusyError."""
-    now = timezone.now()
-    token = uuid.uuid4()
-    if is_held(document, now):
-        raise DocumentBusyError(f"document {document.document_id} is being read")
-    same = SourceDocument.objects.filter(
-        Q(lease_token=document.lease_token)
-        if document.lease_token
-        else Q(lease_token__isnull=True),
-        pk=document.pk,
-        state__in=WAITING,
-    )
-    claimed = same.update(
-        state=DocumentState.EXTRACTING,
-        attempts=F("attempts") + 1,
-        lease_token=token,
-        lease_owner=this_process(),
-        lease_until=now + LEASE,
-    )
-    if not claimed:
-        raise DocumentBusyError(f"document {document.document_id} is being read")
-    return token
+        lease_release(document, token)
 
 
 def _store(
@@ -138,7 +99,7 @@ def _store(
     cuts = _with_pages(found, cut_text(whole))
     vectors, warnings = _vectors(cuts, embedder, document, token, before_step)
     with transaction.atomic():
-        document = _locked(document.document_id, token)
+        document = document_locked(document.document_id, token)
         _insert(document, cuts, vectors, embedder)
         _describe(document, found, len(whole), warnings)
         audit_record(
@@ -191,26 +152,12 @@ def _vectors(
     try:
         while batch := list(islice(texts, BATCH)):
             before_step()
-            _renew(document, token)
+            lease_renew(document, token)
             vectors += covered_vectors(embedder, batch)
     except EmbedderError as error:
         logger.warning("Document %s has no vectors: %s", document.document_id, error)
         return [None] * len(cuts), ["It has no vectors: its passages are found by their words."]
     return vectors, []
-
-
-def _renew(document: SourceDocument, token: UUID) -> None:
-    held = SourceDocument.objects.filter(pk=document.pk, lease_token=token)
-    if not held.update(lease_until=timezone.now() + LEASE):
-        raise DocumentBusyError(f"document {document.document_id} is no longer ours")
-
-
-def _locked(document_id: UUID, token: UUID) -> SourceDocument:
-    locked = SourceDocument.objects.select_for_update(no_key=True)
-    document = locked.filter(pk=document_id, lease_token=token).first()
-    if document is None:
-        raise DocumentBusyError(f"document {document_id} is no longer ours")
-    return document
 
 
 def _insert(

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memories_app.models import SourceDocument
 from memories_app.services.document_files import files_lying
-from memories_app.services.document_store import WAITING, is_held
+from memories_app.services.document_leases import WAITING, is_held
 
 # Somebody has just received it and is about to enqueue it.
 JUST_NOW = timedelta(seconds=30)

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.services.document_files import IncomingFile, document_file
-from memories_app.services.document_store import DocumentBusyError, document_store
+from memories_app.services.document_leases import DocumentBusyError
+from memories_app.services.document_store import document_store
 from memories_app.services.document_sweep import documents_sweep
 from memories_app.services.documents import document_forget
 from memories_app.services.scope import memories_move

@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memories_app.models import DocumentState, SourceDocument, Visibility
-from memories_app.services.document_store import DocumentBusyError, document_store
+from memories_app.services.document_leases import DocumentBusyError
+from memories_app.services.document_store import document_store
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.integrations.documents.base import DocumentError
 from memoryproject.lib.progress import ProgressBar
