@@ -114,9 +114,12 @@ def providers_are_whole(**_: Any) -> list[CheckMessage]:
 def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     """OpenAI itself needs a key; a compatible server at another address may not."""
     uses = [name for name in ("CHAT_MODEL", "EMBEDDER") if getattr(settings, name) == "openai"]
+    uses = [f"{' and '.join(uses)} is openai"] if uses else []
+    if settings.TRANSCRIPTION_MODEL:
+        uses.append("TRANSCRIPTION_MODEL is set")
     if not uses or settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
         return []
-    text = f"{' and '.join(uses)} is openai, but OPENAI_API_KEY is not set."
+    text = f"{' and '.join(uses)}, but OPENAI_API_KEY is not set."
     return [Error(text, hint="Set OPENAI_API_KEY or OPENAI_BASE_URL.", id="memory.E003")]
 
 

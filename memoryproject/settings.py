@@ -77,6 +77,11 @@ OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
 OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
 EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai"])
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
+TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")
+
+# --- documents ----------------------------------------------------------------------------
+DOCUMENT_MAX_MB = env.integer("DOCUMENT_MAX_MB", 20, minimum=1, maximum=100)
+DOCUMENT_MAX_PAGES = env.integer("DOCUMENT_MAX_PAGES", 500, minimum=1, maximum=10_000)
 
 # --- WhatsApp -----------------------------------------------------------------------------
 WHATSAPP_PROVIDER = env.choice("WHATSAPP_PROVIDER", "console", ["cloud", "green", "console"])

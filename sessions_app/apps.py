@@ -23,10 +23,15 @@ class SessionsAppConfig(AppConfig):
 def _sweep_at_start(**_: Any) -> None:
     """A worker that starts may stand in for one that was killed: what that one left is taken
     up now, not at the next scheduled sweep."""
-    from sessions_app.tasks import sweep_summaries, sweep_turns  # noqa: PLC0415 imports models
+    from sessions_app.tasks import (  # noqa: PLC0415 imports models
+        sweep_documents,
+        sweep_summaries,
+        sweep_turns,
+    )
 
     try:
         sweep_turns()
         sweep_summaries()
+        sweep_documents()
     except Exception:
         logger.exception("The sweep at a worker's start failed; the scheduled one follows.")

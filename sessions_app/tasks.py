@@ -9,6 +9,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from memories_app.services.consolidate import memories_propose_merges
+from memories_app.models import SourceDocument
+from memories_app.services.document_leases import DocumentBusyError
+from memories_app.services.document_store import document_store
+from memories_app.services.document_sweep import documents_sweep
 from sessions_app import wiring
 from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
@@ -68,6 +72,26 @@ def embed_session(session_id: str) -> int:
 def propose_merges() -> int:
     """Propose to merge memories that say much the same."""
     return memories_propose_merges(model_id=wiring.embedder().model_id)
+
+
+def read_document(document_id: str) -> str:
+    """Read a document that was uploaded; returns its state. One that another worker is
+    reading, or that was forgotten, is left alone."""
+    files = wiring.file_tools()
+    try:
+        return document_store(
+            document_id=UUID(document_id),
+            folder=files.folder,
+            extractor=files.extractor,
+            embedder=wiring.embedder(),
+        ).state
+    except (DocumentBusyError, SourceDocument.DoesNotExist) as error:
+        return str(error)
+
+
+def sweep_documents() -> dict[str, int]:
+    """Take up the documents that a dead worker left, and remove left-over files."""
+    return documents_sweep(folder=wiring.documents_folder(), enqueue=wiring.enqueue_document)
 
 
 def drop_raw_deliveries() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.command_texts import COMMAND_TEXTS, ENGLISH, HEBREW
+from sessions_app.file_texts import FILE_TEXTS
 
 TEXTS: dict[str, dict[str, str]] = {
     "memory_disabled": {
@@ -56,6 +57,7 @@ TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "I received a message that I can't read. Please write it to me as text.",
         HEBREW: "קיבלתי הודעה שאני לא יודע לקרוא. כתבו לי אותה כטקסט, בבקשה.",
     },
+    **FILE_TEXTS,
 }
 
 RECEIVED = {

@@ -8,18 +8,23 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import TextIO
 from uuid import UUID
 
 from django.conf import settings
 from django_q.tasks import async_task
 
+from memoryproject.integrations.documents.base import DocumentLimits
+from memoryproject.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.integrations.speech.base import Transcriber
+from memoryproject.integrations.speech.openai_transcriber import OpenAITranscriber
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
@@ -36,7 +41,7 @@ from sessions_app.services.strategies import (
     SummarizationStrategy,
 )
 from sessions_app.services.summaries.summarizer import Summarizer
-from sessions_app.services.tools import AnswerRules, Tools
+from sessions_app.services.tools import AnswerRules, FileTools, Tools
 
 # A turn waits for the query's vector, so it must not wait long; words find much without it.
 EMBEDDER_TIMEOUT_SECONDS = 10.0
@@ -73,6 +78,40 @@ def tools(*, console: TextIO | None = None) -> Tools:
         chat_memory=chat_memory(),
         rules=answer_rules(),
         storage_notices=storage_notices(),
+        files=file_tools(),
+    )
+
+
+def document_limits() -> DocumentLimits:
+    return DocumentLimits(
+        size=settings.DOCUMENT_MAX_MB * 1024 * 1024, pages=settings.DOCUMENT_MAX_PAGES
+    )
+
+
+def documents_folder() -> Path:
+    """Where documents lie until they are read."""
+    return Path(settings.DATA_DIR) / "documents"
+
+
+def file_tools() -> FileTools:
+    limits = document_limits()
+    return FileTools(
+        folder=documents_folder(),
+        extractor=SandboxExtractor(limits),
+        limits=limits,
+        transcriber=transcriber(),
+    )
+
+
+@lru_cache(maxsize=1)
+def transcriber() -> Transcriber | None:
+    """Who listens to recordings; nobody where TRANSCRIPTION_MODEL is unset."""
+    if not settings.TRANSCRIPTION_MODEL:
+        return None
+    return OpenAITranscriber(
+        api_key=settings.OPENAI_API_KEY,
+        base_url=settings.OPENAI_BASE_URL,
+        model=settings.TRANSCRIPTION_MODEL,
     )
 
 
@@ -160,6 +199,12 @@ def enqueue_summary(session_id: UUID) -> None:
     """Let a worker make the summaries that are due in this session."""
     name = f"sum up {session_id}"
     async_task("sessions_app.tasks.summarize_session", str(session_id), task_name=name)
+
+
+def enqueue_document(document_id: UUID) -> None:
+    """Let a worker read this document."""
+    name = f"read {document_id}"
+    async_task("sessions_app.tasks.read_document", str(document_id), task_name=name)
 
 
 def enqueue_vectors(session_id: UUID) -> None:

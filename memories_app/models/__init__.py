@@ -1,5 +1,6 @@
 """Long-term memories, their vectors, and what became of them."""
 
+from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import MemoryEmbedding
 from memories_app.models.history import MemoryRevision, MemoryTelling, RevisionReason
 from memories_app.models.memories import Memory, MemoryStatus, Visibility
@@ -11,6 +12,7 @@ from memories_app.models.proposals import (
 )
 
 __all__ = [
+    "DocumentState",
     "Memory",
     "MemoryEmbedding",
     "MemoryRevision",
@@ -21,5 +23,6 @@ __all__ = [
     "ProposalMemory",
     "ProposalState",
     "RevisionReason",
+    "SourceDocument",
     "Visibility",
 ]

@@ -84,6 +84,17 @@ class Memory(models.Model):
     likeness = ArrayField(models.CharField(max_length=32), default=list, blank=True, editable=False)
     terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
     term_count = models.PositiveIntegerField(default=0, editable=False)
+    document = models.ForeignKey(
+        "memories_app.SourceDocument",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="memories",
+        editable=False,
+    )
+    position = models.PositiveIntegerField(
+        null=True, blank=True, editable=False, help_text="Its place in the document, from 1."
+    )
 
     class Meta:
         verbose_name_plural = "memories"
@@ -104,8 +115,14 @@ class Memory(models.Model):
             # However many processes store one fact at once, it is one memory.
             models.UniqueConstraint(
                 fields=["scope", "fact_key"],
-                condition=Q(status=MemoryStatus.ACTIVE),
+                # Two documents may hold the same passage.
+                condition=Q(status=MemoryStatus.ACTIVE, document__isnull=True),
                 name="one_memory_a_fact",
+            ),
+            models.UniqueConstraint(
+                fields=["document", "position"],
+                condition=Q(document__isnull=False),
+                name="passage_once_a_document",
             ),
             # A turn that runs again after a crash must not remember twice.
             models.UniqueConstraint(

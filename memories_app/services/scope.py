@@ -7,6 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
+from memories_app.services.documents import documents_move
 from memories_app.services.locks import scope_of, scopes_lock
 from memories_app.services.storing import revisions_add
 from memoryproject.audit.events import SYSTEM
@@ -18,11 +19,9 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     by both. Call it in a transaction."""
     scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
     scopes_lock(scopes)
-    there = {
-        memory.fact_key: memory
-        for memory in Memory.objects.filter(scope=scopes[1], status=MemoryStatus.ACTIVE)
-    }
-    moved = Memory.objects.filter(scope=scopes[0], status=MemoryStatus.ACTIVE)
+    told = Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True)
+    there = {memory.fact_key: memory for memory in told.filter(scope=scopes[1])}
+    moved = told.filter(scope=scopes[0])
     for memory in moved.filter(fact_key__in=list(there)):
         kept = there[memory.fact_key]
         revisions_add([memory], reason=RevisionReason.MERGED, actor=SYSTEM)
@@ -34,4 +33,5 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
         kept.last_told_at = max(kept.last_told_at, memory.last_told_at)
         kept.pinned = kept.pinned or memory.pinned
         kept.save()
+    documents_move(from_chat=from_chat, to_chat=to_chat)
     return Memory.objects.filter(chat_id=from_chat).update(chat_id=to_chat)

@@ -17,6 +17,7 @@ MODELS = (
     "AssistantProfile",
     "Memory",
     "MergeProposal",
+    "SourceDocument",
     "InboundDelivery",
     "OutboundPart",
     "ChatAddress",

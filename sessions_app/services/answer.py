@@ -23,6 +23,9 @@ from sessions_app.services.reply_store import reply_store
 from sessions_app.services.scrub import unstored_forget
 from sessions_app.services.sending import recipient_of, reply_send
 from sessions_app.services.tools import Tools
+from sessions_app.services.turn_documents import document_note
+from sessions_app.services.voice import KINDS as RECORDINGS
+from sessions_app.services.voice import NotHeardError, recording_heard
 from sessions_app.texts import received_text, text_for
 
 logger = logging.getLogger(__name__)
@@ -110,6 +113,30 @@ def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
 def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
     """The answer, not stored yet."""
     text = turn.message.content if turn.message else turn.unstored_text
+    kind = turn.context.get("kind", "text")
+    tries_left = turn.attempts <= MAX_ATTEMPTS
+    if kind in RECORDINGS and not text.strip() and tries_left:
+        try:
+            text = recording_heard(turn=turn, lease=lease, tools=tools)
+        except NotHeardError as error:
+            return _say(error.text_name, turn)
+    if kind == "document" and tries_left:
+        return _with_document(turn, text, lease, tools)
+    return _reply(turn, text, lease, tools)
+
+
+def _with_document(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
+    """What is said of the document, and then the answer to what was written with it, which
+    has the document in reach."""
+    note = document_note(turn=turn, lease=lease, tools=tools)
+    if not text.strip():
+        return Draft(text=note, is_system_text=True)
+    draft = _reply(turn, text, lease, tools)
+    draft.text = f"{note}\n\n{draft.text}"
+    return draft
+
+
+def _reply(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
         return command_reply(turn=turn, command=command, embedder=tools.embedder, rules=tools.rules)
@@ -117,8 +144,12 @@ def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return Draft(text=text_for("apology", turn.chat.language), is_system_text=True)
+        return _say("apology", turn)
     return model_reply(turn=turn, text=text, lease=lease, tools=tools)
+
+
+def _say(name: str, turn: Turn) -> Draft:
+    return Draft(text=text_for(name, turn.chat.language), is_system_text=True)
 
 
 def _show_as_read(turn: Turn, tools: Tools) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from memories_app.services.documents import message_documents_forget
+from memoryproject.audit.events import Actor
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
@@ -101,6 +103,8 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
         state=TurnState.CANCELLED, finished_at=now, lease_token=None
     )
     text_scrub(message=message, texts=texts)
+    person = Actor("person", chat_id=message.chat_id)
+    message_documents_forget(message_id=message.pk, actor=person)
 
 
 def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime) -> str:

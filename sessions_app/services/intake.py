@@ -156,7 +156,10 @@ def _take_without_memory(
         delivery.raw = None
         delivery.save(update_fields=["raw"])
         return Taken("memory is off, not to be answered", chat)
-    turn = Turn.objects.create(**_turn_values(event, chat, role), unstored_text=event.text)
+    values = _turn_values(event, chat, role)
+    if event.media:
+        values["context"] = {"kind": event.kind, "media": event.media.as_dict()}
+    turn = Turn.objects.create(**values, unstored_text=event.text)
     return Taken("memory is off, answered from the message alone", chat, None, True, turn)
 
 

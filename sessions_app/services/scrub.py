@@ -56,8 +56,9 @@ def unstored_forget(turn: Turn) -> None:
     """Memory is off: once the turn is over, what was said and answered goes; the ids stay."""
     deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
+    context = {key: value for key, value in turn.context.items() if key != "media"}
     Turn.objects.filter(pk=turn.pk).update(
-        unstored_text="", unstored_reply="", prompt=[], recalled=[]
+        unstored_text="", unstored_reply="", prompt=[], recalled=[], context=context
     )
 
 

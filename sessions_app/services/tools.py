@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
+from memoryproject.integrations.documents.base import DocumentLimits, TextExtractor
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.integrations.llm.base import ChatModel
+from memoryproject.integrations.speech.base import Transcriber
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.storage_notices import StorageNotices
@@ -28,8 +31,20 @@ class AnswerRules:
 
 
 @dataclass(frozen=True)
+class FileTools:
+    """What looks into documents and recordings. ``folder``: where they lie meanwhile.
+    ``transcriber`` None: recordings aren't listened to."""
+
+    folder: Path
+    extractor: TextExtractor
+    limits: DocumentLimits = field(default_factory=DocumentLimits)
+    transcriber: Transcriber | None = None
+
+
+@dataclass(frozen=True)
 class Tools:
-    """The models and providers, the memory of conversations, and the rules."""
+    """The models and providers, the memory of conversations, and the rules. Without
+    ``files`` nothing looks into documents and recordings."""
 
     chat_model: ChatModel
     embedder: Embedder
@@ -37,4 +52,5 @@ class Tools:
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     rules: AnswerRules = field(default_factory=AnswerRules)
     storage_notices: StorageNotices | None = None
+    files: FileTools | None = None
     sleep: Callable[[float], None] = time.sleep

@@ -79,7 +79,8 @@ def _burst(lease: Lease) -> list[Turn]:
     burst: list[Turn] = []
     for turn in waiting.select_related("message", "chat").order_by("id"):
         same_session = not burst or turn.session_id == burst[0].session_id
-        if turn.message is None or _is_command(turn) or not same_session:
+        alone = turn.message is None or _is_command(turn) or _has_file(turn)
+        if alone or not same_session:
             break
         burst.append(turn)
     while len(burst) > 1 and not _text(burst[-1]).strip():
@@ -93,6 +94,11 @@ def _text(turn: Turn) -> str:
 
 def _is_command(turn: Turn) -> bool:
     return parse_command(_text(turn), in_group=turn.chat.is_group) is not None
+
+
+def _has_file(turn: Turn) -> bool:
+    """Whether there is a file to look into, which is done in its own turn."""
+    return turn.context.get("kind") in ("document", "voice", "audio")
 
 
 def _merge(lease: Lease, burst: list[Turn]) -> Lease | None:

@@ -63,12 +63,17 @@ class Poster:
 
 def cloud_text(phone: str, text: str) -> dict[str, Any]:
     """A text that was just written, as Meta delivers it."""
+    return cloud_message(phone, "text", {"body": text})
+
+
+def cloud_message(phone: str, kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """A message of any type that was just sent, as Meta delivers it."""
     message = {
         "from": phone,
         "id": f"wamid.{uuid.uuid4().hex}",
         "timestamp": str(int(time.time())),
-        "type": "text",
-        "text": {"body": text},
+        "type": kind,
+        kind: content,
     }
     contact = {"profile": {"name": "Test User"}, "wa_id": phone}
     return cloud_value(contacts=[contact], messages=[message])
@@ -87,6 +92,13 @@ def cloud_value(**members: Any) -> dict[str, Any]:
 
 def green_text(phone: str, text: str) -> dict[str, Any]:
     """A text that was just written, as Green API delivers it."""
+    return green_message(
+        phone, {"typeMessage": "textMessage", "textMessageData": {"textMessage": text}}
+    )
+
+
+def green_message(phone: str, data: dict[str, Any]) -> dict[str, Any]:
+    """A message of any type that was just sent, as Green API delivers it."""
     chat = f"{phone}@c.us"
     return {
         "typeWebhook": "incomingMessageReceived",
@@ -98,8 +110,5 @@ def green_text(phone: str, text: str) -> dict[str, Any]:
         "timestamp": int(time.time()),
         "idMessage": uuid.uuid4().hex.upper(),
         "senderData": {"chatId": chat, "chatName": "T", "sender": chat, "senderName": "T"},
-        "messageData": {
-            "typeMessage": "textMessage",
-            "textMessageData": {"textMessage": text},
-        },
+        "messageData": data,
     }

@@ -79,6 +79,7 @@ def stage(
             "GODFATHER_PHONE": f"{GODFATHER}@c.us",
             "CHAT_MODEL": "openai",
             "EMBEDDER": "openai",
+            "TRANSCRIPTION_MODEL": "whisper-1",
             "OPENAI_BASE_URL": openai.base_url,
             "WHATSAPP_CLOUD_API_URL": f"{graph.url}/v24.0",
             "WHATSAPP_CLOUD_PHONE_NUMBER_ID": NUMBER_ID,

@@ -63,6 +63,9 @@ def test_the_demo_plays_every_conversation_and_can_be_played_again(
         assert QUESTION in client
         assert "₪5,000" not in client
         assert "INV-001" not in client
+        client = scene(printed, "Green API: a client, in English")
+        known = "✅ I read" if time == 1 else "I know"
+        assert f"← {known} receipt.pdf" in client
         answers = re.findall(r"^    ← ", printed, re.MULTILINE)
         turns = database.rows("SELECT state FROM sessions_app_turn")
         assert {turn["state"] for turn in turns} == {"sent"}

@@ -64,6 +64,14 @@ def test_openai_needs_a_key_and_a_compatible_server_does_not(settings: Any) -> N
     assert checks.models_are_reachable_by_settings() == []
 
 
+def test_listening_through_openai_needs_a_key(settings: Any) -> None:
+    settings.TRANSCRIPTION_MODEL = "whisper-1"
+    (found,) = checks.models_are_reachable_by_settings()
+    assert found.msg == "TRANSCRIPTION_MODEL is set, but OPENAI_API_KEY is not set."
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:9000/v1"
+    assert checks.models_are_reachable_by_settings() == []
+
+
 def test_a_group_is_no_godfather(settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({"1203@g.us"})
     assert checks.groups_are_no_godfathers()[0].level == WARNING

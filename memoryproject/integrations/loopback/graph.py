@@ -7,6 +7,7 @@ envelope, status webhooks that are signed and hand ``biz_opaque_callback_data`` 
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 import time
 import uuid
@@ -18,6 +19,7 @@ from memoryproject.integrations.loopback.webhooks import signed_headers
 
 _MAX_TEXT = 4096
 _PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/messages")
+_FILE_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)")
 
 
 def graph_error(code: int, message: str, *, status: int = 400, details: str = "") -> Answer:
@@ -52,6 +54,8 @@ class GraphServer(ProviderServer):
         self.app_secret = app_secret
 
     def handle(self, request: Request) -> Answer:
+        if request.method == "GET":
+            return self._file(request)
         refusal = self._refusal(request)
         if refusal is not None:
             return refusal
@@ -70,6 +74,29 @@ class GraphServer(ProviderServer):
         if request.body is None or request.body.get("messaging_product") != "whatsapp":
             return graph_error(100, "(#100) The parameter messaging_product is required.")
         return None
+
+    def _file(self, request: Request) -> Answer:
+        """Where a file is, or the file itself; both only with the access token."""
+        if request.headers.get("authorization") != f"Bearer {self.access_token}":
+            return graph_error(190, "Invalid OAuth access token", status=401)
+        file = self.file_answer(request.path)
+        if file is not None:
+            return file
+        about = _FILE_PATH.fullmatch(request.path)
+        stored = self.files.get(about.group(1)) if about else None
+        if about is None or stored is None:
+            return graph_error(100, "Unsupported get request. Object does not exist")
+        return Answer(
+            200,
+            {
+                "messaging_product": "whatsapp",
+                "url": self.file_url(about.group(1)),
+                "mime_type": stored.mime_type,
+                "sha256": hashlib.sha256(stored.content).hexdigest(),
+                "file_size": str(len(stored.content)),
+                "id": about.group(1),
+            },
+        )
 
     def _mark_read(self, body: dict[str, Any]) -> Answer:
         message_id = str(body.get("message_id", ""))

@@ -41,7 +41,7 @@ class GreenServer(ProviderServer):
     """One instance of Green API. ``sent`` holds the request's body and the ``idMessage``.
 
     The own-send webhook goes before the statuses. ``typing`` holds the chats in which typing
-    was shown.
+    was shown. ``files_of`` holds the ids of files by ``idMessage``, for downloadFile.
     """
 
     def __init__(
@@ -64,8 +64,12 @@ class GreenServer(ProviderServer):
         self.wid = wid
         self.webhook_token = webhook_token
         self.typing: list[str] = []
+        self.files_of: dict[str, str] = {}
 
     def handle(self, request: Request) -> Answer:
+        if request.method == "GET":
+            # Its files lie in a public store under names that nobody guesses.
+            return self.file_answer(request.path) or Answer(404, {})
         path = _PATH.fullmatch(request.path)
         if path is None:
             return green_error(404, f"Cannot POST {request.path}", path=request.path)
@@ -85,7 +89,15 @@ class GreenServer(ProviderServer):
         if method == "sendTyping":
             self.typing.append(body["chatId"])
             return Answer(200, {})
+        if method == "downloadFile":
+            return self._download_file(body, request.path)
         return green_error(404, f"Cannot POST {request.path}", path=request.path)
+
+    def _download_file(self, body: dict[str, Any], path: str) -> Answer:
+        file_id = self.files_of.get(str(body.get("idMessage", "")))
+        if file_id is None:
+            return green_error(400, "Message not found", path=path)
+        return Answer(200, {"downloadUrl": self.file_url(file_id)})
 
     def _send(self, body: dict[str, Any], path: str) -> Answer:
         message = body.get("message")

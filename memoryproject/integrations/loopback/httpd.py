@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 _MAX_BODY = 1_000_000
+_DRIP_BYTES = 16
 
 Stand = TypeVar("Stand", bound="LoopbackServer")
 
@@ -25,15 +26,19 @@ class Request:
     path: str
     headers: dict[str, str]
     body: dict[str, Any] | None
+    method: str = "POST"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A status, a JSON object, and further headers."""
+    """A status, a JSON object, and further headers. ``content`` is sent instead of JSON;
+    ``drip``: in small blocks, so many seconds apart."""
 
     status: int
     body: dict[str, Any]
     headers: dict[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    drip: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class LoopbackServer:
     def __init__(self, *, port: int = 0) -> None:
         self.requests: list[Request] = []
         self._faults: deque[Fault] = deque()
+        self._get_faults: deque[Fault] = deque()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._httpd = _Server(("127.0.0.1", port), _handler_for(self))
@@ -99,6 +105,11 @@ class LoopbackServer:
         with self._lock:
             self._faults.extend(faults)
 
+    def fail_next_get(self, *faults: Fault) -> None:
+        """The same for GET requests, which have a row of their own."""
+        with self._lock:
+            self._get_faults.extend(faults)
+
     def handle(self, request: Request) -> Answer:
         """Carry the request out and answer as the provider does. Each stand-in has its own."""
         raise NotImplementedError
@@ -107,11 +118,13 @@ class LoopbackServer:
         """Record the request, return what goes wrong with it."""
         with self._lock:
             self.requests.append(request)
-            return self._faults.popleft() if self._faults else Fault()
+            faults = self._get_faults if request.method == "GET" else self._faults
+            return faults.popleft() if faults else Fault()
 
     def wait(self, seconds: float) -> None:
         """Wait, but no longer than the server runs."""
-        self._stopping.wait(seconds)
+        if seconds:
+            self._stopping.wait(seconds)
 
     def wait_for_stop(self) -> None:
         self._stopping.wait()
@@ -133,16 +146,23 @@ def _handler_for(server: LoopbackServer) -> Callable[..., BaseHTTPRequestHandler
 class _Handler(BaseHTTPRequestHandler):
     loopback: LoopbackServer
 
+    def do_GET(self) -> None:  # noqa: N802 - the name that the base class looks for
+        self._serve(None)
+
     def do_POST(self) -> None:  # noqa: N802 - the name that the base class looks for
         length = int(self.headers.get("Content-Length") or 0)
         if length > _MAX_BODY:
             self.close_connection = True
             self._send(Answer(413, {"error": {"message": "the body is too large"}}))
             return
+        self._serve(_json_object(self.rfile.read(length)))
+
+    def _serve(self, body: dict[str, Any] | None) -> None:
         request = Request(
             path=self.path,
             headers={name.lower(): value for name, value in self.headers.items()},
-            body=_json_object(self.rfile.read(length)),
+            body=body,
+            method=self.command,
         )
         fault = self.loopback.take(request)
         self.loopback.wait(fault.delay)
@@ -157,15 +177,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(fault.answer or own or Answer(500, {}))
 
     def _send(self, answer: Answer) -> None:
-        body = json.dumps(answer.body).encode()
+        body = json.dumps(answer.body).encode() if answer.content is None else answer.content
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            **answer.headers,
+        }
         try:
             self.send_response(answer.status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            for name, value in answer.headers.items():
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            block = _DRIP_BYTES if answer.drip else len(body) or 1
+            for start in range(0, len(body), block):
+                self.wfile.write(body[start : start + block])
+                self.loopback.wait(answer.drip)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # the client has given up waiting
 

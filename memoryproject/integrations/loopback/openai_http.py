@@ -12,19 +12,29 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
 
-from memoryproject.integrations.loopback import openai_chat_api, openai_embeddings_api
+from memoryproject.integrations.loopback import (
+    openai_audio_api,
+    openai_chat_api,
+    openai_embeddings_api,
+)
 from memoryproject.integrations.loopback.openai_behaviours import Behaviour, Json, error_object
 
 CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
+TRANSCRIPTIONS = "/v1/audio/transcriptions"
 MODELS = "/v1/models"
-METHODS = {CHAT: "POST", EMBEDDINGS: "POST", MODELS: "GET"}
+METHODS = {CHAT: "POST", EMBEDDINGS: "POST", TRANSCRIPTIONS: "POST", MODELS: "GET"}
+APIS = {
+    CHAT: openai_chat_api.find_fault,
+    EMBEDDINGS: openai_embeddings_api.find_fault,
+    TRANSCRIPTIONS: openai_audio_api.find_fault,
+}
 
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request as it came in; ``body`` is None where it held no JSON object. The
-    Authorization header isn't kept."""
+    """A request as it came in; ``body`` is None where it held no JSON object and no form.
+    The Authorization header isn't kept."""
 
     method: str
     path: str
@@ -42,6 +52,7 @@ class Backend(Protocol):
     def record(self, request: RecordedRequest) -> int: ...
     def next_behaviour(self, path: str) -> Behaviour: ...
     def answer_to(self, body: Json) -> str: ...
+    def transcript_of(self, body: Json) -> str: ...
     def now(self) -> int: ...
 
 
@@ -106,14 +117,13 @@ class Handler(BaseHTTPRequestHandler):
         behaviour = self.server.backend.next_behaviour(path)
         if behaviour.delay:
             self.server.backend.stopping.wait(behaviour.delay)
-        api = openai_chat_api if path == CHAT else openai_embeddings_api
         if behaviour.hang_up:
             return
         if behaviour.raw is not None:
             self._send(behaviour.status, [behaviour.raw], behaviour.headers)
         elif behaviour.error is not None:
             self._send_json(behaviour.status, behaviour.error, behaviour.headers)
-        elif (fault := api.find_fault(body)) is not None:
+        elif (fault := APIS[path](body)) is not None:
             self._send_json(400, fault)
         else:
             self._answer(path, body, number, behaviour)
@@ -132,6 +142,9 @@ class Handler(BaseHTTPRequestHandler):
         if path == EMBEDDINGS:
             return openai_embeddings_api.embeddings(body)
         backend = self.server.backend
+        if path == TRANSCRIPTIONS:
+            said = backend.transcript_of(body) if behaviour.text is None else behaviour.text
+            return openai_audio_api.transcription(said)
         return openai_chat_api.completion(
             body,
             number=number,
@@ -141,9 +154,12 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def _read_body(self) -> Json | None:
-        """The JSON object that was sent; None for anything else."""
+        """The JSON object or the form that was sent; None for anything else."""
         length = self.headers.get("Content-Length", "0")
         content = self.rfile.read(int(length)) if length.isdigit() else b""
+        form = openai_audio_api.read_form(self.headers.get("Content-Type", ""), content)
+        if form is not None:
+            return form
         try:
             body = json.loads(content)
         except ValueError:

@@ -15,6 +15,7 @@ from memoryproject.integrations.loopback.openai_chat_api import echo_answer
 from memoryproject.integrations.loopback.openai_http import (
     CHAT,
     EMBEDDINGS,
+    TRANSCRIPTIONS,
     LoopbackHTTPServer,
     RecordedRequest,
 )
@@ -23,11 +24,13 @@ DEFAULT_MODELS = ("gpt-4o-mini", "text-embedding-3-small", "text-embedding-3-lar
 
 
 class OpenAIServer:
-    """POST /v1/chat/completions, POST /v1/embeddings, GET /v1/models on 127.0.0.1.
+    """POST /v1/chat/completions, POST /v1/embeddings, POST /v1/audio/transcriptions and
+    GET /v1/models on 127.0.0.1.
 
     api_key: what callers must present as Bearer; None lets everyone in.
     port: 0 takes a free one. models: what /v1/models lists; any name is answered.
     answer: what the model says to a request's body, by default what was in the prompt.
+    transcript: what it hears in every recording.
 
     Use it in a ``with`` block, or start() and stop() it.
     """
@@ -39,10 +42,12 @@ class OpenAIServer:
         port: int = 0,
         models: Sequence[str] = DEFAULT_MODELS,
         answer: Callable[[Json], str] = echo_answer,
+        transcript: str = "what was said",
     ) -> None:
         """Raises OSError when the port is taken."""
         self.models = tuple(models)
         self._answer = answer
+        self.transcript = transcript
         self.stopping = threading.Event()
         self._api_key = api_key
         self._requests: list[RecordedRequest] = []
@@ -107,6 +112,10 @@ class OpenAIServer:
         """As script_chat, for embeddings."""
         self._script(EMBEDDINGS, behaviours)
 
+    def script_transcriptions(self, *behaviours: Behaviour) -> None:
+        """As script_chat, for recordings."""
+        self._script(TRANSCRIPTIONS, behaviours)
+
     def wait_for_requests(self, count: int, timeout: float = 10.0) -> bool:
         """Wait until ``count`` requests came in since the start. False when they didn't."""
         with self._changed:
@@ -136,9 +145,19 @@ class OpenAIServer:
         """What the model says to a chat request."""
         return self._answer(body)
 
+    def transcript_of(self, body: Json) -> str:
+        """What is heard in a recording."""
+        return self.transcript
+
     def now(self) -> int:
         """The time for an answer's ``created``."""
         return int(time.time())
+
+    @property
+    def transcription_bodies(self) -> list[Json]:
+        """The forms that the transcription endpoint was sent, oldest first; of the files
+        their names, sizes and hashes."""
+        return self._bodies(TRANSCRIPTIONS)
 
     def _script(self, path: str, behaviours: Sequence[Behaviour]) -> None:
         with self._changed:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import dataclass
 from typing import Any
 
-from memoryproject.integrations.loopback.httpd import LoopbackServer
+from memoryproject.integrations.loopback.httpd import Answer, LoopbackServer
 from memoryproject.integrations.loopback.webhooks import Courier, Delivery, body_bytes
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as somebody sent it."""
+
+    content: bytes
+    mime_type: str
 
 
 class ProviderServer(LoopbackServer):
@@ -13,7 +23,8 @@ class ProviderServer(LoopbackServer):
 
     Every accepted message is followed by one webhook for each of ``statuses``,
     ``status_delay`` seconds apart. ``sent`` holds the accepted messages, ``reads`` the ids
-    that were marked as read, ``courier`` what happened to the webhooks.
+    that were marked as read, ``courier`` what happened to the webhooks, ``files`` those
+    that messages can name.
     """
 
     def __init__(
@@ -31,6 +42,25 @@ class ProviderServer(LoopbackServer):
         self.sent: list[dict[str, Any]] = []
         self.reads: list[str] = []
         self.courier = Courier()
+        self.files: dict[str, StoredFile] = {}
+
+    def add_file(
+        self, content: bytes, mime_type: str = "application/pdf", *, file_id: str = ""
+    ) -> str:
+        """A file that a message can name; returns its id. Its address is file_url()."""
+        file_id = file_id or str(uuid.uuid4().int)[:15]
+        self.files[file_id] = StoredFile(content, mime_type)
+        return file_id
+
+    def file_url(self, file_id: str) -> str:
+        return f"{self.url}/files/{file_id}"
+
+    def file_answer(self, path: str) -> Answer | None:
+        """The file at a path; None where there is none."""
+        stored = self.files.get(path.removeprefix("/files/"))
+        if stored is None:
+            return None
+        return Answer(200, {}, {"Content-Type": stored.mime_type}, content=stored.content)
 
     def start(self) -> None:
         self.courier.start()

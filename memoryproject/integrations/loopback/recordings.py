@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
+
+from memoryproject.integrations.whatsapp.lenient import mapping, text_of
 
 PROVIDERS = ("cloud", "green")
 CONVERSATIONS = (
@@ -15,6 +18,26 @@ CONVERSATIONS = (
     ("green", "he"),
 )
 """Provider and name of each; in ``godfather`` a client asks what only the owner may know."""
+
+FILES = {"receipt.pdf": "application/pdf"}
+"""The files that recorded messages name and that are here, with their types."""
+
+
+def recorded_file(name: str) -> bytes:
+    """One of FILES."""
+    folder = resources.files("memoryproject.integrations.loopback") / "payloads"
+    return (folder / name).read_bytes()
+
+
+def with_files_at(payload: dict[str, Any], address_of: Callable[[str], str]) -> dict[str, Any]:
+    """A Green API body whose file, where it is one of FILES, is at another address."""
+    data = mapping(payload.get("messageData"))
+    file = mapping(data.get("fileMessageData"))
+    name = text_of(file.get("downloadUrl")).rpartition("/")[2]
+    if name not in FILES:
+        return payload
+    moved = {**data, "fileMessageData": {**file, "downloadUrl": address_of(name)}}
+    return {**payload, "messageData": moved}
 
 
 def conversation(provider: str, name: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from memoryproject.integrations.whatsapp.base import SendError
 # Errors that happen before the first byte of the request is written.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _MISCONFIGURED = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN_OF_ANSWER = 300
 
 
@@ -37,9 +37,9 @@ def post_json(
         with httpx.Client(
             timeout=timeout,
             transport=transport,
-            verify=_trusted(),
+            verify=trusted(),
             # A proxy of the environment doesn't lead back to this machine.
-            trust_env=urlsplit(url).hostname not in _LOOPBACK,
+            trust_env=urlsplit(url).hostname not in LOOPBACK,
         ) as client:
             return client.post(url, json=dict(payload), headers=dict(headers or {}))
     except _MISCONFIGURED as error:
@@ -62,7 +62,7 @@ def post_json(
 
 
 @lru_cache(maxsize=1)
-def _trusted() -> ssl.SSLContext:
+def trusted() -> ssl.SSLContext:
     """Whom we trust; reading it anew for each call would take longer than many an answer."""
     return httpx.create_ssl_context()
 

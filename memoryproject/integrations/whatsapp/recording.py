@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from memoryproject.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.integrations.whatsapp.events import Media
+from memoryproject.integrations.whatsapp.media import MediaError, MediaSink
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class RecordingProvider:
     """A WhatsAppProvider in memory, safe to share between threads.
 
     ``sent`` and ``read`` hold what was done, in order; ``attempts`` counts the tries, failed
-    ones too. ``name`` and ``text_limit`` may stand for another provider's.
+    ones too. ``name`` and ``text_limit`` may stand for another provider's. ``files`` are what
+    fetch_media finds, by their media id or URL; ``fetched`` names each try.
     """
 
     def __init__(self, *, name: str = "recording", text_limit: int = 4096) -> None:
@@ -42,6 +45,9 @@ class RecordingProvider:
         self.sent: list[SentText] = []
         self.read: list[ReadMark] = []
         self.attempts = 0
+        self.fetched: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self._media_failures: deque[MediaError] = deque()
         self._failures: deque[tuple[SendError, bool]] = deque()
         self._lock = threading.Lock()
 
@@ -74,3 +80,30 @@ class RecordingProvider:
         """Keep one read mark."""
         with self._lock:
             self.read.append(ReadMark(provider_message_id, to, typing))
+
+    def fail_next_media(self, *errors: MediaError) -> None:
+        """Let the next tries to fetch a file raise these errors, one each, in this order."""
+        with self._lock:
+            self._media_failures.extend(errors)
+
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        most_bytes: int,
+    ) -> None:
+        """Hand out one of the files, or raise the next of the failures."""
+        name = media.media_id or media.url
+        with self._lock:
+            self.fetched.append(name)
+            failure = self._media_failures.popleft() if self._media_failures else None
+        if failure is not None:
+            raise failure
+        if name not in self.files:
+            raise MediaError("there is no such file", code="gone", permanent=True)
+        if len(self.files[name]) > most_bytes:
+            raise MediaError("the file is larger than the limit", code="too_large", permanent=True)
+        into.write(self.files[name])

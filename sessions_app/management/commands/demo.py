@@ -17,7 +17,13 @@ from django.utils import timezone
 from memoryproject.integrations.loopback.graph import GraphServer
 from memoryproject.integrations.loopback.green import GreenServer
 from memoryproject.integrations.loopback.provider import ProviderServer
-from memoryproject.integrations.loopback.recordings import CONVERSATIONS, conversation
+from memoryproject.integrations.loopback.recordings import (
+    CONVERSATIONS,
+    FILES,
+    conversation,
+    recorded_file,
+    with_files_at,
+)
 from memoryproject.integrations.loopback.restamp import restamp_cloud, restamp_green
 from memoryproject.integrations.loopback.webhooks import body_bytes
 from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
@@ -68,6 +74,9 @@ class Command(BaseCommand):
             servers = {
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
+            for server in servers.values():
+                for name, mime_type in FILES.items():
+                    server.add_file(recorded_file(name), mime_type, file_id=name)
             for provider, name in CONVERSATIONS:
                 self._replay(url, provider, name, servers[provider])
             for server in servers.values():
@@ -90,6 +99,7 @@ class Command(BaseCommand):
         restamp = restamp_cloud if provider == "cloud" else restamp_green
         for recorded in conversation(provider, name):
             payload = restamp(recorded, timezone.now(), unique)
+            payload = with_files_at(payload, server.file_url)
             for event in _events(provider, payload):
                 self.stdout.write(_shown(event))
             seen = len(server.sent)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
 from memoryproject.integrations.whatsapp.base import Recipient, SendError, SendResult
 from memoryproject.integrations.whatsapp.cloud.errors import policy_for
+from memoryproject.integrations.whatsapp.downloading import (
+    Source,
+    download,
+    get_object,
+    too_large,
+)
+from memoryproject.integrations.whatsapp.events import Media
 from memoryproject.integrations.whatsapp.formatting import text_length
 from memoryproject.integrations.whatsapp.lenient import (
     first_text,
@@ -17,6 +25,7 @@ from memoryproject.integrations.whatsapp.lenient import (
     text_of,
     whole,
 )
+from memoryproject.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,
@@ -45,7 +54,8 @@ class CloudProvider:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.phone_number_id = phone_number_id
-        self._url = f"{api_url.rstrip('/')}/{phone_number_id}/messages"
+        self._api_url = api_url.rstrip("/")
+        self._url = f"{self._api_url}/{phone_number_id}/messages"
         self._access_token = access_token
         self._timeout = timeout
         self._transport = transport
@@ -85,6 +95,37 @@ class CloudProvider:
             payload["typing_indicator"] = {"type": "text"}
         self._post(payload)
 
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        most_bytes: int,
+    ) -> None:
+        """Ask where the file is, which Meta tells for five minutes, and fetch it from there.
+        Raises MediaError."""
+        if not media.media_id:
+            raise MediaError("the message names no file", code="gone", permanent=True)
+        source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
+        headers = {"Authorization": f"Bearer {self._access_token}"}
+        about_url = f"{self._api_url}/{quote(media.media_id, safe='')}"
+        answer = get_object(source, about_url, headers)
+        if not answer.is_success:
+            raise _media_error_of(answer)
+        about = answer_object(answer)
+        if (whole(about.get("file_size")) or 0) > most_bytes:
+            raise too_large()
+        download(
+            source,
+            text_of(about.get("url")),
+            into=into,
+            most_bytes=most_bytes,
+            headers=headers,
+            sha256=text_of(about.get("sha256")) or media.sha256,
+        )
+
     def _post(self, payload: dict[str, Any]) -> dict[str, Any]:
         response = post_json(
             self._url,
@@ -106,6 +147,18 @@ def _addressed(to: Recipient) -> dict[str, str]:
     if to.bsuid:
         return {"recipient_type": "individual", "recipient": to.bsuid}
     raise SendError("the chat has no address that the Cloud API knows", permanent=True)
+
+
+def _media_error_of(response: httpx.Response) -> MediaError:
+    """As _error_of; asking for a file again is always safe."""
+    error = _error_of(response)
+    gone = error.permanent and error.code in (None, 33, 100, 131052)
+    return MediaError(
+        str(error),
+        code="gone" if gone else "unavailable",
+        permanent=error.permanent,
+        retry_after=error.retry_after,
+    )
 
 
 def _error_of(response: httpx.Response) -> SendError:

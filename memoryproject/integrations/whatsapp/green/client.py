@@ -7,9 +7,18 @@ from typing import Any
 import httpx
 
 from memoryproject.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.integrations.whatsapp.downloading import (
+    Source,
+    download,
+    post_object,
+    told_by,
+)
+from memoryproject.integrations.whatsapp.events import Media
 from memoryproject.integrations.whatsapp.formatting import text_length
+from memoryproject.integrations.whatsapp.green.envelope import real_text
 from memoryproject.integrations.whatsapp.green.redaction import guard_http_logs, without_token
 from memoryproject.integrations.whatsapp.lenient import first_text
+from memoryproject.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,
@@ -42,6 +51,7 @@ class GreenProvider:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.id_instance = id_instance
+        self._api_url = api_url
         self._base = f"{api_url.rstrip('/')}/waInstance{id_instance}"
         self._token = token
         self._timeout = timeout
@@ -74,6 +84,34 @@ class GreenProvider:
         self._post("readChat", {"chatId": chat_id, "idMessage": provider_message_id})
         if typing:
             self._post("sendTyping", {"chatId": chat_id, "typingTime": _TYPING_MILLISECONDS})
+
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        most_bytes: int,
+    ) -> None:
+        """Fetch the file from where its webhook said it is; where it isn't there any more,
+        Green API is asked for a new address. Raises MediaError."""
+        source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
+        how: dict[str, Any] = {"into": into, "most_bytes": most_bytes, "sha256": media.sha256}
+        if media.url:
+            try:
+                download(source, media.url, **how)
+                return
+            except MediaError as error:
+                # Nothing was written yet: the answer was an error, not a file.
+                if error.code != "gone":
+                    raise
+        asked = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
+        answer = post_object(source, f"{self._base}/downloadFile/{self._token}", asked)
+        url = real_text(told_by(answer).get("downloadUrl"))
+        if not url:
+            raise MediaError("Green API has the file no more", code="gone", permanent=True)
+        download(source, url, **how)
 
     def _post(self, method: str, payload: dict[str, Any]) -> dict[str, Any]:
         response = post_json(

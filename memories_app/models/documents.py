@@ -1,0 +1,85 @@
+"""Documents whose text is memories."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories_app.models.memories import Visibility
+
+
+class DocumentState(models.TextChoices):
+    """received → extracting → ready, or failed for good."""
+
+    RECEIVED = "received"
+    EXTRACTING = "extracting"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class SourceDocument(models.Model):
+    """A file that was read; its text is its memories. The file itself is kept only until
+    then. ``chat_id`` and ``visibility`` are those of its memories.
+
+    A worker owns it while it holds the lease, whose token is new with every claim.
+    """
+
+    document_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=255)
+    title = models.CharField(max_length=255, blank=True)
+    media_type = models.CharField(max_length=128, blank=True)
+    size = models.PositiveBigIntegerField(help_text="In bytes.")
+    sha256 = models.CharField(max_length=64, help_text="Of the file, hex.")
+    pages = models.PositiveIntegerField(null=True, blank=True)
+    characters = models.PositiveIntegerField(default=0)
+    chat_id = models.UUIDField(null=True, blank=True)
+    visibility = models.CharField(max_length=16, choices=Visibility.choices)
+    source_message_id = models.UUIDField(null=True, blank=True)
+    state = models.CharField(
+        max_length=16, choices=DocumentState.choices, default=DocumentState.RECEIVED
+    )
+    error = models.TextField(blank=True)
+    error_code = models.CharField(max_length=32, blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+    uploaded_by = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    attempts = models.PositiveIntegerField(default=0)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_owner = models.CharField(max_length=255, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "document"
+        ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            # The same file again, in the same scope, is the same document.
+            models.UniqueConstraint(
+                fields=["sha256", "chat_id", "visibility"],
+                nulls_distinct=False,
+                name="document_once_a_scope",
+            ),
+            models.CheckConstraint(
+                condition=Q(visibility__in=Visibility.values), name="document_visibility_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(visibility=Visibility.CHAT) | Q(chat_id__isnull=False),
+                name="chat_document_has_its_chat",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=DocumentState.values), name="document_state_known"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["created_at"],
+                condition=Q(state__in=[DocumentState.RECEIVED, DocumentState.EXTRACTING]),
+                name="documents_waiting",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,79 @@
+"""Writes down what is said in a recording; from then on that is the message's text."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+
+from memoryproject.integrations.documents.base import DocumentError
+from memoryproject.integrations.speech.base import MOST_BYTES, Transcript, TranscriptionError
+from memoryproject.integrations.whatsapp.media import MediaError
+from memoryproject.lib.language import detect_language
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.services.leases import Lease
+from sessions_app.services.tools import FileTools, Tools
+from sessions_app.services.turn_files import fetched, media_of
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("voice", "audio")
+
+
+class NotHeardError(Exception):
+    """There are no words to answer. ``text_name`` names what to say."""
+
+    def __init__(self, text_name: str) -> None:
+        super().__init__(text_name)
+        self.text_name = text_name
+
+
+def recording_heard(*, turn: Turn, lease: Lease, tools: Tools) -> str:
+    """The words of the turn's recording, stored as its message's text. The recording itself
+    is not kept. Raises NotHeardError, LeaseLostError, DatabaseError."""
+    files = tools.files
+    if files is None or files.transcriber is None:
+        raise NotHeardError("received_audio")
+    transcript = _transcript(turn, lease, tools, files)
+    # What no database takes is no word, either.
+    text = transcript.text.replace("\x00", "").strip()
+    if not text:
+        raise NotHeardError("audio_silent")
+    _store(turn, lease, tools, text, transcript.model)
+    return text
+
+
+def _transcript(turn: Turn, lease: Lease, tools: Tools, files: FileTools) -> Transcript:
+    assert files.transcriber is not None
+    try:
+        with fetched(
+            turn=turn, lease=lease, tools=tools, folder=files.folder, most_bytes=MOST_BYTES
+        ) as file:
+            return files.transcriber.transcribe(
+                file.read(), mime_type=media_of(turn).mime_type, before_attempt=lease.renew
+            )
+    except (MediaError, DocumentError, TranscriptionError) as error:
+        logger.warning("The recording of turn %s was not heard: %s", turn.turn_id, error)
+        raise NotHeardError("audio_failed") from error
+
+
+def _store(turn: Turn, lease: Lease, tools: Tools, text: str, model: str) -> None:
+    with transaction.atomic():
+        if turn.message_id is None:
+            held = lease.turn()
+            held.unstored_text = text
+            held.save(update_fields=["unstored_text"])
+        else:
+            # Session, message, turn: the order in which everybody locks.
+            ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
+            message = Message.objects.select_for_update(no_key=True).get(pk=turn.message_id)
+            lease.turn()
+            tools.chat_memory.retext(message=message, content=text)
+            message.metadata = {**message.metadata, "transcript": {"model": model}}
+            message.save(update_fields=["metadata"])
+            turn.message = message
+    # Not in the transaction: chats are locked before sessions.
+    language = detect_language(text)
+    if language and language != turn.chat.language:
+        Chat.objects.filter(pk=turn.chat_id).update(language=language)
+        turn.chat.language = language

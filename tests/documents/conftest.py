@@ -1,0 +1,63 @@
+"""A folder for waiting documents, and one step from a file to its memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memories_app.models import SourceDocument
+from memories_app.services.document_files import IncomingFile
+from memories_app.services.document_store import document_store
+from memories_app.services.documents import Received, document_receive
+from memoryproject.integrations.documents.reading import DirectExtractor
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.models import Turn
+
+Receive = Callable[..., Received]
+Store = Callable[..., SourceDocument]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "documents"
+
+
+@pytest.fixture
+def receive(db: None, folder: Path) -> Receive:
+    """Takes in bytes as an upload of staff."""
+
+    def receiving(content: bytes, name: str = "terms.pdf", **changes: Any) -> Received:
+        with IncomingFile(folder, most_bytes=1_000_000) as file:
+            file.write(content)
+            values = {"visibility": "owner", **changes}
+            return document_receive(file=file, name=name, folder=folder, **values)
+
+    return receiving
+
+
+@pytest.fixture
+def store(receive: Receive, folder: Path) -> Store:
+    """Takes in bytes and reads them."""
+
+    def storing(content: bytes, name: str = "terms.pdf", **changes: Any) -> SourceDocument:
+        document = receive(content, name, **changes).document
+        return document_store(
+            document_id=document.document_id,
+            folder=folder,
+            extractor=DirectExtractor(),
+            embedder=WordLlamaEmbedder(),
+        )
+
+    return storing
+
+
+def as_if_killed_before_the_answer() -> None:
+    """Take a chat's only answer back, as if the worker had been killed before it was stored."""
+    turn = Turn.objects.get()
+    assert turn.reply is not None
+    turn.reply.delete()
+    turn.parts.all().delete()
+    Turn.objects.update(state="pending")

@@ -1,0 +1,160 @@
+"""Good documents give their text, in the sandbox as without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoryproject.integrations.documents.base import (
+    DOCX,
+    PDF,
+    TEXT,
+    DocumentError,
+    ExtractedText,
+    TextExtractor,
+)
+from memoryproject.integrations.documents.reading import DirectExtractor
+from memoryproject.integrations.documents.sandbox import SandboxExtractor
+from tests.documents import files
+
+Read = Callable[[bytes], ExtractedText]
+
+
+@pytest.fixture(params=[SandboxExtractor, DirectExtractor])
+def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
+    """Reads bytes as a file whose name says nothing."""
+    extractor: TextExtractor = request.param()
+
+    def extract(content: bytes) -> ExtractedText:
+        path = tmp_path / "uploaded"
+        path.write_bytes(content)
+        return extractor.extract(path)
+
+    return extract
+
+
+@pytest.fixture
+def direct(tmp_path: Path) -> Read:
+    def extract(content: bytes) -> ExtractedText:
+        path = tmp_path / "uploaded"
+        path.write_bytes(content)
+        return DirectExtractor().extract(path)
+
+    return extract
+
+
+def whole(found: ExtractedText) -> str:
+    return "\n".join(section.text for section in found.sections)
+
+
+def test_a_pdf_by_pages(read: Read) -> None:
+    found = read(files.pdf("TestCorp pays in 30 days.", "It ships on Mondays.", title="Terms"))
+    assert (found.media_type, found.pages, found.title) == (PDF, 2, "Terms")
+    assert [(section.page, section.text) for section in found.sections] == [
+        (1, "TestCorp pays in 30 days."),
+        (2, "It ships on Mondays."),
+    ]
+
+
+def test_a_word_file_with_a_table(read: Read) -> None:
+    content = files.docx("Prices of TestCorp", table=[["Bolt", "3"], ["Nut", "4"]], title="List")
+    found = read(content)
+    assert (found.media_type, found.pages, found.title) == (DOCX, None, "List")
+    assert whole(found).split("\n") == ["Prices of TestCorp", "", "Bolt | 3", "Nut | 4", ""]
+
+
+def test_a_text_file(read: Read) -> None:
+    found = read("# Terms\r\nשלום TestCorp\n".encode())
+    assert (found.media_type, found.pages) == (TEXT, None)
+    assert whole(found) == "# Terms\nשלום TestCorp\n"
+
+
+def test_a_pdf_that_anybody_may_open_is_read(read: Read) -> None:
+    """Encrypted against printing or changes, with an empty password."""
+    for algorithm in ("RC4-128", "AES-128", "AES-256"):
+        assert whole(read(files.encrypted_pdf("", algorithm=algorithm))) == "A secret of TestCorp."
+
+
+def test_pages_without_text_are_warned_of(direct: Read) -> None:
+    found = direct(files.pdf("Here is text.", "", ""))
+    assert found.warnings == ["2 of 3 pages hold no text."]
+
+
+def test_word_text_in_boxes_insertions_and_links_is_read_and_deleted_text_is_not(
+    direct: Read,
+) -> None:
+    body = (
+        b"<w:p><w:ins><w:r><w:t>new </w:t></w:r></w:ins>"
+        b"<w:del><w:r><w:delText>old</w:delText></w:r></w:del>"
+        b"<w:hyperlink><w:r><w:t>linked</w:t></w:r></w:hyperlink></w:p>"
+        b"<w:sdt><w:sdtContent>" + files.paragraph("controlled") + b"</w:sdtContent></w:sdt>"
+        b"<w:p><w:r><mc:AlternateContent><mc:Choice><w:txbxContent>"
+        + files.paragraph("boxed")
+        + b"</w:txbxContent></mc:Choice><mc:Fallback>"
+        + files.paragraph("boxed")
+        + b"</mc:Fallback></mc:AlternateContent></w:r></w:p>"
+    )
+    assert whole(direct(files.docx_with(body))).split() == ["new", "linked", "controlled", "boxed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("שלום, המחיר הוא 100 שקלים", "utf-8-sig"),
+        ("שלום, המחיר הוא 100 שקלים", "utf-16"),
+        ("שלום, המחיר הוא 100 שקלים", "utf-16-le"),
+        ("שלום, המחיר הוא 100 שקלים", "utf-16-be"),
+        ("שלום, המחיר הוא 100 שקלים", "utf-32"),
+        ("שלום, המחיר הוא 100 שקלים", "cp1255"),
+        ("TestCorp: שלום, המחיר הוא €100", "cp1255"),
+        ("Café déjà vu à la carte, naïve façade", "cp1252"),
+        ("Привет, цена равна ста рублям за штуку", "cp1251"),
+    ],
+)
+def test_text_in_other_encodings(text: str, encoding: str, direct: Read) -> None:
+    assert whole(direct(text.encode(encoding))) == text
+
+
+@pytest.mark.parametrize("line", ["שלום עולם", "תנאי תשלום"])
+def test_hebrew_of_a_pdf_that_stands_in_visual_order(line: str, direct: Read) -> None:
+    """As most programs write it: pypdf turns the letters round."""
+    assert whole(direct(files.hebrew_pdf(line, visual=True))).strip() == line
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "empty"),
+        (b" \n\t ", "empty"),
+        (b"MZ\x90\x00\x03\x00\x00\x00\x04\x00\x00\x00\xff\xff\x00\x00" * 20, "unknown_type"),
+        (b"\x7fELF\x02\x01\x01" + bytes(60), "unknown_type"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), "unknown_type"),
+        (b"{\\rtf1 hello}", "unknown_type"),
+        (b"<!DOCTYPE html><p>hello", "unknown_type"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "unknown_type"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
+            "encrypted",
+        ),
+        (b"PK\x03\x04 and then nothing", "damaged"),
+        (b"%PDF-1.7 and then nothing", "damaged"),
+        (files.pdf("", ""), "no_text"),
+        (files.docx(""), "no_text"),
+        (files.encrypted_pdf("password"), "encrypted"),
+        (files.pdf("TestCorp pays in 30 days.")[:200], "damaged"),
+        (files.docx("TestCorp")[:2000], "damaged"),
+    ],
+)
+def test_what_cannot_be_read_says_why(content: bytes, code: str, read: Read) -> None:
+    with pytest.raises(DocumentError) as caught:
+        read(content)
+    assert caught.value.code == code
+    assert caught.value.permanent
+
+
+def test_hebrew_with_a_number_in_visual_order(direct: Read) -> None:
+    """As it stands on paper, from left to right."""
+    page = files.hebrew_pdf("לקש 100 אוה ריחמה", visual=False)
+    assert whole(direct(page)) == "המחיר הוא 100 שקל"

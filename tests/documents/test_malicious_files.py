@@ -1,0 +1,137 @@
+"""A malicious file gets a clear refusal and harms nothing: the sandbox's limits are real."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from memoryproject.integrations.documents import sandbox
+from memoryproject.integrations.documents.base import DocumentError, DocumentLimits
+from memoryproject.integrations.documents.sandbox import SandboxExtractor
+from tests.documents import files
+
+LIMITS = DocumentLimits(seconds=20, memory=512 * 1024 * 1024)
+DTD = b'<!DOCTYPE w [<!ENTITY secret SYSTEM "file:///etc/hostname">]>'
+LAUGHS = (
+    b"<!DOCTYPE w [<!ENTITY a0 'ha'>"
+    + b"".join(b"<!ENTITY a%d '%s'>" % (n, b"&a%d;" % (n - 1) * 10) for n in range(1, 12))
+    + b"]>"
+)
+ZEROS = bytes(10 * 1024 * 1024)
+
+
+def refusal(content: bytes, tmp_path: Path, limits: DocumentLimits = LIMITS) -> DocumentError:
+    path = tmp_path / "uploaded"
+    path.write_bytes(content)
+    with pytest.raises(DocumentError) as caught:
+        SandboxExtractor(limits).extract(path)
+    assert not psutil.Process().children(), "no child is left"
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("make", "codes"),
+    [
+        pytest.param(
+            lambda: files.bomb_pdf(300), {"too_much_memory", "damaged", "too_long"}, id="bomb"
+        ),
+        pytest.param(lambda: files.looping_pdf(), {"no_text", "damaged"}, id="looping pages"),
+        pytest.param(
+            lambda: files.self_referencing_pdf(), {"no_text", "damaged"}, id="looping form"
+        ),
+        pytest.param(lambda: files.many_pages_pdf(100_000), {"too_many_pages"}, id="many pages"),
+        pytest.param(
+            lambda: files.docx_with(b" " * 120_000_000), {"too_much_memory"}, id="word bomb"
+        ),
+        pytest.param(
+            lambda: files.understated(files.docx_with(b" " * 120_000_000), claimed=1000),
+            {"damaged", "too_much_memory"},
+            id="word bomb that lies",
+        ),
+        pytest.param(
+            lambda: files.docx_with(
+                files.paragraph("x"), more={f"word/media/{n}.bin": ZEROS for n in range(40)}
+            ),
+            {"too_much_memory"},
+            id="many large parts",
+        ),
+        pytest.param(
+            lambda: files.docx_with(files.paragraph("&secret;"), head=DTD), {"damaged"}, id="xxe"
+        ),
+        pytest.param(
+            lambda: files.docx_with(files.paragraph("&a11;"), head=LAUGHS), {"damaged"}, id="laughs"
+        ),
+        pytest.param(
+            lambda: files.docx_with(b"<w:sdt>" * 50_000 + b"</w:sdt>" * 50_000),
+            {"damaged"},
+            id="deep xml",
+        ),
+    ],
+)
+def test_a_malicious_file_is_refused(
+    make: Callable[[], bytes], codes: set[str], tmp_path: Path
+) -> None:
+    assert refusal(make(), tmp_path).code in codes
+
+
+def test_limits_of_size_pages_and_text(tmp_path: Path) -> None:
+    assert refusal(b"x" * 101, tmp_path, replace(LIMITS, size=100)).code == "too_large"
+    two = files.pdf("one", "two")
+    assert refusal(two, tmp_path, replace(LIMITS, pages=1)).code == "too_many_pages"
+    assert refusal(b"x " * 60, tmp_path, replace(LIMITS, characters=100)).code == "too_long"
+    three = files.pdf("one two three")
+    assert refusal(three, tmp_path, replace(LIMITS, characters=5)).code == "too_long"
+
+
+def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
+    error = refusal(files.pdf("TestCorp"), tmp_path, replace(LIMITS, seconds=0.01))
+    assert error.code == "too_slow"
+
+
+def test_too_little_memory_is_told(tmp_path: Path) -> None:
+    error = refusal(files.pdf("TestCorp"), tmp_path, replace(LIMITS, memory=30 * 1024 * 1024))
+    assert error.code in {"too_much_memory", "damaged", "unavailable"}
+
+
+INSIDE = """
+import json, os, sys
+from memoryproject.integrations.documents import child
+child.confine(seconds=5, memory=512 * 1024 * 1024)
+told = {"environment": sorted(os.environ)}
+try:
+    with open("harm.txt", "w") as file:
+        file.write("harm")
+    told["wrote"] = True
+except OSError as error:
+    told["wrote"] = False
+try:
+    bytearray(1024**3)
+    told["took"] = True
+except MemoryError:
+    told["took"] = False
+print(json.dumps(told))
+"""
+
+
+def test_the_child_writes_no_files_and_gets_no_more_memory(tmp_path: Path) -> None:
+    project = Path(sandbox.__file__).resolve().parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", INSIDE],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(project)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert told["wrote"] is False
+    if sys.platform == "linux":
+        assert told["took"] is False

@@ -1,0 +1,299 @@
+"""Fetching files from the stand-ins of both providers, and what may go wrong."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from memoryproject.integrations.loopback.graph import GraphServer, graph_error
+from memoryproject.integrations.loopback.green import GreenServer
+from memoryproject.integrations.loopback.httpd import Answer, Fault
+from memoryproject.integrations.whatsapp.base import Recipient
+from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.integrations.whatsapp.downloading import Source, download
+from memoryproject.integrations.whatsapp.events import Media
+from memoryproject.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.integrations.whatsapp.media import MediaError
+
+CONTENT = b"%PDF-1.7 " + b"x" * 5000
+CHAT = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")
+
+
+class Kept:
+    """A sink that keeps everything."""
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    def write(self, block: bytes) -> None:
+        self.content += block
+
+
+@pytest.fixture
+def graph() -> Iterator[GraphServer]:
+    with GraphServer(access_token="secret-token") as server:
+        yield server
+
+
+@pytest.fixture
+def green() -> Iterator[GreenServer]:
+    with GreenServer(token="secret-token") as server:
+        yield server
+
+
+def from_cloud(graph: GraphServer, *, most_bytes: int = 10_000, **media: Any) -> bytes:
+    provider = CloudProvider(
+        api_url=f"{graph.url}/v24.0",
+        phone_number_id=graph.phone_number_id,
+        access_token="secret-token",
+        timeout=5.0,
+    )
+    kept = Kept()
+    provider.fetch_media(
+        media=Media(**media),
+        provider_message_id="wamid.1",
+        chat=CHAT,
+        into=kept,
+        most_bytes=most_bytes,
+    )
+    return kept.content
+
+
+def from_green(green: GreenServer, *, most_bytes: int = 10_000, **media: Any) -> bytes:
+    provider = GreenProvider(
+        api_url=green.url, id_instance=green.id_instance, token="secret-token", timeout=5.0
+    )
+    kept = Kept()
+    provider.fetch_media(
+        media=Media(**media),
+        provider_message_id="MESSAGE1",
+        chat=CHAT,
+        into=kept,
+        most_bytes=most_bytes,
+    )
+    return kept.content
+
+
+def error_of(call: Callable[[], object]) -> MediaError:
+    with pytest.raises(MediaError) as caught:
+        call()
+    assert "secret-token" not in str(caught.value)
+    assert "http://" not in str(caught.value)
+    return caught.value
+
+
+def test_a_file_of_the_cloud_api(graph: GraphServer) -> None:
+    file_id = graph.add_file(CONTENT)
+    assert from_cloud(graph, media_id=file_id) == CONTENT
+    paths = [request.path for request in graph.requests]
+    assert paths == [f"/v24.0/{file_id}", f"/files/{file_id}"]
+    tokens = {request.headers["authorization"] for request in graph.requests}
+    assert tokens == {"Bearer secret-token"}
+
+
+def test_a_file_of_green_api(green: GreenServer) -> None:
+    file_id = green.add_file(CONTENT)
+    assert from_green(green, url=green.file_url(file_id)) == CONTENT
+
+
+def test_green_api_is_asked_for_a_new_address_where_the_old_one_is_over(green: GreenServer) -> None:
+    file_id = green.add_file(CONTENT)
+    green.files_of["MESSAGE1"] = file_id
+    assert from_green(green, url=green.file_url("0")) == CONTENT
+    asked = next(request for request in green.requests if request.body)
+    assert asked.path.endswith("/downloadFile/secret-token")
+    assert asked.body == {"chatId": "15550100123@c.us", "idMessage": "MESSAGE1"}
+
+
+def test_a_file_that_is_gone(graph: GraphServer, green: GreenServer) -> None:
+    for call in (
+        lambda: from_cloud(graph, media_id="123456"),
+        lambda: from_cloud(graph),
+        lambda: from_green(green, url=green.file_url("0")),
+    ):
+        error = error_of(call)
+        assert error.permanent
+    assert error_of(lambda: from_cloud(graph, media_id="123456")).code == "gone"
+
+
+def test_too_large_is_refused_before_the_download(graph: GraphServer) -> None:
+    """Meta tells the size with the address."""
+    file_id = graph.add_file(CONTENT)
+    error = error_of(lambda: from_cloud(graph, media_id=file_id, most_bytes=100))
+    assert (error.code, error.permanent) == ("too_large", True)
+    assert [request.path for request in graph.requests] == [f"/v24.0/{file_id}"]
+
+
+def test_a_huge_length_is_refused_before_the_body(green: GreenServer) -> None:
+    huge = Answer(200, {}, {"Content-Length": str(10**12)}, content=b"x")
+    green.fail_next_get(Fault(answer=huge))
+    error = error_of(lambda: from_green(green, url=green.file_url("1")))
+    assert (error.code, error.permanent) == ("too_large", True)
+
+
+def test_a_body_without_a_length_is_cut_off_at_the_limit(green: GreenServer) -> None:
+    endless = Answer(200, {}, {"Content-Length": ""}, content=b"x" * 20_000)
+    green.fail_next_get(Fault(answer=endless))
+    error = error_of(lambda: from_green(green, url=green.file_url("1")))
+    assert error.code == "too_large" or "could not be fetched" in str(error)
+
+
+def test_another_file_than_announced_is_not_taken(graph: GraphServer) -> None:
+    file_id = graph.add_file(CONTENT)
+    other = Answer(200, {}, content=b"%PDF-1.7 another")
+    graph.fail_next_get(Fault(), Fault(answer=other))
+    error = error_of(lambda: from_cloud(graph, media_id=file_id))
+    assert "SHA-256" in str(error)
+    assert not error.permanent
+
+
+def test_the_hash_of_the_webhook_counts_where_the_api_tells_none(graph: GraphServer) -> None:
+    """Base64 there, hex here."""
+    file_id = graph.add_file(CONTENT)
+    about = {"url": graph.file_url(file_id), "file_size": str(len(CONTENT))}
+    wrong = "i1NjnxUsj8bvMIAv3kYroL6c8IX3WA3Gnv1y4AKruzU="
+    graph.fail_next_get(Fault(answer=Answer(200, about)))
+    assert "SHA-256" in str(error_of(lambda: from_cloud(graph, media_id=file_id, sha256=wrong)))
+
+
+@pytest.mark.parametrize(
+    ("fault", "permanent"),
+    [
+        (Fault(no_answer="reset"), False),
+        (Fault(answer=Answer(500, {})), False),
+        (Fault(answer=Answer(429, {}, {"Retry-After": "7"})), False),
+        (Fault(answer=Answer(400, {})), True),
+        (Fault(answer=graph_error(190, "expired", status=401)), True),
+        (Fault(answer=Answer(200, {}, {"Content-Length": "5000"}, content=b"cut off")), False),
+    ],
+)
+def test_what_passes_is_worth_another_try(
+    fault: Fault, permanent: bool, green: GreenServer
+) -> None:
+    file_id = green.add_file(CONTENT)
+    green.fail_next_get(fault)
+    error = error_of(lambda: from_green(green, url=green.file_url(file_id)))
+    assert error.permanent is permanent
+    if fault.answer and "Retry-After" in fault.answer.headers:
+        assert error.retry_after == 7.0
+
+
+def test_a_file_that_only_drips_in_is_given_up(green: GreenServer) -> None:
+    green.fail_next_get(Fault(answer=Answer(200, {}, content=CONTENT, drip=0.05)))
+    source = Source(green.url, timeout=5.0, longest=0.2)
+    url = green.file_url("1")
+    error = error_of(lambda: download(source, url, into=Kept(), most_bytes=10_000))
+    assert "too slowly" in str(error)
+
+
+def answering(*answers: httpx.Response) -> httpx.MockTransport:
+    waiting = list(answers)
+    return httpx.MockTransport(lambda request: waiting.pop(0))
+
+
+def public(api_url: str = "https://graph.facebook.com/v24.0", *answers: httpx.Response) -> Source:
+    return Source(api_url, transport=answering(*answers))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://192.0.2.1/file",
+        "http://files.example/file",
+        "https://127.0.0.1/file",
+        "https://localhost:8000/admin",
+        "https://10.0.0.5/file",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[::1]/file",
+        "https://[::ffff:127.0.0.1]/file",
+        "https://0.0.0.0/file",
+        "https://224.0.0.1/file",
+        "https://[fd00::1]/file",
+        "https://2130706433/file",
+        "ftp://files.example/file",
+        "file:///etc/passwd",
+        "",
+        "https://",
+    ],
+)
+def test_no_address_behind_our_own_walls_is_asked(url: str) -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, content=b"harm")
+
+    source = Source("https://api.green-api.com", transport=httpx.MockTransport(answer))
+    error = error_of(lambda: download(source, url, into=Kept(), most_bytes=100))
+    assert (error.code, error.permanent) == ("refused", True)
+    assert asked == []
+
+
+def test_a_stand_in_leads_nowhere_else() -> None:
+    """With an API on this machine nothing is fetched from outside."""
+    source = Source("http://127.0.0.1:9000", transport=answering())
+    error = error_of(lambda: download(source, FILE, into=Kept(), most_bytes=100))
+    assert error.code == "refused"
+
+
+def test_a_redirect_is_checked_like_an_address_and_takes_no_token_to_another_host() -> None:
+    inside = httpx.Response(302, headers={"Location": "http://127.0.0.1:8000/admin"})
+    kept = Kept()
+    error = error_of(
+        lambda: download(public(answer_url(), inside), FILE, into=kept, most_bytes=100)
+    )
+    assert error.code == "refused"
+
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        if len(asked) == 1:
+            return httpx.Response(302, headers={"Location": "https://1.1.1.1/file"})
+        return httpx.Response(200, stream=httpx.ByteStream(b"text"))
+
+    source = Source(answer_url(), transport=httpx.MockTransport(answer))
+    download(
+        source, FILE, into=kept, most_bytes=100, headers={"Authorization": "Bearer secret-token"}
+    )
+    assert kept.content == b"text"
+    assert ["authorization" in request.headers for request in asked] == [True, False]
+
+
+def test_endless_redirects_end() -> None:
+    again = [httpx.Response(302, headers={"Location": FILE}) for _ in range(4)]
+    error = error_of(
+        lambda: download(public(answer_url(), *again), FILE, into=Kept(), most_bytes=100)
+    )
+    assert error.code == "refused"
+
+
+# An address in digits needs no name server.
+FILE = "https://8.8.8.8/file"
+
+
+def answer_url() -> str:
+    return "https://graph.facebook.com/v24.0"
+
+
+def test_no_token_in_the_logs(
+    graph: GraphServer, green: GreenServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    green.files_of["MESSAGE1"] = green.add_file(CONTENT)
+    from_green(green, url="")
+    from_cloud(graph, media_id=graph.add_file(CONTENT))
+    assert "secret-token" not in caplog.text
+
+
+def test_nobody_is_there() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/file"
+        error = error_of(lambda: download(Source(url), url, into=Kept(), most_bytes=100))
+    assert not error.permanent
