@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
+import django.core.validators
 import django.db.models.deletion
 import django.db.models.lookups
 import django.utils.timezone
@@ -45,6 +46,28 @@ class Migration(migrations.Migration):
                 'ordering': ['-created_at'],
                 'indexes': [models.Index(fields=['visibility', 'chat_id'], name='memories_ap_visibil_33f1c2_idx'), models.Index(fields=['-created_at'], name='memories_ap_created_0d9ea9_idx'), django.contrib.postgres.indexes.GinIndex(fields=['terms'], name='memory_terms')],
                 'constraints': [models.CheckConstraint(condition=models.Q(('visibility__in', ['owner', 'chat', 'public'])), name='memory_visibility_known'), models.CheckConstraint(condition=models.Q(models.Q(('visibility', 'chat'), _negated=True), ('chat_id__isnull', False), _connector='OR'), name='chat_memory_has_its_chat'), models.UniqueConstraint(condition=models.Q(('source', 'command')), fields=('source_message_id',), name='one_memory_a_command')],
+            },
+        ),
+        migrations.CreateModel(
+            name='EmbeddingModel',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('model_id', models.CharField(max_length=128, unique=True)),
+                ('kind', models.CharField(max_length=16)),
+                ('name', models.CharField(blank=True, max_length=1024)),
+                ('dimensions', models.PositiveIntegerField()),
+                ('distance', models.CharField(default='cosine', max_length=16)),
+                ('calibration_midpoint', models.FloatField(help_text='The cosine at which two texts are as likely about one matter as not.', validators=[django.core.validators.MinValueValidator(-1.0), django.core.validators.MaxValueValidator(1.0)])),
+                ('calibration_slope', models.FloatField(help_text='How fast that changes around the midpoint; above 0.', validators=[django.core.validators.MinValueValidator(0.1)])),
+                ('state', models.CharField(choices=[('building', 'building: its vectors are being made'), ('active', 'active: recall uses it'), ('retired', 'retired: another one took its place')], max_length=16)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('activated_at', models.DateTimeField(blank=True, null=True)),
+                ('retired_at', models.DateTimeField(blank=True, null=True)),
+                ('cleared_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'ordering': ['-created_at'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['building', 'active', 'retired'])), name='embedding_state_known'), models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='one_active_embedding_model'), models.UniqueConstraint(condition=models.Q(('state', 'building')), fields=('state',), name='one_embedding_model_in_the_making'), models.CheckConstraint(condition=models.Q(('dimensions__gte', 1), ('distance', 'cosine')), name='embedding_is_a_cosine'), models.CheckConstraint(condition=models.Q(('calibration_midpoint__gte', -1), ('calibration_midpoint__lte', 1), ('calibration_slope__gt', 0)), name='calibration_rises')],
             },
         ),
         migrations.CreateModel(
