@@ -65,7 +65,23 @@ def embedder() -> Embedder:
         model = model or _first()
     except EmbedderError as error:
         return AbsentEmbedder("", 1, calibrations.OPENAI_DEFAULT, str(error))
+    in_use, chosen = Choice(model.kind, model.name), configured()
+    if chosen != in_use:
+        _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")
     return of_model(model)
+
+
+def differs_text(chosen: Choice, in_use: Choice) -> str:
+    return (
+        f"EMBEDDER and EMBEDDING_MODEL name {chosen}, but the vectors here are of {in_use}: "
+        "recall goes on with those."
+    )
+
+
+@lru_cache(maxsize=64)
+def _warn_once(text: str) -> None:
+    """Once in a process: it is asked for with every message."""
+    logger.warning("%s", text)
 
 
 def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embedder:
@@ -83,10 +99,11 @@ def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embe
     return RecordedEmbedder(made, model.model_id, model.dimensions, model.calibration)
 
 
-def target(chosen: Choice) -> Target:
-    """What memories_reembed goes to. Raises EmbedderError where it can't be made."""
+def target(chosen: Choice, *, recorded: bool = True) -> Target:
+    """What memories_reembed goes to. recorded: hold the model to the dimensions that it had
+    before. Raises EmbedderError where it can't be made."""
     known = EmbeddingModel.objects.filter(kind=chosen.kind, name=chosen.name)
-    dimensions = known.values_list("dimensions", flat=True).first()
+    dimensions = known.values_list("dimensions", flat=True).first() if recorded else None
     return Target(made_for(chosen, dimensions, PATIENT_SECONDS), chosen.kind, chosen.name)
 
 

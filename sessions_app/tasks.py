@@ -13,6 +13,7 @@ from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
+from sessions_app.services.reembed.tend import embeddings_tend
 from sessions_app.services.summaries.leases import summaries_sweep
 from sessions_app.services.work import chat_answer
 
@@ -62,6 +63,11 @@ def embed_session(session_id: str) -> int:
     """Make the vectors that a session's messages lack. An EmbedderError shows as a failed task;
     until it is done again they are found by their words."""
     return session_embed(session_id=UUID(session_id), embedder=wiring.embedder())
+
+
+def tend_embeddings() -> dict[str, int]:
+    """Make the index of the model in use where it is missing, clear a model out of use."""
+    return embeddings_tend(embedder=wiring.embedder(), now=timezone.now())
 
 
 def drop_raw_deliveries() -> int:

@@ -22,6 +22,7 @@ PLANNED = (
     Planned("Sweep summaries", "sessions_app.tasks.sweep_summaries", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
+    Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
 )
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.services.vector_index import index_drop, index_ensure
 from memories_app.services.vectors import memories_embed, vectors_delete
-from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.models import ChatSession, MessageEmbedding
 from sessions_app.services.embed import sessions_embed
 from sessions_app.services.reembed.lock import ReembedRunningError, alone
@@ -26,7 +26,7 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
     """Make the active model's index where it is missing, and clear the models that were retired
     ``keep`` ago. Returns how many indexes were made, and how many vectors were made and removed.
 
-    embedder: the active model's. Raises EmbedderError.
+    embedder: the active model's. While it fails, nothing is removed.
     """
     done = {"indexes": 0, "made": 0, "removed": 0}
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
@@ -41,6 +41,8 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
             for model in retired:
                 done["made"] += _make_up(model, embedder)
                 done["removed"] += model_clear(model=model)
+    except EmbedderError as error:
+        logger.warning("What the embedding model before made is kept for now: %s", error)
     except ReembedRunningError:
         logger.info("Embeddings are left alone: memories_reembed is at work.")
     return done
