@@ -22,7 +22,7 @@ from memories_app.models import MemoryEmbedding
 from memories_app.services.vector_index import cast_of
 
 # Numbers, not texts: the time of an exact search grows with the length of the vectors, too.
-MOST_NUMBERS_EXACTLY = 2_000 * 256
+MOST_NUMBERS_EXACTLY = 5_000 * 256
 # How far the index looks around; more finds more and takes longer. See docs/recall.md.
 EF_SEARCH = 400
 # So many vectors are looked at in vain at most before the search is exact.

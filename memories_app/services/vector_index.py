@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 from psycopg import sql
@@ -85,19 +88,32 @@ def index_ensure(*, model: EmbeddingModel) -> bool:
         model=sql.Literal(model.model_id),
     )
     logger.info("The index %s of %s is being made.", state.name, model.model_id)
-    with connection.cursor() as cursor:
-        needed = _memory_needed(cursor, model)
-        cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [f"{needed}MB"])
-        # Helpers would take the other cores from those who are answered meanwhile, and shared
-        # memory that containers are short of.
-        cursor.execute("SELECT set_config('max_parallel_maintenance_workers', '0', false)")
-        try:
-            cursor.execute(statement)
-        finally:
-            if not connection.needs_rollback:
-                cursor.execute("RESET maintenance_work_mem")
-                cursor.execute("RESET max_parallel_maintenance_workers")
+    with connection.cursor() as cursor, _for_building(cursor, model):
+        cursor.execute(statement)
     return True
+
+
+@contextmanager
+def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
+    """Memory for the graph. No helpers, which would take the other cores from those who are
+    answered meanwhile, and shared memory that containers are short of."""
+    rows = MemoryEmbedding.objects.filter(model=model.model_id).count()
+    # Each vector, and the lists of its neighbours.
+    needed = rows * (model.dimensions * 4 + 600) * 3 // 2 // 1024**2
+    wanted = {
+        "maintenance_work_mem": f"{max(64, min(needed, MOST_MEMORY_MB))}MB",
+        "max_parallel_maintenance_workers": "0",
+    }
+    in_transaction = connection.in_atomic_block
+    for name, value in wanted.items():
+        cursor.execute("SELECT set_config(%s, %s, %s)", [name, value, in_transaction])
+    try:
+        yield
+    finally:
+        # In a transaction they end with it.
+        if not in_transaction:
+            for name in wanted:
+                cursor.execute(f"RESET {name}")
 
 
 def index_drop(*, model_id: str) -> bool:
@@ -115,10 +131,3 @@ def index_drop(*, model_id: str) -> bool:
 
 def _concurrently() -> sql.SQL:
     return sql.SQL("" if connection.in_atomic_block else "CONCURRENTLY")
-
-
-def _memory_needed(cursor: object, model: EmbeddingModel) -> int:
-    """Megabytes: each vector, and the lists of its neighbours."""
-    rows = MemoryEmbedding.objects.filter(model=model.model_id).count()
-    needed = rows * (model.dimensions * 4 + 600) * 3 // 2 // 1024**2
-    return max(64, min(needed, MOST_MEMORY_MB))
