@@ -73,6 +73,10 @@ def embedder_problems() -> list[CheckMessage]:
     return []
 
 
+def _without_waiting(_seconds: float) -> None:
+    """Between tries: whoever starts the server sits before it."""
+
+
 def _dimension_problems(chosen: embedding.Choice) -> list[CheckMessage]:
     """Whether what is configured gives vectors of the size that it gave before."""
     recorded = EmbeddingModel.objects.filter(kind=chosen.kind, name=chosen.name)
@@ -80,7 +84,7 @@ def _dimension_problems(chosen: embedding.Choice) -> list[CheckMessage]:
     if model is None:
         return []
     try:
-        made = embedding.made_for(chosen, None, TIMEOUT_SECONDS)
+        made = embedding.made_for(chosen, None, TIMEOUT_SECONDS, _without_waiting)
         model_verify(model=model, embedder=made)
         # What a model is known to have and what a server gives are two things.
         for vector in made.embed(["dimensions"]):

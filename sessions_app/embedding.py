@@ -7,6 +7,8 @@ task anew, so they go along with a switch without a restart.
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -107,7 +109,12 @@ def target(chosen: Choice, *, recorded: bool = True) -> Target:
     return Target(made_for(chosen, dimensions, PATIENT_SECONDS), chosen.kind, chosen.name)
 
 
-def made_for(chosen: Choice, dimensions: int | None, timeout: float) -> Embedder:
+def made_for(
+    chosen: Choice,
+    dimensions: int | None,
+    timeout: float,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Embedder:
     """The embedder itself. dimensions: what is known of the model, None for a new one. Raises
     EmbedderError where a key, a package or a file is missing."""
     if chosen.kind == "openai":
@@ -118,7 +125,7 @@ def made_for(chosen: Choice, dimensions: int | None, timeout: float) -> Embedder
                 f"Set it, or change the model: {HOW_TO_SWITCH}",
                 permanent=True,
             )
-        return _openai(chosen.name, dimensions, timeout, key, url)
+        return _openai(chosen.name, dimensions, timeout, sleep, key, url)
     if chosen.kind == "model2vec":
         return _model2vec(chosen.name)
     return WordLlamaEmbedder()
@@ -126,12 +133,15 @@ def made_for(chosen: Choice, dimensions: int | None, timeout: float) -> Embedder
 
 @lru_cache(maxsize=8)
 def _openai(
-    name: str, dimensions: int | None, timeout: float, key: str, url: str
+    name: str,
+    dimensions: int | None,
+    timeout: float,
+    sleep: Callable[[float], None],
+    key: str,
+    url: str,
 ) -> OpenAIEmbedder:
     """One for all requests: it keeps its connections open."""
-    return OpenAIEmbedder(
-        api_key=key, base_url=url, model=name, dimensions=dimensions, timeout=timeout
-    )
+    return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep)
 
 
 @lru_cache(maxsize=2)

@@ -182,5 +182,8 @@ def _check() -> tuple[dict[str, Any], str]:
 
 
 def _told(done: Reembedded) -> str:
-    text = f"{done.memories} memories and {done.messages} messages got a vector of {done.model}."
+    text = (
+        f"Vectors of {done.model} were made: {done.memories} of memories, "
+        f"{done.messages} of messages."
+    )
     return f"{text} Recall uses it now, {done.before} before." if done.before else text

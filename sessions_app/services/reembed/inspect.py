@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db import DatabaseError, transaction
-from django.db.models import F, FloatField, Func, IntegerField, Model
+from django.db.models import F, Func, IntegerField, Model
+from pgvector.django import CosineDistance
 
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.nearest import nearest_by_index
@@ -112,10 +113,9 @@ def _is_found(key: Any, vector: Sequence[float], model: EmbeddingModel) -> bool:
     if key in near:
         return True
     # Another memory with the same text is as near.
-    twin = MemoryEmbedding.objects.filter(memory_id__in=near, model=model.model_id).values_list(
-        Func(F("vector"), vector, function="cosine_distance", output_field=FloatField())
-    )
-    return any(distance < 1 - SAME for (distance,) in twin)
+    twins = MemoryEmbedding.objects.filter(memory_id__in=near, model=model.model_id)
+    distances = twins.values_list(CosineDistance("vector", list(vector)), flat=True)
+    return any(distance < 1 - SAME for distance in distances)
 
 
 def index_rebuild(*, model: EmbeddingModel) -> bool:

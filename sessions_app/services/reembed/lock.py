@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from django.db import Error, connection
 
 # Any number that nothing else uses.
-_LOCK = 0x4E3BED
+LOCK = 0x4E3BED
 
 
 class ReembedRunningError(Exception):
@@ -22,7 +22,7 @@ class ReembedRunningError(Exception):
 def alone() -> Iterator[None]:
     """Raises ReembedRunningError. The database gives the lock back when the process dies."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
         if not cursor.fetchone()[0]:
             raise ReembedRunningError
     try:
@@ -30,4 +30,4 @@ def alone() -> Iterator[None]:
     finally:
         # A connection that is lost has given up its lock.
         with suppress(Error), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
