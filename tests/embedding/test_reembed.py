@@ -433,6 +433,23 @@ def test_recovery_002_a_missing_or_broken_index_is_found_and_made_again() -> Non
         assert run(check=True)["index"] == "valid"
 
 
+def test_recovery_002_an_index_that_lost_its_entries_is_found() -> None:
+    run(rebuild_index=True)
+    ready = f"UPDATE pg_index SET indisready = %s WHERE indexrelid = '{index_name(OLD)}'::regclass"
+    with connection.cursor() as cursor:
+        cursor.execute(ready, [False])
+    memories_store(FACTS[:20])
+    with connection.cursor() as cursor:
+        cursor.execute(ready, [True])
+
+    with pytest.raises(CommandError, match="--rebuild-index"):
+        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
+
+    assert "leads astray from 20 of 20" in printed.getvalue()
+    run(rebuild_index=True)
+    assert run(check=True)["problems"] == []
+
+
 def test_recovery_002_vectors_of_a_wrong_size_are_found() -> None:
     memories_store([FACT])
     MemoryEmbedding.objects.update(vector=[1.0, 2.0])

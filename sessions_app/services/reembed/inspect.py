@@ -13,7 +13,7 @@ from django.db.models import F, Func, IntegerField, Model
 from pgvector.django import CosineDistance
 
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.nearest import nearest_by_index
+from memories_app.nearest import Vector, nearest_by_index, nearest_exactly
 from memories_app.services.vector_index import cast_of, index_drop, index_ensure, index_state
 from memories_app.services.vectors import memories_lacking, vectors_delete
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
@@ -25,6 +25,8 @@ from sessions_app.services.reembed.lock import alone
 SAMPLE = 20
 # The same text gives the same vector but for the last digits, which servers may differ in.
 SAME = 0.99
+# An index is approximate, but not so much.
+FAR = 0.1
 
 
 @dataclass
@@ -96,26 +98,34 @@ def _differing(model: EmbeddingModel, embedder: Embedder) -> list[str]:
 
 
 def _not_found(model: EmbeddingModel) -> list[str]:
-    """Whether the index leads to what is stored."""
+    """Whether the index leads to what is near."""
     sample = _sample(model)
     try:
         with transaction.atomic():
-            missed = sum(not _is_found(key, vector, model) for key, _, vector in sample)
+            misled = sum(_is_misled(key, vector, model) for key, _, vector in sample)
     except DatabaseError as error:
         return [f"The index can't be read: {error}".strip()]
-    return [f"The index misses {missed} of {len(sample)} memories."] if missed > 1 else []
+    return [f"The index leads astray from {misled} of {len(sample)} memories."] if misled else []
 
 
-def _is_found(key: Any, vector: Sequence[float], model: EmbeddingModel) -> bool:
-    near = nearest_by_index(
-        scope=Memory.objects.all(), key="memory", model=model.model_id, asked=[vector], limit=1
-    )
-    if key in near:
-        return True
-    # Another memory with the same text is as near.
-    twins = MemoryEmbedding.objects.filter(memory_id__in=near, model=model.model_id)
-    distances = twins.values_list(CosineDistance("vector", list(vector)), flat=True)
-    return any(distance < 1 - SAME for distance in distances)
+def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
+    """Whether what the index finds beside a memory is far from what truly is beside it."""
+    everywhere: dict[str, Any] = {
+        "scope": Memory.objects.all(),
+        "key": "memory",
+        "model": model.model_id,
+        "asked": [vector],
+        "limit": 2,
+    }
+    truth = nearest_exactly(vectors=MemoryEmbedding, **everywhere)
+    by_index = nearest_by_index(**everywhere)
+    rows = MemoryEmbedding.objects.filter(memory_id__in=[*truth, *by_index], model=model.model_id)
+    distances = dict(rows.values_list("memory_id", CosineDistance("vector", list(vector))))
+
+    def beside(found: Sequence[Any]) -> float:
+        return min((distances[other] for other in found if other != key), default=math.inf)
+
+    return beside(by_index) - FAR > beside(truth)
 
 
 def index_rebuild(*, model: EmbeddingModel) -> bool:
