@@ -1,8 +1,8 @@
 """One of several processes that recall without a pause, whatever happens to the embeddings.
 
-Run as ``python -m tests.embedding.reader FOLDER FIRST LAST``: asks for the facts of those
-numbers until a file named "stop" is in the folder, then prints how many answers each model gave.
-Ends with 1 and the reason where an answer was wrong.
+Run as ``python -m tests.embedding.reader FOLDER FIRST LAST MODEL``: asks for the facts of those
+numbers until a file named "stop" is in the folder, then prints how many answers the old model
+gave, and MODEL. Ends with 1 and the reason where an answer was wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import django
 
-NEW = "openai:text-embedding-3-small"
+OPENAI = "openai:text-embedding-3-small"
 OLD = "wordllama-256"
 EXACT = 1e-3
 
@@ -25,7 +25,7 @@ def fact(number: int) -> str:
     return f"Company {number} has its office in street {number * 7} of Haifa"
 
 
-def main(folder: Path, first: int, last: int) -> dict[str, int]:
+def main(folder: Path, first: int, last: int, new: str) -> dict[str, int]:
     """How many answers each model gave."""
     from sessions_app import wiring  # noqa: PLC0415 after django.setup()
     from sessions_app.recall import MEMORIES, Viewer, recall  # noqa: PLC0415
@@ -46,20 +46,19 @@ def main(folder: Path, first: int, last: int) -> dict[str, int]:
         assert result.hits, asked
         assert result.hits[0].content == asked, (asked, result.hits[0])
         assert len(result.hits) == 5, result.hits
-        seen[model_of(asked, result.hits)] += 1
+        seen[model_of(asked, result.hits, new)] += 1
         number = first + (number + 1 - first) % (last - first)
     return dict(seen)
 
 
-def model_of(asked: str, hits: list[Any]) -> str:
+def model_of(asked: str, hits: list[Any], new: str) -> str:
     """The one model whose cosines all of the hits have."""
-    from memoryproject.integrations.embedders.hashing import hashed_words  # noqa: PLC0415
     from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: PLC0415
 
     texts = [asked, *(hit.content for hit in hits)]
     vectors = {
         OLD: WordLlamaEmbedder().embed(texts),
-        NEW: [hashed_words(text, 1536) for text in texts],
+        new: embedded(new, texts),
     }
     fitting = [
         model
@@ -73,6 +72,17 @@ def model_of(asked: str, hits: list[Any]) -> str:
     return fitting[0]
 
 
+def embedded(model: str, texts: list[str]) -> list[list[float]]:
+    """What the model gives, the loopback server's without asking it."""
+    from memoryproject.integrations.embedders.hashing import hashed_words  # noqa: PLC0415
+    from sessions_app import embedding  # noqa: PLC0415
+
+    if model == OPENAI:
+        return [hashed_words(text, 1536) for text in texts]
+    kind, _, name = model.partition(":")
+    return embedding.made_for(embedding.choice(kind, name), None, 1.0).embed(texts)
+
+
 def cosine(one: list[float], other: list[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
@@ -80,4 +90,5 @@ def cosine(one: list[float], other: list[float]) -> float:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     django.setup()
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))))  # noqa: T201
+    seen = main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    print(json.dumps(seen))  # noqa: T201

@@ -16,7 +16,7 @@ import psutil
 from memoryproject.integrations.loopback.openai_behaviours import slow
 from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from memoryproject.postgres import EmbeddedPostgres
-from tests.embedding.reader import NEW, OLD
+from tests.embedding.reader import OLD
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation, family, kill
 from tests.processes.waiting import wait_until
@@ -46,12 +46,17 @@ print(added)
 
 
 class Switching:
-    """An installation with so many memories of the old model, and the new model's server."""
+    """An installation with ``count`` memories of the old model. new: the model to go to, as
+    --model has it; its id."""
 
-    def __init__(self, folder: Path, server: OpenAIServer, count: int) -> None:
+    def __init__(
+        self, folder: Path, server: OpenAIServer, count: int, new: str, new_id: str
+    ) -> None:
         self.folder = folder
         self.server = server
         self.count = count
+        self.new = new
+        self.new_id = new_id
         self.installation = Installation(
             folder,
             ENABLE_MEMORY_SYSTEM="true",
@@ -65,7 +70,9 @@ class Switching:
         # Held by this process, too, or it would stop between two commands.
         self._postgres.ensure_running()
         self.installation.prepare()
-        self.installation.manage("shell", "-v", "0", "-c", FILL.format(count=self.count))
+        filling = self.start("manage.py", "shell", "-v", "0", "-c", FILL.format(count=self.count))
+        _, error = filling.communicate(timeout=1_800)
+        assert filling.returncode == 0, error
         self.installation.manage("memories_reembed", "--init")
 
     def stop(self) -> None:
@@ -111,11 +118,11 @@ class Switching:
     def kill_in_the_middle(self) -> None:
         """A run that is killed once it has made some vectors, and has more to make."""
         self.server.script_embeddings(*[slow(0.5)] * 10)
-        run = self.start("manage.py", "memories_reembed", "--model", NEW)
-        wait_until(lambda: self.vectors(NEW), "the first vectors are made")
+        run = self.start("manage.py", "memories_reembed", "--model", self.new)
+        wait_until(lambda: self.vectors(self.new_id), "the first vectors are made")
         kill(family(psutil.Process(run.pid)))
         run.communicate()
-        assert 0 < self.vectors(NEW) < self.count
+        assert 0 < self.vectors(self.new_id) < self.count
         assert self.active() == OLD
 
     @contextmanager
@@ -126,7 +133,7 @@ class Switching:
         started = [
             self.start(
                 *("-m", "tests.embedding.reader", str(self.folder)),
-                *(str(number * part), str((number + 1) * part)),
+                *(str(number * part), str((number + 1) * part), self.new),
             )
             for number in range(readers)
         ]
@@ -154,17 +161,15 @@ def switch_under_load(switching: Switching) -> Counter[str]:
         added = switching.memories()
         wait_until(lambda: switching.memories() > added, "memories come in")
         switching.kill_in_the_middle()
-        made = switching.vectors(NEW)
-        run = switching.start("manage.py", "memories_reembed", "--model", NEW, "--json")
+        made = switching.vectors(switching.new_id)
+        run = switching.start("manage.py", "memories_reembed", "--model", switching.new, "--json")
         printed, error = run.communicate(timeout=1_800)
         assert run.returncode == 0, error
         done = json.loads(printed)
-        assert (done["model"], done["before"]) == (NEW, OLD)
+        assert (done["model"], done["before"]) == (switching.new_id, OLD)
         assert done["memories"] <= switching.memories() - made, (
             "it goes on, and doesn't begin again"
         )
-        asked = len(switching.server.embedding_bodies)
-        wait_until(
-            lambda: len(switching.server.embedding_bodies) > asked + 10, "the new model is asked"
-        )
+        added = switching.memories()
+        wait_until(lambda: switching.memories() > added + 60, "time goes by with the new model")
     return seen

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryproject.integrations.loopback.openai_server import OpenAIServer
-from tests.embedding.reader import NEW, OLD
+from tests.embedding.reader import OLD
+from tests.embedding.reader import OPENAI as NEW
 from tests.embedding.switching import Switching, switch_under_load
 
 pytestmark = pytest.mark.processes
@@ -18,7 +19,7 @@ COUNT = 1_500
 
 @pytest.fixture
 def switching(tmp_path: Path, server: OpenAIServer) -> Iterator[Switching]:
-    made = Switching(tmp_path, server, COUNT)
+    made = Switching(tmp_path, server, COUNT, new=NEW, new_id=NEW)
     try:
         made.prepare()
         yield made
