@@ -25,8 +25,8 @@ from sessions_app.services.reembed.lock import alone
 SAMPLE = 20
 # The same text gives the same vector but for the last digits, which servers may differ in.
 SAME = 0.99
-# An index is approximate, but not so much.
-FAR = 0.1
+# An index is approximate, most of all where many texts are alike; but not so much.
+FAR = 0.3
 
 
 @dataclass

@@ -86,6 +86,8 @@ def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) 
         work.messages()
         if model.state == str(EmbeddingState.ACTIVE):
             return done
+        # What was said while all that was made; then only the last moment is left.
+        work.messages(since=started)
         before = _switch_when_whole(work, model, actor)
         done.before = before.model_id if before else None
         # Who took the old model a moment before the switch may have used it a moment after.
