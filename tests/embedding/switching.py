@@ -60,6 +60,7 @@ class Switching:
         self.installation = Installation(
             folder,
             ENABLE_MEMORY_SYSTEM="true",
+            DJANGO_SETTINGS_MODULE="memoryproject.settings",
             EMBEDDER="wordllama",
             OPENAI_BASE_URL=server.base_url,
         )
@@ -70,10 +71,15 @@ class Switching:
         # Held by this process, too, or it would stop between two commands.
         self._postgres.ensure_running()
         self.installation.prepare()
-        filling = self.start("manage.py", "shell", "-v", "0", "-c", FILL.format(count=self.count))
-        _, error = filling.communicate(timeout=1_800)
-        assert filling.returncode == 0, error
-        self.installation.manage("memories_reembed", "--init")
+        self.run("shell", "-v", "0", "-c", FILL.format(count=self.count))
+        self.run("memories_reembed", "--init")
+
+    def run(self, *arguments: str) -> str:
+        """A command of manage.py, however long it takes; what it printed."""
+        running = self.start("manage.py", *arguments)
+        printed, error = running.communicate(timeout=3_600)
+        assert running.returncode == 0, error
+        return printed
 
     def stop(self) -> None:
         self._postgres.release()
@@ -119,7 +125,7 @@ class Switching:
         """A run that is killed once it has made some vectors, and has more to make."""
         self.server.script_embeddings(*[slow(0.5)] * 10)
         run = self.start("manage.py", "memories_reembed", "--model", self.new)
-        wait_until(lambda: self.vectors(self.new_id), "the first vectors are made")
+        wait_until(lambda: self.vectors(self.new_id), "the first vectors", seconds=600)
         kill(family(psutil.Process(run.pid)))
         run.communicate()
         assert 0 < self.vectors(self.new_id) < self.count
@@ -146,7 +152,7 @@ class Switching:
         finally:
             (self.folder / "stop").touch()
             ended: list[Any] = [
-                (*each.communicate(timeout=120), each.returncode) for each in (*started, adder)
+                (*each.communicate(timeout=300), each.returncode) for each in (*started, adder)
             ]
         assert [code for *_, code in ended] == [0] * len(ended), [error for _, error, _ in ended]
         *answers, (added, *_) = ended
@@ -159,17 +165,14 @@ def switch_under_load(switching: Switching) -> Counter[str]:
     """Kill a run in the middle, run it again to its end, and tell what others saw."""
     with switching.under_load(readers=2) as seen:
         added = switching.memories()
-        wait_until(lambda: switching.memories() > added, "memories come in")
+        wait_until(lambda: switching.memories() > added, "memories come in", seconds=300)
         switching.kill_in_the_middle()
         made = switching.vectors(switching.new_id)
-        run = switching.start("manage.py", "memories_reembed", "--model", switching.new, "--json")
-        printed, error = run.communicate(timeout=1_800)
-        assert run.returncode == 0, error
-        done = json.loads(printed)
+        done = json.loads(switching.run("memories_reembed", "--model", switching.new, "--json"))
         assert (done["model"], done["before"]) == (switching.new_id, OLD)
         assert done["memories"] <= switching.memories() - made, (
             "it goes on, and doesn't begin again"
         )
         added = switching.memories()
-        wait_until(lambda: switching.memories() > added + 60, "time goes by with the new model")
+        wait_until(lambda: switching.memories() > added + 60, "time goes by", seconds=600)
     return seen
