@@ -27,6 +27,7 @@ from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app import wiring
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.recall import MEMORIES, Hit, Viewer, recall
+from sessions_app.services.backup.checks import RestoreError, check_empty
 from sessions_app.services.embed import session_embed
 from sessions_app.services.reembed.lock import LOCK
 from sessions_app.services.reembed.run import Reembedded, Target, TooBusyError, reembed
@@ -491,3 +492,14 @@ def test_vectors_of_messages_are_made_by_who_took_the_new_model(
     session_embed(session_id=world.session(CLIENT).pk, embedder=wiring.embedder())
 
     assert MessageEmbedding.objects.filter(model=NEW).count() == 2
+
+
+def test_a_fresh_databases_model_gives_way_to_a_backups() -> None:
+    """`make run` made it before anybody could restore."""
+    assert EmbeddingModel.objects.exists()
+
+    with connection.cursor() as cursor:
+        check_empty(cursor)
+        memories_store([FACT])
+        with pytest.raises(RestoreError, match="memories_app_memory"):
+            check_empty(cursor)
