@@ -16,9 +16,9 @@ from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
 from django.db.models import Avg, Count, Model, QuerySet
-from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 
+from memories_app.nearest import nearest_keys
 from memories_app.words import (
     Match,
     Words,
@@ -201,6 +201,9 @@ class _Vectors:
         self._asked = question.vectors
         self._scope = scope
         self._key = key
+        self._vectors = vectors
+        self._model = question.model
+        self._near = question.calibration.midpoint
         self._distances = {
             f"distance_{place}": CosineDistance("vector", vector)
             for place, vector in enumerate(question.vectors)
@@ -210,12 +213,15 @@ class _Vectors:
 
     def nearest(self) -> Iterable[UUID]:
         """The keys of the texts that are nearest to any part of the question."""
-        if not self._distances:
-            return []
-        distances = list(self._distances.values())
-        near = distances[0] if len(distances) == 1 else Least(*distances)
-        in_scope = self._rows.filter(**{f"{self._key}__in": self._scope.order_by().values("pk")})
-        return in_scope.order_by(near).values_list(f"{self._key}_id", flat=True)[:NEAREST]
+        return nearest_keys(
+            scope=self._scope,
+            vectors=self._vectors,
+            key=self._key,
+            model=self._model,
+            asked=[vector for vector in self._asked if vector is not None],
+            limit=NEAREST,
+            near=self._near,
+        )
 
     def cosines(self, keys: Sequence[UUID]) -> dict[UUID, list[float | None]]:
         """For each text with a vector its cosine to each part of the question, None where the

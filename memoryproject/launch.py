@@ -130,6 +130,8 @@ def prepare() -> None:
     call_command("migrate", verbosity=0)
     call_command("createcachetable", verbosity=0)
     call_command("install_schedules", stdout=StringIO())
+    call_command("check", databases=["default"], stdout=StringIO())
+    call_command("memories_reembed", init=True, stdout=StringIO())
     call_command("ensure_admin")
     # This process stays a user of the embedded server, but needs no connection any more.
     connections.close_all()

@@ -17,6 +17,8 @@ class SessionsAppConfig(AppConfig):
     def ready(self) -> None:
         from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
 
+        from sessions_app import checks  # noqa: F401, PLC0415 registers the checks
+
         post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
 
 

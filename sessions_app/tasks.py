@@ -8,8 +8,8 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from memories_app.services.consolidate import memories_propose_merges
 from memories_app.models import SourceDocument
+from memories_app.services.consolidate import memories_propose_merges
 from memories_app.services.document_leases import DocumentBusyError
 from memories_app.services.document_store import document_store
 from memories_app.services.document_sweep import documents_sweep
@@ -18,6 +18,7 @@ from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
+from sessions_app.services.reembed.tend import embeddings_tend
 from sessions_app.services.summaries.leases import summaries_sweep
 from sessions_app.services.work import chat_answer
 
@@ -92,6 +93,11 @@ def read_document(document_id: str) -> str:
 def sweep_documents() -> dict[str, int]:
     """Take up the documents that a dead worker left, and remove left-over files."""
     return documents_sweep(folder=wiring.documents_folder(), enqueue=wiring.enqueue_document)
+
+
+def tend_embeddings() -> dict[str, int]:
+    """Make the index of the model in use where it is missing, clear a model out of use."""
+    return embeddings_tend(embedder=wiring.embedder(), now=timezone.now())
 
 
 def drop_raw_deliveries() -> int:

@@ -17,9 +17,6 @@ from django_q.tasks import async_task
 
 from memoryproject.integrations.documents.base import DocumentLimits
 from memoryproject.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.integrations.embedders.base import Embedder
-from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
@@ -30,6 +27,7 @@ from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.lib.shared_times import SharedTimes
+from sessions_app.embedding import embedder as embedder
 from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
@@ -42,9 +40,6 @@ from sessions_app.services.strategies import (
 )
 from sessions_app.services.summaries.summarizer import Summarizer
 from sessions_app.services.tools import AnswerRules, FileTools, Tools
-
-# A turn waits for the query's vector, so it must not wait long; words find much without it.
-EMBEDDER_TIMEOUT_SECONDS = 10.0
 
 
 def intake_rules() -> IntakeRules:
@@ -151,18 +146,6 @@ def chat_model() -> ChatModel:
             model=settings.OPENAI_MODEL,
         )
     return OfflineChatModel()
-
-
-@lru_cache(maxsize=1)
-def embedder() -> Embedder:
-    if settings.EMBEDDER == "openai":
-        return OpenAIEmbedder(
-            api_key=settings.OPENAI_API_KEY,
-            base_url=settings.OPENAI_BASE_URL,
-            model=settings.EMBEDDING_MODEL,
-            timeout=EMBEDDER_TIMEOUT_SECONDS,
-        )
-    return WordLlamaEmbedder()
 
 
 def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:

@@ -1,11 +1,47 @@
-"""Which memories have a vector, and by which model."""
+"""Which models made vectors, and which memories have one."""
 
 from __future__ import annotations
 
-from django.contrib import admin
+from typing import Any, ClassVar
 
-from memories_app.models import MemoryEmbedding
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.http import HttpRequest
+
+from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
+from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+
+
+@admin.register(EmbeddingModel)
+class EmbeddingModelAdmin(ReadOnlyAdmin):
+    """Which models made vectors here. The calibration is staff's to correct; models are made
+    and switched by memories_reembed."""
+
+    list_display = ("model_id", "shown_state", "dimensions", "vectors", "activated_at")
+    list_filter = ("state",)
+    editable: ClassVar = ("calibration_midpoint", "calibration_slope")
+    fieldsets = (
+        (None, {"fields": ("model_id", "shown_state", "vectors")}),
+        ("Calibration", {"fields": editable}),
+        ("The model", {"fields": ("kind", "name", "dimensions", "distance")}),
+        ("Times", {"fields": ("created_at", "activated_at", "retired_at", "cleared_at")}),
+    )
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        shown = flatten_fieldsets(self.fieldsets)
+        return [str(name) for name in shown if name not in self.editable]
+
+    @admin.display(description="state", ordering="state")
+    def shown_state(self, model: EmbeddingModel) -> str:
+        return shown_state(model.state, good=[str(EmbeddingState.ACTIVE)])
+
+    @admin.display(description="vectors of memories")
+    def vectors(self, model: EmbeddingModel) -> int:
+        return MemoryEmbedding.objects.filter(model=model.model_id).count()
 
 
 @admin.register(MemoryEmbedding)

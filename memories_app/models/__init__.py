@@ -1,7 +1,7 @@
 """Long-term memories, their vectors, and what became of them."""
 
 from memories_app.models.documents import DocumentState, SourceDocument
-from memories_app.models.embeddings import MemoryEmbedding
+from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.models.history import MemoryRevision, MemoryTelling, RevisionReason
 from memories_app.models.memories import Memory, MemoryStatus, Visibility
 from memories_app.models.proposals import (
@@ -13,6 +13,8 @@ from memories_app.models.proposals import (
 
 __all__ = [
     "DocumentState",
+    "EmbeddingModel",
+    "EmbeddingState",
     "Memory",
     "MemoryEmbedding",
     "MemoryRevision",

@@ -1,19 +1,95 @@
-"""The vectors of memories."""
+"""Which models made vectors, and a memory's vectors."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Func
+from django.db.models import Func, Q
 from django.db.models.lookups import GreaterThan
+from django.utils import timezone
 from pgvector.django import VectorField
 
 from memories_app.models.memories import Memory
+from memoryproject.integrations.embedders.base import Calibration
+
+
+class EmbeddingState(models.TextChoices):
+    """What an embedding model is here. ``cleared_at`` says whether a retired one's vectors are
+    gone."""
+
+    BUILDING = "building", "building: its vectors are being made"
+    ACTIVE = "active", "active: recall uses it"
+    RETIRED = "retired", "retired: another one took its place"
+
+
+class EmbeddingModel(models.Model):
+    """An embedding model that made vectors here. Recall uses the active one and no other.
+
+    ``kind`` and ``name`` are EMBEDDER and EMBEDDING_MODEL as they were, to make the embedder
+    again when the settings name another one.
+    """
+
+    model_id = models.CharField(max_length=128, unique=True)
+    kind = models.CharField(max_length=16)
+    name = models.CharField(max_length=1024, blank=True)
+    dimensions = models.PositiveIntegerField()
+    distance = models.CharField(max_length=16, default="cosine")
+    calibration_midpoint = models.FloatField(
+        validators=[MinValueValidator(-1.0), MaxValueValidator(1.0)],
+        help_text="The cosine at which two texts are as likely about one matter as not.",
+    )
+    calibration_slope = models.FloatField(
+        validators=[MinValueValidator(0.1)],
+        help_text="How fast that changes around the midpoint; above 0.",
+    )
+    state = models.CharField(max_length=16, choices=EmbeddingState.choices)
+    created_at = models.DateTimeField(default=timezone.now)
+    activated_at = models.DateTimeField(null=True, blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    cleared_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=EmbeddingState.values), name="embedding_state_known"
+            ),
+            models.UniqueConstraint(
+                fields=["state"],
+                condition=Q(state=EmbeddingState.ACTIVE),
+                name="one_active_embedding_model",
+            ),
+            models.UniqueConstraint(
+                fields=["state"],
+                condition=Q(state=EmbeddingState.BUILDING),
+                name="one_embedding_model_in_the_making",
+            ),
+            models.CheckConstraint(
+                condition=Q(distance="cosine", dimensions__gte=1), name="embedding_is_a_cosine"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    calibration_slope__gt=0,
+                    calibration_midpoint__gte=-1,
+                    calibration_midpoint__lte=1,
+                ),
+                name="calibration_rises",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.model_id
+
+    @property
+    def calibration(self) -> Calibration:
+        return Calibration(midpoint=self.calibration_midpoint, slope=self.calibration_slope)
 
 
 class MemoryEmbedding(models.Model):
-    """A memory's vector for one model; two models never mix in one search."""
+    """A memory's vector for one model; two models never mix in one search. ``model`` is an
+    EmbeddingModel's model_id. Each model has an index of its own: see services.vector_index."""
 
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
     model = models.CharField(max_length=128)

@@ -3,8 +3,8 @@
 from sessions_app.admin import (
     chats,
     deliveries,
-    memories,
     documents,
+    memories,
     messages,
     profile,
     sessions,

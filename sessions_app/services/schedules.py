@@ -23,6 +23,7 @@ PLANNED = (
     Planned("Sweep documents", "sessions_app.tasks.sweep_documents", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
+    Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
     Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),

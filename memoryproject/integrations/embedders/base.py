@@ -24,6 +24,18 @@ class EmbedderError(Exception):
         self.permanent = permanent
 
 
+class WrongDimensionsError(EmbedderError):
+    """A model gave vectors of another size than it is known to have: it is not that model."""
+
+    def __init__(self, model: str, *, given: int, known: int) -> None:
+        super().__init__(
+            f"The embedding model {model} gave {given} numbers where {known} belong.",
+            permanent=True,
+        )
+        self.given = given
+        self.known = known
+
+
 class Embedder(Protocol):
     """Turns texts into vectors of length 1."""
 

@@ -9,6 +9,9 @@ from memoryproject.integrations.embedders.base import Calibration
 WORDLLAMA_256 = Calibration(midpoint=0.31, slope=10.0)
 HASHING = Calibration(midpoint=0.30, slope=12.0)
 
+# Of the potion models; each model's row in the admin can be corrected.
+MODEL2VEC = Calibration(midpoint=0.35, slope=10.0)
+
 OPENAI_DEFAULT = Calibration(midpoint=0.35, slope=14.0)
 OPENAI: dict[str, Calibration] = {
     "text-embedding-3-small": Calibration(midpoint=0.35, slope=14.0),

@@ -10,7 +10,7 @@ from openai import OpenAI
 from openai.types import CreateEmbeddingResponse
 
 from memoryproject.integrations.embedders import calibrations
-from memoryproject.integrations.embedders.base import EmbedderError
+from memoryproject.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.integrations.embedders.batching import group_texts, split_text
 from memoryproject.integrations.embedders.hashing import unit
 from memoryproject.integrations.openai_api import OpenAIConnection, unreadable_answer
@@ -107,10 +107,7 @@ class OpenAIEmbedder:
         size = self._dimensions or len(vectors[0])
         wrong = next((len(vector) for vector in vectors if len(vector) != size), None)
         if wrong is not None:
-            raise AttemptFailed(
-                f"The embedding model {self._model} gave {wrong} numbers where {size} belong.",
-                permanent=True,
-            )
+            raise WrongDimensionsError(self._model, given=wrong, known=size)
         self._dimensions = size
         return [unit(vector) for vector in vectors]
 

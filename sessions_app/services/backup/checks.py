@@ -20,6 +20,7 @@ OF_A_FRESH_DATABASE = {
     "django_q_schedule",
     "django_q_task",
     "django_q_ormq",
+    "memories_app_embeddingmodel",
     "audit_audithead",
     "audit_auditsetting",
     "audit_auditsealjob",

@@ -1,0 +1,133 @@
+"""The approximate index of a model's memory vectors: one for each model, over its rows alone.
+
+A vector column without dimensions can't be indexed, so each index casts to those of its model.
+A search must cast in the same way to be answered by the index: see ``cast_of``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from psycopg import sql
+
+from memories_app.models import EmbeddingModel, MemoryEmbedding
+
+logger = logging.getLogger(__name__)
+
+# What pgvector's HNSW takes. Above these dimensions a search is exact.
+MOST_OF_VECTOR = 2_000
+MOST_OF_HALFVEC = 4_000
+# More than pgvector's 64: measured by benchmarks/measure_index.py.
+EF_CONSTRUCTION = 128
+# The build is ten times slower where the graph doesn't fit. It takes what it needs of this.
+MOST_MEMORY_MB = 2_048
+
+
+@dataclass(frozen=True)
+class IndexState:
+    """``valid``: whether searches may use it; one whose making was cut off isn't."""
+
+    name: str
+    exists: bool
+    valid: bool
+
+
+def cast_of(dimensions: int) -> str | None:
+    """The type to which the index casts a model's vectors, None where there can't be one."""
+    if dimensions <= MOST_OF_VECTOR:
+        return f"vector({dimensions})"
+    return f"halfvec({dimensions})" if dimensions <= MOST_OF_HALFVEC else None
+
+
+def index_name(model_id: str) -> str:
+    """By the model's id alone, so that a restored database can't have another model's."""
+    return f"memory_vectors_{hashlib.sha256(model_id.encode()).hexdigest()[:16]}"
+
+
+def index_state(model_id: str) -> IndexState:
+    name = index_name(model_id)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)::oid",
+            [connection.ops.quote_name(name)],
+        )
+        found = cursor.fetchone()
+    return IndexState(name, found is not None, bool(found and found[0]))
+
+
+def index_ensure(*, model: EmbeddingModel) -> bool:
+    """Make the model's index unless it is there and whole; returns whether it was made.
+
+    Writers and searches go on meanwhile, except in a transaction, which can't do without
+    locking them out.
+    """
+    cast = cast_of(model.dimensions)
+    state = index_state(model.model_id)
+    if state.valid or cast is None:
+        return False
+    if state.exists:
+        logger.warning("The index %s is not whole: it is made again.", state.name)
+        index_drop(model_id=model.model_id)
+    ops = "vector_cosine_ops" if cast.startswith("vector") else "halfvec_cosine_ops"
+    statement = sql.SQL(
+        "CREATE INDEX {concurrently} {name} ON {table} USING hnsw ((vector::{cast}) {ops})"
+        " WITH (ef_construction = {effort}) WHERE model = {model}"
+    ).format(
+        concurrently=_concurrently(),
+        name=sql.Identifier(state.name),
+        table=sql.Identifier(MemoryEmbedding._meta.db_table),
+        cast=sql.SQL(cast),
+        ops=sql.SQL(ops),
+        effort=sql.Literal(EF_CONSTRUCTION),
+        model=sql.Literal(model.model_id),
+    )
+    logger.info("The index %s of %s is being made.", state.name, model.model_id)
+    with connection.cursor() as cursor, _for_building(cursor, model):
+        cursor.execute(statement)
+    return True
+
+
+@contextmanager
+def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
+    """Memory for the graph. No helpers, which would take the other cores from those who are
+    answered meanwhile, and shared memory that containers are short of."""
+    rows = MemoryEmbedding.objects.filter(model=model.model_id).count()
+    # Each vector, and the lists of its neighbours.
+    needed = rows * (model.dimensions * 4 + 600) * 3 // 2 // 1024**2
+    wanted = {
+        "maintenance_work_mem": f"{max(64, min(needed, MOST_MEMORY_MB))}MB",
+        "max_parallel_maintenance_workers": "0",
+    }
+    in_transaction = connection.in_atomic_block
+    for name, value in wanted.items():
+        cursor.execute("SELECT set_config(%s, %s, %s)", [name, value, in_transaction])
+    try:
+        yield
+    finally:
+        # In a transaction they end with it.
+        if not in_transaction:
+            for name in wanted:
+                cursor.execute(f"RESET {name}")
+
+
+def index_drop(*, model_id: str) -> bool:
+    """Remove the model's index, whole or not; returns whether there was one."""
+    state = index_state(model_id)
+    if state.exists:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                sql.SQL("DROP INDEX {} IF EXISTS {}").format(
+                    _concurrently(), sql.Identifier(state.name)
+                )
+            )
+    return state.exists
+
+
+def _concurrently() -> sql.SQL:
+    return sql.SQL("" if connection.in_atomic_block else "CONCURRENTLY")

@@ -1,0 +1,1 @@
+"""Switching the embedding model, keeping its vectors whole, and making them again."""

@@ -1,0 +1,33 @@
+"""One process at a time makes, switches or removes vectors of whole models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from django.db import Error, connection
+
+# Any number that nothing else uses.
+LOCK = 0x4E3BED
+
+
+class ReembedRunningError(Exception):
+    """Another process is at it."""
+
+    def __init__(self) -> None:
+        super().__init__("Another memories_reembed is at work in this database.")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Raises ReembedRunningError. The database gives the lock back when the process dies."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        if not cursor.fetchone()[0]:
+            raise ReembedRunningError
+    try:
+        yield
+    finally:
+        # A connection that is lost has given up its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

@@ -1,0 +1,35 @@
+"""Settings, servers and models for embedding tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from sessions_app import embedding
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    """An OpenAI-compatible server whose vectors are those of hashed words."""
+    with OpenAIServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept() -> Iterator[None]:
+    """Embedders and warnings are kept for a process; here each test is one."""
+    yield
+    for kept in (embedding._openai, embedding._model2vec, embedding._warn_once):
+        kept.cache_clear()
+
+
+@pytest.fixture
+def use_openai(settings: Any, server: OpenAIServer) -> OpenAIServer:
+    """EMBEDDER=openai at the loopback server."""
+    settings.EMBEDDER = "openai"
+    settings.EMBEDDING_MODEL = "text-embedding-3-small"
+    settings.OPENAI_BASE_URL = server.base_url
+    return server

@@ -1,0 +1,63 @@
+"""Embedding models in the admin: to read, and their calibration to correct."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories_app.models import EmbeddingModel
+from memories_app.services.remember import memory_remember
+from sessions_app import wiring
+
+pytestmark = pytest.mark.django_db
+
+LIST = "admin:memories_app_embeddingmodel_changelist"
+CHANGE = "admin:memories_app_embeddingmodel_change"
+
+
+def test_the_list_shows_states_and_counts(admin_client: Client) -> None:
+    memory_remember(content="a fact", visibility="owner", embedder=wiring.embedder())
+
+    page = admin_client.get(reverse(LIST)).content.decode()
+
+    assert "wordllama-256" in page
+    assert "active" in page
+    assert '<td class="field-vectors">1</td>' in page
+
+
+def save(client: Client, midpoint: str, slope: str) -> str:
+    model = EmbeddingModel.objects.get()
+    values = {"calibration_midpoint": midpoint, "calibration_slope": slope, "state": "retired"}
+    return client.post(reverse(CHANGE, args=[model.pk]), values, follow=True).content.decode()
+
+
+def test_staff_correct_the_calibration_and_nothing_else(admin_client: Client) -> None:
+    wiring.embedder()
+
+    save(admin_client, "0.4", "12")
+
+    assert wiring.embedder().calibration.midpoint == 0.4
+    assert wiring.embedder().calibration.slope == 12
+    assert EmbeddingModel.objects.get().state == "active"
+
+
+@pytest.mark.parametrize(("midpoint", "slope"), [("0.4", "0"), ("0.4", "-3"), ("2", "10")])
+def test_a_calibration_that_makes_no_sense_is_refused_in_words(
+    admin_client: Client, midpoint: str, slope: str
+) -> None:
+    wiring.embedder()
+
+    page = save(admin_client, midpoint, slope)
+
+    assert "Ensure this value is" in page
+    assert EmbeddingModel.objects.get().calibration_midpoint != float(midpoint)
+
+
+def test_nobody_makes_or_deletes_one(admin_client: Client) -> None:
+    wiring.embedder()
+    key = EmbeddingModel.objects.get().pk
+
+    assert admin_client.get(reverse("admin:memories_app_embeddingmodel_add")).status_code == 403
+    delete = reverse("admin:memories_app_embeddingmodel_delete", args=[key])
+    assert admin_client.post(delete, {"post": "yes"}).status_code == 403

@@ -1,0 +1,257 @@
+"""The approximate index costs no results, and is used where it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memories_app import nearest
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.nearest import index_search, nearest_by_index, nearest_exactly, nearest_keys
+from memories_app.services.vector_index import (
+    cast_of,
+    index_drop,
+    index_ensure,
+    index_name,
+    index_state,
+)
+from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, empty, fill, index
+
+pytestmark = pytest.mark.django_db
+
+DIMENSIONS = 256
+TOTAL = 18_000
+SIZES = (10, 100, 1_000, 6_000)
+LARGE = (6_000, TOTAL)
+NEAR = 0.31
+
+
+@pytest.fixture(scope="module")
+def filled(django_db_setup: None, django_db_blocker: Any) -> Iterator[Filled]:
+    """Filled once; each test's own changes are undone."""
+    with django_db_blocker.unblock():
+        made = fill(SIZES, TOTAL, DIMENSIONS)
+        index(DIMENSIONS)
+    yield made
+    with django_db_blocker.unblock():
+        index_drop(model_id=MODEL)
+        empty()
+
+
+def search(filled: Filled, size: int, *asked: Matrix, **changes: Any) -> list[UUID]:
+    values: dict[str, Any] = {
+        "scope": filled.scope(size),
+        "vectors": MemoryEmbedding,
+        "key": "memory",
+        "model": MODEL,
+        "asked": [vector.tolist() for vector in asked],
+        "limit": 100,
+        "near": NEAR,
+        **changes,
+    }
+    return nearest_keys(**values)
+
+
+def share_found(filled: Filled, size: int, questions: Matrix) -> float:
+    """The mean share of the truly nearest ten that a search finds."""
+    shares = []
+    for question in questions:
+        truth = set(filled.nearest(size, question, 10))
+        shares.append(len(truth & set(search(filled, size, question))) / len(truth))
+    return sum(shares) / len(shares)
+
+
+@pytest.mark.parametrize("size", [*SIZES, TOTAL])
+def test_a_filter_never_costs_results(filled: Filled, size: int) -> None:
+    """Asked about what is in the scope, about what only others see, and about neither."""
+    asking = Clusters(DIMENSIONS, seed=7)
+    others = filled.vectors[-2_000:]
+    for questions in (
+        asking.beside(filled.vectors[filled.places[size]], 10),
+        asking.beside(others, 10),
+        asking.of(10),
+    ):
+        assert share_found(filled, size, questions) >= 0.98
+
+
+def plan(filled: Filled, size: int) -> str:
+    """How PostgreSQL answers a search of this scope, by what it knows of the tables."""
+    question = filled.vectors[filled.places[size][0]]
+    with CaptureQueriesContext(connection) as queries:
+        search(filled, size, question)
+    (asked,) = [
+        query["sql"]
+        for query in queries
+        if "<=>" in query["sql"] and not query["sql"].startswith("SELECT set_config")
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + asked)
+        return "\n".join(line for (line,) in cursor.fetchall())
+
+
+@pytest.mark.parametrize("size", LARGE)
+def test_large_scopes_are_searched_by_the_index(filled: Filled, size: int) -> None:
+    found = plan(filled, size)
+
+    assert f"Index Scan using {index_name(MODEL)}" in found
+    assert "Seq Scan" not in found
+    assert "Sort" not in found
+
+
+@pytest.mark.parametrize("size", [10, 100])
+def test_small_scopes_are_searched_exactly_and_read_their_own_rows(
+    filled: Filled, size: int
+) -> None:
+    found = plan(filled, size)
+
+    assert index_name(MODEL) not in found
+    assert "Seq Scan" not in found
+
+
+def test_an_index_that_leads_nowhere_near_is_not_trusted(filled: Filled) -> None:
+    """The hard case: all that is near is invisible, and the index loses its way."""
+    far = Clusters(DIMENSIONS, seed=11).of(2_000)
+    lost, questions = 0, far[:: len(far) // 20]
+    for question in questions:
+        truth = set(filled.nearest(TOTAL, question, 10))
+        by_index = nearest_by_index(
+            scope=filled.scope(TOTAL), key="memory", model=MODEL, asked=[question], limit=100
+        )
+        lost += len(truth - set(by_index))
+        assert truth <= set(search(filled, TOTAL, question))
+    assert lost > 0, "or this test shows nothing"
+
+
+def test_too_few_by_the_index_is_made_up_for_exactly(filled: Filled) -> None:
+    """A scope that is large, but of whose texts hardly any has a vector of the model."""
+    keys = filled.keys[:150]
+    MemoryEmbedding.objects.exclude(memory_id__in=keys).delete()
+
+    found = search(filled, TOTAL, filled.vectors[5_000], limit=150)
+
+    assert set(found) == set(keys)
+
+
+def test_each_part_of_a_question_finds_its_own(filled: Filled) -> None:
+    own = filled.vectors[filled.places[6_000]]
+    first, second = own[0], own[-1]
+
+    found = search(filled, TOTAL, first, second, limit=10)
+
+    for question in (first, second):
+        assert set(filled.nearest(TOTAL, question, 10)) <= set(found)
+
+
+def test_another_models_vectors_are_not_found(filled: Filled) -> None:
+    memory = Memory.objects.get(pk=filled.keys[0])
+    MemoryEmbedding.objects.create(memory=memory, model="other", vector=filled.vectors[5_000])
+    Memory.objects.filter(pk=filled.keys[5_000]).delete()
+
+    found = search(filled, TOTAL, filled.vectors[5_000], limit=10)
+
+    assert filled.keys[0] not in found
+
+
+def test_no_vector_no_search(filled: Filled) -> None:
+    assert search(filled, TOTAL, asked=[]) == []
+
+
+def test_the_settings_of_a_search_end_with_its_transaction(filled: Filled) -> None:
+    """Seen from a transaction of its own, which the test's savepoints are part of."""
+    search(filled, TOTAL, filled.vectors[0])
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reset_val FROM pg_settings WHERE name = 'hnsw.iterative_scan'")
+        assert cursor.fetchone() == ("off",)
+
+
+def test_exact_and_index_agree_on_what_is_near(filled: Filled) -> None:
+    question = filled.vectors[100].tolist()
+    exact = nearest_exactly(
+        scope=filled.scope(TOTAL),
+        vectors=MemoryEmbedding,
+        key="memory",
+        model=MODEL,
+        asked=[question],
+        limit=10,
+    )
+
+    by_index = nearest_by_index(
+        scope=filled.scope(TOTAL), key="memory", model=MODEL, asked=[question], limit=10
+    )
+
+    assert exact == by_index == filled.nearest(TOTAL, filled.vectors[100], 10)
+
+
+def test_a_new_memory_is_found_by_the_index_at_once(filled: Filled) -> None:
+    memory = Memory.objects.create(content="new", visibility="owner")
+    MemoryEmbedding.objects.create(memory=memory, model=MODEL, vector=filled.vectors[3])
+
+    found = search(filled, TOTAL, filled.vectors[3], limit=2)
+
+    assert memory.pk in found
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "cast"),
+    [(256, "vector(256)"), (2_000, "vector(2000)"), (3_072, "halfvec(3072)"), (4_001, None)],
+)
+def test_long_vectors_are_indexed_in_half_precision_and_very_long_ones_not(
+    dimensions: int, cast: str | None
+) -> None:
+    assert cast_of(dimensions) == cast
+    model = EmbeddingModel(model_id=f"of-{dimensions}", dimensions=dimensions)
+
+    assert index_ensure(model=model) is (cast is not None)
+    assert index_state(model.model_id).valid is (cast is not None)
+
+
+def test_half_precision_finds_the_same() -> None:
+    vectors = Clusters(3_072, seed=1).of(450)
+    keys = []
+    for vector in vectors:
+        memory = Memory.objects.create(content="long", visibility="owner")
+        MemoryEmbedding.objects.create(memory=memory, model="long", vector=vector)
+        keys.append(memory.pk)
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    index_ensure(model=EmbeddingModel(model_id="long", dimensions=3_072))
+    assert nearest.MOST_NUMBERS_EXACTLY // 3_072 < 450, "large enough for the index"
+
+    found = nearest_keys(
+        scope=Memory.objects.all(),
+        vectors=MemoryEmbedding,
+        key="memory",
+        model="long",
+        asked=[vectors[7]],
+        limit=1,
+    )
+
+    assert found == [keys[7]]
+    statement, _ = index_search(
+        scope=Memory.objects.all(), key="memory", model="long", asked=[vectors[7]], limit=1
+    )
+    assert "halfvec(3072)" in statement
+
+
+def test_an_index_is_made_once_and_a_broken_one_again() -> None:
+    model = EmbeddingModel(model_id="once", dimensions=8)
+    assert index_ensure(model=model)
+    assert not index_ensure(model=model)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
+            [index_state("once").name],
+        )
+    assert index_state("once").exists
+    assert not index_state("once").valid
+
+    assert index_ensure(model=model)
+    assert index_state("once").valid
+    assert index_drop(model_id="once")
+    assert not index_drop(model_id="once")

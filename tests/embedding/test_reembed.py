@@ -1,0 +1,505 @@
+"""`memories_reembed`: another model takes the place of the one in use, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.services.remember import memory_remember
+from memories_app.services.vector_index import index_drop, index_name, index_state
+from memoryproject.audit.models import AuditEvent
+from memoryproject.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.integrations.embedders.hashing import HashingEmbedder, hashed_words
+from memoryproject.integrations.embedders.patient import DELAYS, PatientEmbedder
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.integrations.loopback.openai_behaviours import fails, rate_limited
+from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from sessions_app import wiring
+from sessions_app.models import Message, MessageEmbedding
+from sessions_app.recall import MEMORIES, Hit, Viewer, recall
+from sessions_app.services.backup.checks import RestoreError, check_empty
+from sessions_app.services.embed import session_embed
+from sessions_app.services.reembed.lock import LOCK
+from sessions_app.services.reembed.run import Reembedded, Target, TooBusyError, reembed
+from sessions_app.services.reembed.tend import embeddings_tend
+from tests.memories.bulk import memories_store
+from tests.world import CLIENT, World
+
+# An index is made beside the others' transactions, so it takes real ones.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OLD = "wordllama-256"
+NEW = "openai:text-embedding-3-small"
+FACT = "TestCorp owes me an invoice"
+FACTS = [f"Comp{number} has office {number} in street {number}" for number in range(600)]
+OWNER = Viewer(user_role="godfather")
+
+
+@pytest.fixture(autouse=True)
+def at_first_wordllama(transactional_db: None) -> Iterator[None]:
+    """The model in use; its index, and those that a test makes, go with the test."""
+    wiring.embedder()
+    yield
+    for model_id in EmbeddingModel.objects.values_list("model_id", flat=True):
+        index_drop(model_id=model_id)
+
+
+def run(**options: Any) -> dict[str, Any]:
+    printed = StringIO()
+    call_command("memories_reembed", json=True, stdout=printed, **options)
+    found: dict[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+def state_of(model_id: str) -> str:
+    return EmbeddingModel.objects.get(model_id=model_id).state
+
+
+def models_of(memory: Memory) -> set[str]:
+    return set(MemoryEmbedding.objects.filter(memory=memory).values_list("model", flat=True))
+
+
+def ask(question: str = "TestCorp's invoice") -> list[Hit]:
+    return recall(query=question, viewer=OWNER, embedder=wiring.embedder(), sources=[MEMORIES]).hits
+
+
+class Watching(HashingEmbedder):
+    """Lets a test do something while a batch is embedded."""
+
+    def __init__(self, meanwhile: Callable[[Sequence[str]], object]) -> None:
+        super().__init__(64)
+        self._meanwhile = meanwhile
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        self._meanwhile(texts)
+        return super().embed(texts)
+
+
+def go_to(embedder: Embedder) -> Reembedded:
+    return reembed(target=Target(embedder, "none", ""), progress=lambda _done, _total: None)
+
+
+def test_memories_and_messages_get_vectors_of_the_new_model_then_recall_uses_it(
+    world: World, use_openai: OpenAIServer
+) -> None:
+    world.say(CLIENT, "My daughter likes walnuts")
+    memories_store([FACT, *FACTS])
+    assert ask()[0].similarity is not None
+
+    done = run()
+
+    assert (done["model"], done["before"]) == (NEW, OLD)
+    assert (done["memories"], done["messages"]) == (601, 2)
+    assert (state_of(NEW), state_of(OLD)) == ("active", "retired")
+    assert index_state(NEW).valid
+    for memory in Memory.objects.all()[:5]:
+        (vector,) = MemoryEmbedding.objects.filter(memory=memory, model=NEW).values_list(
+            "vector", flat=True
+        )
+        assert list(vector) == pytest.approx(hashed_words(memory.content, 1536), abs=1e-6)
+    assert MessageEmbedding.objects.filter(model=NEW).count() == 2
+    (hit, *_) = ask("TestCorp owes me an invoice")
+    assert hit.similarity == pytest.approx(1.0, abs=1e-5), "the new model's cosine"
+    assert max(map(len, batches(use_openai))) == 256
+
+
+def batches(server: OpenAIServer) -> list[list[str]]:
+    return [body["input"] for body in server.embedding_bodies if len(body["input"]) > 1]
+
+
+def test_the_old_vectors_stay_for_who_began_before_and_go_later(
+    use_openai: OpenAIServer,
+) -> None:
+    memories_store([FACT])
+    before = WordLlamaEmbedder()
+    run()
+
+    (hit,) = recall(query=FACT, viewer=OWNER, embedder=before, sources=[MEMORIES]).hits
+    assert hit.similarity == pytest.approx(1.0, abs=1e-5)
+    switched = EmbeddingModel.objects.get(model_id=OLD).retired_at
+    assert switched is not None
+    early = embeddings_tend(embedder=wiring.embedder(), now=switched + timedelta(minutes=14))
+    assert early["removed"] == 0
+
+    late = embeddings_tend(embedder=wiring.embedder(), now=switched + timedelta(minutes=16))
+
+    assert late["removed"] == 1
+    assert not MemoryEmbedding.objects.filter(model=OLD).exists()
+    assert not index_state(OLD).exists
+    again = embeddings_tend(embedder=wiring.embedder(), now=switched + timedelta(hours=1))
+    assert again == {"indexes": 0, "made": 0, "removed": 0}
+
+
+def test_keep_old_0_removes_them_at_once(use_openai: OpenAIServer) -> None:
+    memories_store([FACT])
+
+    assert run(keep_old=0)["removed"] == 1
+    assert {each.model for each in MemoryEmbedding.objects.all()} == {NEW}
+
+
+def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
+    world: World, use_openai: OpenAIServer
+) -> None:
+    """A worker that took its embedder before the switch, and stored after it."""
+    before = WordLlamaEmbedder()
+    run()
+    memory = memory_remember(content=FACT, visibility="owner", embedder=before)
+    world.say(CLIENT, "said to the old model")
+    assert models_of(memory) == {OLD}
+
+    done = embeddings_tend(embedder=wiring.embedder(), now=timezone.now() + timedelta(minutes=16))
+
+    assert done["made"] == 3
+    assert models_of(memory) == {NEW}
+    assert not MessageEmbedding.objects.exclude(model=NEW).exists()
+
+
+def test_while_the_new_model_fails_the_old_vectors_are_kept(use_openai: OpenAIServer) -> None:
+    memories_store([FACT])
+    run()
+    memory_remember(content="late", visibility="owner", embedder=WordLlamaEmbedder())
+    failing = HashingEmbedder(failure=EmbedderError("down"))
+
+    done = embeddings_tend(embedder=failing, now=timezone.now() + timedelta(minutes=16))
+
+    assert done["removed"] == 0
+    assert MemoryEmbedding.objects.filter(model=OLD).count() == 2
+
+
+def test_running_it_again_does_nothing(use_openai: OpenAIServer) -> None:
+    memories_store([FACT])
+    run()
+    asked = len(use_openai.embedding_bodies)
+
+    done = run()
+
+    assert (done["before"], done["memories"], done["messages"]) == (None, 0, 0)
+    assert len(use_openai.embedding_bodies) == asked
+
+
+def test_it_fills_what_the_model_in_use_lacks(world: World) -> None:
+    world.say(CLIENT, "My daughter likes walnuts")
+    memories_store([FACT])
+    MemoryEmbedding.objects.all().delete()
+    MessageEmbedding.objects.all().delete()
+
+    assert (run()["memories"], MessageEmbedding.objects.count()) == (1, 2)
+
+
+def test_cut_off_in_the_middle_it_goes_on_where_it_was(world: World) -> None:
+    """What recall uses doesn't change before all is there."""
+    world.say(CLIENT, "My daughter likes walnuts")
+    memories_store([FACT, *FACTS])
+    seen: list[str] = []
+
+    def cut_off(texts: Sequence[str]) -> None:
+        if len(seen) >= 256:
+            raise KeyboardInterrupt
+        seen.extend(texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        go_to(Watching(cut_off))
+    assert state_of("hashing-64") == "building"
+    assert wiring.embedder().model_id == OLD
+    assert MemoryEmbedding.objects.filter(model="hashing-64").count() == 256
+
+    done = go_to(HashingEmbedder(64))
+
+    assert done.memories == 601 - 256, "none is made twice"
+    assert done.before == OLD
+    assert MemoryEmbedding.objects.filter(model="hashing-64").count() == 601
+
+
+def test_a_model_given_up_in_the_making_is_cleared_later() -> None:
+    memories_store([FACT])
+    with pytest.raises(EmbedderError):
+        go_to(HashingEmbedder(8, failure=EmbedderError("no", permanent=True)))
+    MemoryEmbedding.objects.create(memory=Memory.objects.get(), model="hashing-8", vector=[1] * 8)
+
+    go_to(HashingEmbedder(64))
+
+    assert state_of("hashing-8") == "retired"
+    embeddings_tend(embedder=HashingEmbedder(64), now=timezone.now() + timedelta(hours=1))
+    assert {each.model for each in MemoryEmbedding.objects.all()} == {"hashing-64"}
+
+
+def test_back_and_forth(use_openai: OpenAIServer) -> None:
+    """A model that was retired, cleared or not, can come back."""
+    memories_store([FACT])
+    run()
+    assert run(model="wordllama")["memories"] == 0, "they were still there"
+    assert run(keep_old=0)["removed"] == 1
+    assert run(model="wordllama", keep_old=0)["memories"] == 1
+    assert (state_of(OLD), state_of(NEW)) == ("active", "retired")
+
+
+def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> None:
+    memories_store(FACTS[:300])
+    late: list[Memory] = []
+
+    def add(_texts: Sequence[str]) -> None:
+        if len(late) < 5:
+            late.append(
+                memory_remember(
+                    content=f"late {len(late)}", visibility="owner", embedder=WordLlamaEmbedder()
+                )
+            )
+
+    go_to(Watching(add))
+
+    assert len(late) == 5
+    assert all("hashing-64" in models_of(memory) for memory in late)
+
+
+def test_memories_that_never_stop_coming_put_the_switch_off() -> None:
+    memories_store([FACT])
+
+    def add(_texts: Sequence[str]) -> None:
+        memories_store([f"{number} of many" for number in range(101)])
+
+    with pytest.raises(TooBusyError, match="run memories_reembed again"):
+        go_to(Watching(add))
+
+    assert state_of("hashing-64") == "building"
+    assert wiring.embedder().model_id == OLD
+
+
+def test_a_memory_edited_meanwhile_gets_the_vector_of_its_new_text() -> None:
+    memories_store([FACT])
+    edited = "Another text altogether"
+
+    def edit(texts: Sequence[str]) -> None:
+        if FACT in texts:
+            Memory.objects.update(content=edited, content_hash="other")
+
+    go_to(Watching(edit))
+
+    (vector,) = MemoryEmbedding.objects.filter(model="hashing-64").values_list("vector", flat=True)
+    assert list(vector) == pytest.approx(hashed_words(edited, 64), abs=1e-6)
+
+
+def test_a_memory_deleted_meanwhile_stays_away() -> None:
+    memories_store([FACT, *FACTS[:3]])
+
+    go_to(Watching(lambda _texts: Memory.objects.filter(content=FACT).delete()))
+
+    assert MemoryEmbedding.objects.filter(model="hashing-64").count() == 3
+
+
+def test_a_message_revoked_meanwhile_gets_no_vector(world: World) -> None:
+    world.say(CLIENT, "My daughter likes walnuts")
+
+    def revoke(_texts: Sequence[str]) -> None:
+        Message.objects.filter(order_num=1).update(content="", revoked_at=timezone.now())
+
+    go_to(Watching(revoke))
+
+    found = MessageEmbedding.objects.filter(model="hashing-64")
+    assert list(found.values_list("message__order_num", flat=True)) == [2]
+
+
+def test_texts_that_the_model_does_not_cover_have_no_vector_and_hold_nothing_up(
+    world: World,
+) -> None:
+    memories_store(["לטסטקורפ יש משרד", "שלום", FACT])
+    world.say(CLIENT, "שלום")
+    go_to(HashingEmbedder(64))
+
+    done = run(model="wordllama", keep_old=0)
+
+    assert done["before"] == "hashing-64"
+    assert MemoryEmbedding.objects.count() == 1
+
+
+def test_two_at_once_one_works_and_the_other_says_so() -> None:
+    memories_store([FACT])
+    other = connection.copy()
+    with closing(other), other.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+
+        with pytest.raises(CommandError, match="Another memories_reembed is at work"):
+            call_command("memories_reembed", stdout=StringIO())
+
+        done = embeddings_tend(embedder=HashingEmbedder(), now=timezone.now())
+        assert done == {"indexes": 0, "made": 0, "removed": 0}, "the clock steps back"
+
+
+def test_rate_limits_are_waited_for(use_openai: OpenAIServer) -> None:
+    """429 with Retry-After: the embedder waits as long as it is told to, and what nobody waits
+    for is tried for minutes more."""
+    waited: list[float] = []
+    failing = HashingEmbedder(failure=EmbedderError("slow down"))
+    patient = PatientEmbedder(failing, sleep=waited.append)
+
+    with pytest.raises(EmbedderError, match="slow down"):
+        patient.embed(["text"])
+
+    assert waited == list(DELAYS)
+    assert len(failing.calls) == len(DELAYS) + 1
+    failing.failure = EmbedderError("no key", permanent=True)
+    with pytest.raises(EmbedderError, match="no key"):
+        patient.embed(["text"])
+    assert waited == list(DELAYS), "waiting can't help"
+
+
+def test_a_rate_limit_in_the_middle_costs_nothing(use_openai: OpenAIServer) -> None:
+    memories_store([FACT, *FACTS])
+    use_openai.script_embeddings(rate_limited(retry_after=0))
+
+    assert run()["memories"] == 601
+
+
+def test_a_server_that_is_down_fails_the_run_and_what_was_made_stays(
+    settings: Any, use_openai: OpenAIServer
+) -> None:
+    memories_store([FACT])
+    settings.OPENAI_API_KEY = "wrong"
+    use_openai.script_embeddings(fails(401))
+
+    with pytest.raises(CommandError, match="run memories_reembed again") as caught:
+        call_command("memories_reembed", stdout=StringIO())
+
+    assert caught.value.returncode == 1
+    assert wiring.embedder().model_id == OLD
+
+
+@pytest.mark.parametrize("wrong", ["bert", "wordllama:x", "openai", "model2vec:", ":x"])
+def test_a_wrong_model_is_wrong_usage(wrong: str) -> None:
+    with pytest.raises(CommandError, match="--model") as caught:
+        call_command("memories_reembed", model=wrong)
+
+    assert caught.value.returncode == 2
+
+
+def test_the_switch_is_in_the_audit_log(use_openai: OpenAIServer) -> None:
+    run()
+
+    event = AuditEvent.objects.get(object_type="embedding_model")
+    assert (event.action, event.object_id, event.details) == (
+        "setting.change",
+        NEW,
+        {"before": OLD},
+    )
+
+
+def test_recovery_002_vectors_and_index_come_back_from_the_stored_texts(world: World) -> None:
+    """RECOVERY-002: what is corrupt is found, and made again."""
+    world.say(CLIENT, "My daughter likes walnuts")
+    memories_store([FACT, *FACTS[:50]])
+    run(rebuild_index=True)
+    assert run(check=True)["problems"] == []
+    before = vectors()
+
+    MemoryEmbedding.objects.update(vector=[1.0] * 256)
+    with pytest.raises(CommandError, match="--rebuild"):
+        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
+    assert "aren't those of their texts" in printed.getvalue()
+    done = run(rebuild=True)
+
+    assert done["memories"] == 51
+    assert done["index_made"]
+    assert vectors() == before
+    assert run(check=True)["problems"] == []
+    assert ask()[0].similarity is not None
+
+
+def vectors() -> dict[Any, list[float]]:
+    rows = MemoryEmbedding.objects.values_list("memory_id", "vector")
+    return {key: list(vector) for key, vector in rows}
+
+
+def test_recovery_002_a_missing_or_broken_index_is_found_and_made_again() -> None:
+    memories_store([FACT])
+    for damage in (
+        f"DROP INDEX IF EXISTS {index_name(OLD)}",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = "
+        f"to_regclass('{index_name(OLD)}')",
+    ):
+        with connection.cursor() as cursor:
+            cursor.execute(damage)
+        with pytest.raises(CommandError, match="--rebuild-index"):
+            call_command("memories_reembed", check=True, stdout=StringIO())
+
+        assert run(rebuild_index=True) == {"index_made": True}
+        assert run(check=True)["index"] == "valid"
+
+
+def test_recovery_002_an_index_that_lost_its_entries_is_found() -> None:
+    run(rebuild_index=True)
+    ready = f"UPDATE pg_index SET indisready = %s WHERE indexrelid = '{index_name(OLD)}'::regclass"
+    with connection.cursor() as cursor:
+        cursor.execute(ready, [False])
+    memories_store(FACTS[:20])
+    with connection.cursor() as cursor:
+        cursor.execute(ready, [True])
+
+    with pytest.raises(CommandError, match="--rebuild-index"):
+        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
+
+    assert "leads astray from 20 of 20" in printed.getvalue()
+    run(rebuild_index=True)
+    assert run(check=True)["problems"] == []
+
+
+def test_recovery_002_vectors_of_a_wrong_size_are_found() -> None:
+    memories_store([FACT])
+    MemoryEmbedding.objects.update(vector=[1.0, 2.0])
+
+    with pytest.raises(CommandError):
+        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
+
+    assert "1 vectors of memories_app_memoryembedding have a wrong size" in printed.getvalue()
+
+
+def test_a_rebuild_takes_a_model_that_has_other_dimensions_now(
+    settings: Any, use_openai: OpenAIServer
+) -> None:
+    """A local server's model was changed under its name, and that is what is wanted."""
+    settings.EMBEDDING_MODEL = "local-model"
+    memories_store([FACT])
+    run(keep_old=0)
+    EmbeddingModel.objects.filter(state="active").update(dimensions=768)
+
+    done = run(rebuild=True)
+
+    assert done["memories"] == 1
+    assert EmbeddingModel.objects.get(state="active").dimensions == 384
+    assert run(check=True)["problems"] == []
+
+
+def test_without_a_model_check_says_what_to_do() -> None:
+    EmbeddingModel.objects.all().delete()
+
+    with pytest.raises(CommandError, match="--init"):
+        call_command("memories_reembed", check=True)
+
+
+def test_vectors_of_messages_are_made_by_who_took_the_new_model(
+    world: World, use_openai: OpenAIServer
+) -> None:
+    world.say(CLIENT, "My daughter likes walnuts")
+    run()
+    session_embed(session_id=world.session(CLIENT).pk, embedder=wiring.embedder())
+
+    assert MessageEmbedding.objects.filter(model=NEW).count() == 2
+
+
+def test_a_fresh_databases_model_gives_way_to_a_backups() -> None:
+    """`make run` made it before anybody could restore."""
+    assert EmbeddingModel.objects.exists()
+
+    with connection.cursor() as cursor:
+        check_empty(cursor)
+        memories_store([FACT])
+        with pytest.raises(RestoreError, match="memories_app_memory"):
+            check_empty(cursor)

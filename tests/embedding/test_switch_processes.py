@@ -1,0 +1,89 @@
+"""The service answers while another process switches its embedding model, and is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from tests.embedding.reader import OLD
+from tests.embedding.reader import OPENAI as NEW
+from tests.embedding.switching import Switching, switch_under_load
+
+pytestmark = pytest.mark.processes
+
+COUNT = 1_500
+
+
+@contextmanager
+def prepared(folder: Path, server: OpenAIServer, count: int) -> Iterator[Switching]:
+    made = Switching(folder, server, count, new=NEW, new_id=NEW)
+    try:
+        made.prepare()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def switching(tmp_path: Path, server: OpenAIServer) -> Iterator[Switching]:
+    with prepared(tmp_path, server, COUNT) as made:
+        yield made
+
+
+@pytest.fixture
+def small(tmp_path: Path, server: OpenAIServer) -> Iterator[Switching]:
+    with prepared(tmp_path, server, 10) as made:
+        yield made
+
+
+def test_recall_is_right_all_the_time_and_of_one_model_at_a_time(switching: Switching) -> None:
+    """Killed in the middle and run again, with memories coming in."""
+    seen = switch_under_load(switching)
+
+    assert seen[OLD] > 0
+    assert seen[NEW] > 0
+    assert set(seen) == {OLD, NEW, "added"}
+    assert switching.active() == NEW
+    assert switching.memories() == COUNT + seen["added"]
+    # An adder that took the old model right before the switch is made up for later.
+    assert switching.without(NEW) <= 1
+    switching.installation.manage("memories_reembed", "--model", NEW, "--keep-old", "0")
+    assert switching.without(NEW) == 0
+    assert switching.vectors(OLD) == 0
+    assert 'problems": []' in switching.installation.manage("memories_reembed", "--check", "--json")
+
+
+PREPARE = "import django; django.setup()\nfrom memoryproject.launch import prepare\nprepare()"
+
+
+def test_make_run_is_stopped_by_a_model_of_other_dimensions(small: Switching) -> None:
+    """And goes through without one."""
+    small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 512")
+    started = small.start("-c", PREPARE)
+    _, error = started.communicate(timeout=60)
+
+    assert started.returncode == 1
+    assert "have 512 dimensions, but it gives 256 now" in error
+    assert "EMBEDDING_MODEL" in error
+
+    small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 256")
+    started = small.start("-c", PREPARE)
+    _, error = started.communicate(timeout=60)
+    assert started.returncode == 0, error
+
+
+def test_two_runs_at_once_one_works_and_the_other_says_so(small: Switching) -> None:
+    first = small.start("manage.py", "memories_reembed", "--model", NEW)
+    second = small.start("manage.py", "memories_reembed", "--model", NEW)
+    ended = [(*run.communicate(timeout=120), run.returncode) for run in (first, second)]
+
+    codes = sorted(code for *_, code in ended)
+    assert codes in ([0, 0], [0, 1]), ended
+    told = "".join(error for _, error, code in ended if code == 1)
+    assert codes == [0, 0] or "Another memories_reembed is at work" in told
+    assert small.active() == NEW
+    assert small.without(NEW) == 0
