@@ -10,6 +10,7 @@ from memories_app.models.proposals import (
     ProposalMemory,
     ProposalState,
 )
+from memories_app.models.tombstones import Tombstone
 
 __all__ = [
     "DocumentState",
@@ -26,5 +27,6 @@ __all__ = [
     "ProposalState",
     "RevisionReason",
     "SourceDocument",
+    "Tombstone",
     "Visibility",
 ]

@@ -20,7 +20,7 @@ def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
     with transaction.atomic():
         found = Memory.objects.filter(pk__in=list(memory_ids))
         scopes_lock(found.values_list("scope", flat=True))
-        gone = list(Memory.objects.filter(pk__in=_with_older(list(memory_ids))).defer("terms"))
+        gone = list(Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms"))
         # Their content is a copy of a memory's.
         MergeProposal.objects.filter(parts__memory__in=gone).delete()
         for memory in gone:
@@ -30,8 +30,9 @@ def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
     return ids
 
 
-def _with_older(ids: list[UUID]) -> list[UUID]:
+def with_older(memory_ids: Sequence[UUID]) -> list[UUID]:
     """These memories and all that they superseded, one after the other."""
+    ids = list(memory_ids)
     known = dict.fromkeys(ids)
     while ids:
         older = Memory.objects.filter(superseded_by__in=ids).exclude(pk__in=list(known))

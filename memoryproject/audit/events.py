@@ -32,6 +32,13 @@ SYSTEM = Actor("system")
 COMMAND_LINE = Actor("command")
 
 
+def actor_name(actor: Actor) -> str:
+    """Who it was, as records show it: a name, or a person's pseudonym."""
+    if actor.chat_id is None:
+        return actor.name
+    return pseudonyms_for(key=audit_key(), chat_ids=[actor.chat_id])[actor.chat_id]
+
+
 @dataclass(frozen=True)
 class Event:
     """One thing that was done, with the meanings of audit_record's arguments."""

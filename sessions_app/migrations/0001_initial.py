@@ -360,4 +360,25 @@ class Migration(migrations.Migration):
             model_name='chatsession',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('expired_at__isnull', True), ('status', 'active')), models.Q(('expired_at__isnull', False), models.Q(('status', 'active'), _negated=True)), _connector='OR'), name='ended_sessions_have_an_end'),
         ),
+        migrations.CreateModel(
+            name='ForgetReceipt',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('receipt_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document')], max_length=16)),
+                ('object_id', models.UUIDField()),
+                ('forgotten_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('actor_kind', models.CharField(max_length=16)),
+                ('actor', models.CharField(blank=True, max_length=255)),
+                ('content_hash', models.CharField(max_length=64)),
+                ('swept', models.JSONField(default=dict)),
+                ('probe', models.CharField(max_length=16)),
+            ],
+            options={
+                'verbose_name': 'receipt',
+                'ordering': ['-id'],
+                'indexes': [models.Index(fields=['object_id'], name='sessions_ap_object__adc805_idx')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'session', 'chat', 'document'])), name='forgotten_kind_known')],
+            },
+        ),
     ]

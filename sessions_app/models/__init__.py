@@ -4,6 +4,7 @@ from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
+from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 from sessions_app.models.sessions import ChatSession
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
 from sessions_app.models.turns import Turn
@@ -13,6 +14,8 @@ __all__ = [
     "Chat",
     "ChatAddress",
     "ChatSession",
+    "ForgetReceipt",
+    "ForgottenKind",
     "InboundDelivery",
     "Message",
     "MessageEmbedding",

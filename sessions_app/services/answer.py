@@ -17,6 +17,7 @@ from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.commands.reply import command_reply
 from sessions_app.services.draft import Draft
+from sessions_app.services.forget.guard import ForgottenMeanwhileError, forgetting_mark
 from sessions_app.services.leases import Lease, LeaseLostError
 from sessions_app.services.model_reply import model_reply
 from sessions_app.services.reply_store import reply_store
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 # How long a turn waits for space on the disk before it is tried again.
 STORAGE_PAUSE = timedelta(minutes=1)
+# How often an answer is made anew at once because something was forgotten meanwhile.
+DRAFTS = 3
 
 
 def turn_run(*, lease: Lease, tools: Tools) -> None:
@@ -103,11 +106,32 @@ def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
         _end(turn, lease, TurnState.MISSED)
         return
     _show_as_read(turn, tools)
+    for attempt in range(1, DRAFTS + 1):
+        try:
+            _draft_and_store(turn, lease, tools)
+        except ForgottenMeanwhileError:
+            if attempt == DRAFTS:
+                raise
+            logger.info("Turn %s is answered anew: something was forgotten.", turn.turn_id)
+            turn.refresh_from_db()
+            lease.renew()
+        else:
+            return
+
+
+def _draft_and_store(turn: Turn, lease: Lease, tools: Tools) -> None:
+    """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
+    mark = forgetting_mark()
     started = time.monotonic()
     draft = _draft(turn, lease, tools)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
-    provider = tools.providers[turn.provider]
-    reply_store(lease=lease, draft=draft, provider=provider, chat_memory=tools.chat_memory)
+    reply_store(
+        lease=lease,
+        draft=draft,
+        provider=tools.providers[turn.provider],
+        chat_memory=tools.chat_memory,
+        mark=mark if draft.tells_of_memory else None,
+    )
 
 
 def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
@@ -139,7 +163,7 @@ def _with_document(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
 def _reply(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
-        return command_reply(turn=turn, command=command, embedder=tools.embedder, rules=tools.rules)
+        return command_reply(turn=turn, command=command, tools=tools)
     if not text.strip():
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)

@@ -13,17 +13,28 @@ from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
+from sessions_app.services.forget.guard import forgetting_check
 from sessions_app.services.leases import Lease
 from sessions_app.services.messages import NewMessage
 
 
 def reply_store(
-    *, lease: Lease, draft: Draft, provider: WhatsAppProvider, chat_memory: ChatMemoryService
+    *,
+    lease: Lease,
+    draft: Draft,
+    provider: WhatsAppProvider,
+    chat_memory: ChatMemoryService,
+    mark: int | None = None,
 ) -> None:
-    """Store the answer of a turn; from here on it is only to be sent. Raises LeaseLostError,
-    and then nothing is stored."""
+    """Store the answer of a turn; from here on it is only to be sent. ``mark``: which
+    forgetting was the last one when the answer was begun, None where it tells of no memory.
+
+    Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
+    """
     session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
     with transaction.atomic():
+        if mark is not None:
+            forgetting_check(mark)
         # Session before turn: the order in which everybody locks.
         session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         turn = lease.turn()

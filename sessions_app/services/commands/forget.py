@@ -15,7 +15,9 @@ from sessions_app.roles import GODFATHER
 from sessions_app.services.commands.memories import visible_to
 from sessions_app.services.commands.says import lines_of, person, say, short_ids
 from sessions_app.services.draft import Draft
-from sessions_app.services.forget import memory_forget
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.kinds import memory_forget
+from sessions_app.services.tools import Tools
 from sessions_app.texts import text_for
 
 MOST = 10
@@ -23,13 +25,13 @@ ID = re.compile(r"[0-9a-f]{8,32}")
 FORGOTTEN = "forgotten"
 
 
-def forget_reply(*, turn: Turn, which: str) -> Draft:
+def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
     """Forget the memory with this id, or the only one with these words; ask back where there
     are several. The answer doesn't repeat what was forgotten."""
     language = turn.chat.language
     if FORGOTTEN in turn.context:
         # It was done before a crash kept the answer from being stored.
-        return say("forgotten", language, id=turn.context[FORGOTTEN])
+        return _done(turn.context[FORGOTTEN], language)
     if not which:
         return say("forget_usage", language)
     seen = _meant(visible_to(turn), which)
@@ -42,9 +44,21 @@ def forget_reply(*, turn: Turn, which: str) -> Draft:
     (memory,) = own
     shown = short_ids([memory.pk])[memory.pk]
     with transaction.atomic():
+        memory_forget(
+            memory_id=memory.pk,
+            tools=ForgetTools(tools.embedder, tools.chat_memory),
+            actor=person(turn),
+            keep_turn=turn.pk,
+        )
+        turn.refresh_from_db(fields=["context"])
         Turn.objects.filter(pk=turn.pk).update(context={**turn.context, FORGOTTEN: shown})
-        memory_forget(memory=memory, actor=person(turn))
-    return say("forgotten", language, id=shown)
+    return _done(shown, language)
+
+
+def _done(shown: str, language: str) -> Draft:
+    draft = say("forgotten", language, id=shown)
+    draft.tells_of_memory = False
+    return draft
 
 
 def may_forget(turn: Turn) -> QuerySet[Memory]:

@@ -6,7 +6,6 @@ import logging
 
 from django.db import DatabaseError
 
-from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.lib.storage import is_disk_full
 from sessions_app.commands import Command
 from sessions_app.models import Turn
@@ -17,12 +16,12 @@ from sessions_app.services.commands.remember import remember_reply
 from sessions_app.services.commands.says import failed, say
 from sessions_app.services.commands.search import search_reply
 from sessions_app.services.draft import Draft
-from sessions_app.services.tools import AnswerRules
+from sessions_app.services.tools import Tools
 
 logger = logging.getLogger(__name__)
 
 
-def command_reply(*, turn: Turn, command: Command, embedder: Embedder, rules: AnswerRules) -> Draft:
+def command_reply(*, turn: Turn, command: Command, tools: Tools) -> Draft:
     """The answer to a command. Running it again for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
@@ -32,10 +31,10 @@ def command_reply(*, turn: Turn, command: Command, embedder: Embedder, rules: An
     if command.name == "reset":
         # The session itself ended when the message came in: see intake.
         return say("reset", language)
-    if not rules.longterm_enabled:
+    if not tools.rules.longterm_enabled:
         return say("memory_disabled", language)
     try:
-        return _memory_command(turn, command, embedder, rules)
+        return _memory_command(turn, command, tools)
     except DatabaseError as error:
         if is_disk_full(error):
             raise
@@ -43,13 +42,15 @@ def command_reply(*, turn: Turn, command: Command, embedder: Embedder, rules: An
         return failed("command_failed", language, error)
 
 
-def _memory_command(turn: Turn, command: Command, embedder: Embedder, rules: AnswerRules) -> Draft:
+def _memory_command(turn: Turn, command: Command, tools: Tools) -> Draft:
     if command.name == "memories":
         return memories_reply(turn=turn, page=command.argument)
     if command.name == "search":
-        return search_reply(turn=turn, words=command.argument, embedder=embedder, rules=rules)
+        return search_reply(
+            turn=turn, words=command.argument, embedder=tools.embedder, rules=tools.rules
+        )
     if command.name == "forget":
-        return forget_reply(turn=turn, which=command.argument)
+        return forget_reply(turn=turn, which=command.argument, tools=tools)
     if command.name == "export":
         return export_reply(turn=turn)
-    return remember_reply(turn=turn, fact=command.argument, embedder=embedder)
+    return remember_reply(turn=turn, fact=command.argument, embedder=tools.embedder)

@@ -1,0 +1,25 @@
+"""What must not be learned again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+
+
+class Tombstone(models.Model):
+    """A fact that was forgotten in a scope, as a keyed hash: enough to know it when it comes
+    again, too little to find out what it was."""
+
+    scope = models.CharField(max_length=64)
+    key = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["scope", "key"], name="tombstone_once_a_scope")
+        ]
+
+    def __str__(self) -> str:
+        return f"a fact of {self.scope}"

@@ -1,0 +1,115 @@
+"""Finds copies and parts of texts that are to be forgotten, and takes them out.
+
+A fragment is a run of ``RUN`` words of a text; of a shorter text all its words. Words are
+compared without case; in scripts without spaces each character counts as a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memoryproject.lib.text.kinds import Kind
+from memoryproject.lib.text.query import query_terms
+from memoryproject.lib.text.terms import index_terms
+
+MARK = "[forgotten]"
+RUN = 4
+# A text of fewer words than this is too common to be looked for inside of others.
+FEWEST_WORDS = 2
+
+_WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_]+")
+
+
+class Fragments:
+    """The fragments of some texts."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._runs: set[tuple[str, ...]] = set()
+        self._whole: set[tuple[str, ...]] = set()
+        self._telling: list[frozenset[str]] = []
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> bool:
+        """Also look for this text; returns whether that is anything new."""
+        words = _words(text)
+        if not words or tuple(words) in self._whole:
+            return False
+        self._whole.add(tuple(words))
+        if len(words) >= FEWEST_WORDS:
+            self._runs.update(_runs(words))
+        telling = frozenset(
+            term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)
+        )
+        if len(telling) > 1:
+            self._telling.append(telling)
+        return True
+
+    def __bool__(self) -> bool:
+        return bool(self._whole)
+
+    def are_in(self, text: str) -> bool:
+        """Whether the text is one of those that are looked for, or holds a fragment of one."""
+        words = _words(text)
+        if tuple(words) in self._whole:
+            return True
+        lengths = {len(run) for run in self._runs}
+        return any(
+            tuple(words[start : start + length]) in self._runs
+            for length in lengths
+            for start in range(len(words) - length + 1)
+        )
+
+    def retold_in(self, text: str) -> bool:
+        """Whether the text holds a fragment, or half and at least two of the telling words of
+        a text that is looked for: the same in other words."""
+        if self.are_in(text):
+            return True
+        held = set(index_terms(text))
+        return any(len(words & held) >= max(2, len(words) / 2) for words in self._telling)
+
+    def without(self, text: str) -> str:
+        """The text without the sentences and lines that tell any of it, each replaced by
+        ``MARK``; unchanged where there is none."""
+        if not self.retold_in(text):
+            return text
+        kept: list[str] = []
+        for piece in _pieces(text):
+            if self.retold_in(piece):
+                end = "\n" if piece.endswith("\n") else " "
+                kept += [] if kept and kept[-1].strip() == MARK else [MARK + end]
+            else:
+                kept.append(piece)
+        cleaned = "".join(kept).strip()
+        # What was told over several sentences.
+        return MARK if self.are_in(cleaned) or cleaned == text else cleaned
+
+    def cleaned(self, value: Any) -> Any:
+        """A value of JSON with every string that holds a fragment replaced by ``MARK``."""
+        if isinstance(value, str):
+            return MARK if self.are_in(value) else value
+        if isinstance(value, list):
+            return [self.cleaned(item) for item in value]
+        if isinstance(value, dict):
+            return {
+                MARK if self.are_in(str(key)) else key: self.cleaned(item)
+                for key, item in value.items()
+            }
+        return value
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+    length = min(RUN, len(words))
+    for start in range(len(words) - length + 1):
+        yield tuple(words[start : start + length])
+
+
+def _pieces(text: str) -> list[str]:
+    """The sentences and lines of a text; together they are the text."""
+    return [piece for piece in re.split(r"(?<=[.!?…])(?=\s)|(?<=\n)", text) if piece]

@@ -1,0 +1,58 @@
+"""That something was forgotten."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class ForgottenKind(models.TextChoices):
+    MEMORY = "memory"
+    MESSAGE = "message"
+    SESSION = "session"
+    CHAT = "chat"
+    DOCUMENT = "document"
+
+
+class ForgetReceipt(models.Model):
+    """Proof of a forgetting, without what was forgotten. ``content_hash`` is keyed, so that
+    nobody finds out by trying what the text was; ``swept`` tells how many rows of which table
+    were deleted or emptied; ``actor`` is a staff member's or token's name, or a pseudonym."""
+
+    receipt_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=16, choices=ForgottenKind.choices)
+    object_id = models.UUIDField()
+    forgotten_at = models.DateTimeField(default=timezone.now)
+    actor_kind = models.CharField(max_length=16)
+    actor = models.CharField(max_length=255, blank=True)
+    content_hash = models.CharField(max_length=64)
+    swept = models.JSONField(default=dict)
+    probe = models.CharField(max_length=16)
+
+    class Meta:
+        verbose_name = "receipt"
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(kind__in=ForgottenKind.values), name="forgotten_kind_known"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["object_id"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.object_id}"
+
+    def as_dict(self) -> dict[str, object]:
+        """As the API and the commands show it."""
+        return {
+            "receipt_id": str(self.receipt_id),
+            "kind": self.kind,
+            "object_id": str(self.object_id),
+            "forgotten_at": self.forgotten_at.isoformat().replace("+00:00", "Z"),
+            "swept": self.swept,
+            "probe": self.probe,
+        }

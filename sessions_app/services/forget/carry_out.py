@@ -1,0 +1,138 @@
+"""Carries a forgetting out, in one transaction: delete, sweep, bury, probe, receipt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Model
+from django.utils import timezone
+
+from memories_app.models import (
+    Memory,
+    MemoryEmbedding,
+    MemoryRevision,
+    MemoryTelling,
+    MergeProposal,
+    SourceDocument,
+)
+from memories_app.services.delete import memories_delete
+from memories_app.services.documents import document_forget
+from memories_app.services.tombstones import keyed_hash, tombstones_add
+from memoryproject.audit.events import Actor, actor_name, audit_record
+from memoryproject.integrations.embedders.base import Embedder
+from sessions_app.models import ForgetReceipt, Message, MessageEmbedding
+from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.forget.doomed import Doomed
+from sessions_app.services.forget.probe import Prober
+from sessions_app.services.forget.sweep import Sweep
+
+logger = logging.getLogger(__name__)
+
+ABSENT = "absent"
+
+
+@dataclass(frozen=True)
+class ForgetTools:
+    """With what is forgotten: the history of conversations is rewritten by ``chat_memory``,
+    and looked for with ``embedder``."""
+
+    embedder: Embedder
+    chat_memory: ChatMemoryService
+
+
+def carry_out(
+    *,
+    kind: str,
+    object_id: UUID,
+    doomed: Doomed,
+    prober: Prober,
+    tools: ForgetTools,
+    actor: Actor,
+    keep_turn: int | None = None,
+) -> ForgetReceipt:
+    """Forget what is doomed. Call it in a transaction that began with ``forgetting_begin``.
+    Raises StillFoundError where the probe finds any of it, and then all is as before."""
+    now = timezone.now()
+    sweep = Sweep(
+        chat_memory=tools.chat_memory,
+        ids=doomed.memories | doomed.messages | doomed.documents | {object_id},
+        keep_turn=keep_turn,
+        now=now,
+    )
+    for text in doomed.texts:
+        sweep.texts.add(text)
+    _delete(doomed, sweep, actor, keep_turn)
+    tombstones_add(facts=doomed.facts)
+    if sweep.texts and doomed.since is not None:
+        sweep.out_of_chats(doomed.chats, since=doomed.since)
+    sweep.out_of_the_rest()
+    prober.look(doomed=doomed, texts=sweep.texts)
+    return receipt_write(
+        kind=kind,
+        object_id=object_id,
+        texts=list(doomed.texts),
+        swept=dict(sorted(sweep.swept.items())),
+        actor=actor,
+        now=now,
+    )
+
+
+def receipt_write(
+    *,
+    kind: str,
+    object_id: UUID,
+    texts: Sequence[str],
+    swept: dict[str, int],
+    actor: Actor,
+    now: datetime,
+) -> ForgetReceipt:
+    """The receipt, and its line in the audit log."""
+    receipt = ForgetReceipt.objects.create(
+        kind=kind,
+        object_id=object_id,
+        forgotten_at=now,
+        actor_kind=actor.kind,
+        actor=actor_name(actor),
+        content_hash=keyed_hash("\0".join(texts), purpose="receipt"),
+        swept=swept,
+        probe=ABSENT,
+    )
+    audit_record(
+        action=f"{kind}.forgotten",
+        actor=actor,
+        object_type="receipt",
+        object_id=receipt.receipt_id,
+        content_hash=receipt.content_hash,
+        details={"kind": kind, "swept": swept, "probe": receipt.probe},
+    )
+    logger.info("%s %s was forgotten: receipt %s.", kind, object_id, receipt.receipt_id)
+    return receipt
+
+
+def _delete(doomed: Doomed, sweep: Sweep, actor: Actor, keep_turn: int | None) -> None:
+    """The rows themselves, with what hangs on them."""
+    messages = Message.objects.filter(pk__in=doomed.messages).exclude(turn__pk=keep_turn)
+    of_messages = MessageEmbedding.objects.filter(message__in=messages)
+    sweep.count(MessageEmbedding, of_messages.count())
+    sweep.messages_delete(messages)
+    of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemoryTelling]
+    for model in of_memories:
+        rows = model._default_manager.filter(memory__in=doomed.memories)
+        sweep.count(model, rows.count())
+    proposals = MergeProposal.objects.filter(parts__memory__in=doomed.memories).distinct()
+    sweep.count(MergeProposal, proposals.count())
+    MergeProposal.objects.filter(pk__in=list(proposals.values_list("pk", flat=True))).delete()
+    sweep.count(Memory, len(doomed.memories))
+    for document in SourceDocument.objects.filter(pk__in=doomed.documents):
+        document_forget(document=document, actor=actor)
+    sweep.count(SourceDocument, len(doomed.documents))
+    memories_delete(memory_ids=list(doomed.memories), actor=actor)
+    # Told by others too: it stays, but no longer points to what told it.
+    told = MemoryTelling.objects.filter(source_message_id__in=doomed.messages)
+    sweep.count(MemoryTelling, told.count())
+    told.delete()
+    Memory.objects.filter(source_message_id__in=doomed.messages).update(source_message_id=None)

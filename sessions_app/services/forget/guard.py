@@ -1,0 +1,40 @@
+"""Keeps what is forgotten from coming back by a worker that had read it before.
+
+Whoever stores something that was made of memory takes the mark of the last forgetting before
+reading, and shows it when storing: was anything forgotten in between, it is made again.
+"""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from sessions_app.models import ForgetReceipt
+
+# Any number that no other advisory lock uses.
+_LOCK = 0x0F04_6E77
+
+
+class ForgottenMeanwhileError(Exception):
+    """Something was forgotten since the mark was taken: read again."""
+
+
+def forgetting_mark() -> int:
+    """Which forgetting was the last one."""
+    last = ForgetReceipt.objects.order_by("-id").values_list("id", flat=True).first()
+    return last or 0
+
+
+def forgetting_check(mark: int) -> None:
+    """Make sure that nothing was forgotten since ``mark`` and that nothing is until the
+    transaction ends. The first lock of the transaction. Raises ForgottenMeanwhileError."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_LOCK])
+    if forgetting_mark() != mark:
+        raise ForgottenMeanwhileError("Something was forgotten meanwhile: it is made again.")
+
+
+def forgetting_begin() -> None:
+    """Wait for those who are storing, and let nobody store until the transaction ends. The
+    first lock of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])

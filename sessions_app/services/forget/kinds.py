@@ -1,0 +1,248 @@
+"""Forgets a memory, a message, a session, a document or a whole chat. Each is one transaction
+that removes the text everywhere it was derived, probes, and leaves a receipt.
+
+All of them raise NothingToForgetError where there is no such thing (any more), and
+StillFoundError where the probe finds any of it: then nothing was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db import transaction
+
+from memories_app.models import Memory, SourceDocument, Visibility
+from memories_app.services.locks import scope_of
+from memories_app.services.tombstones import tombstones_remove
+from memoryproject.audit.events import SYSTEM, Actor
+from memoryproject.audit.pseudonyms import person_cut_loose
+from sessions_app.models import (
+    Chat,
+    ChatAddress,
+    ChatSession,
+    ForgetReceipt,
+    ForgottenKind,
+    InboundDelivery,
+    Message,
+    OutboundPart,
+    SummarizationMetadata,
+    Turn,
+)
+from sessions_app.services.addresses import addresses_lock
+from sessions_app.services.forget.carry_out import ForgetTools, carry_out
+from sessions_app.services.forget.doomed import Doomed
+from sessions_app.services.forget.guard import forgetting_begin
+from sessions_app.services.forget.probe import Prober
+
+# A longer session's texts are looked for elsewhere only where they were recalled.
+MOST_TEXTS = 2_000
+
+
+class NothingToForgetError(Exception):
+    """There is no such thing, or not any more."""
+
+
+def memory_forget(
+    *,
+    memory_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    keep_turn: int | None = None,
+) -> ForgetReceipt:
+    """A memory, what it had superseded, the messages that say nothing but it with their
+    confirmations, and what answers and summaries told of it. ``keep_turn``: the turn that asks
+    for it, which goes on."""
+    text = Memory.objects.filter(pk=memory_id).values_list("content", flat=True).first()
+    prober = Prober([text or ""], tools.embedder)
+    with transaction.atomic():
+        forgetting_begin()
+        _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
+        doomed = Doomed()
+        doomed.add_memories([memory_id])
+        return carry_out(
+            kind=str(ForgottenKind.MEMORY),
+            object_id=memory_id,
+            doomed=doomed,
+            prober=prober,
+            tools=tools,
+            actor=actor,
+            keep_turn=keep_turn,
+        )
+
+
+def memories_forget(
+    *, memory_ids: Iterable[UUID], tools: ForgetTools, actor: Actor = SYSTEM
+) -> list[ForgetReceipt]:
+    """Several memories, each with its receipt. One that went with another is left out."""
+    receipts = []
+    for memory_id in memory_ids:
+        try:
+            receipts.append(memory_forget(memory_id=memory_id, tools=tools, actor=actor))
+        except NothingToForgetError:
+            continue
+    return receipts
+
+
+def message_forget(*, message_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
+    """A message, what was learned from it alone, the documents that it brought, and what
+    answers and summaries told of it."""
+    text = Message.objects.filter(pk=message_id).values_list("content", flat=True).first()
+    prober = Prober([text or ""], tools.embedder)
+    with transaction.atomic():
+        forgetting_begin()
+        _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
+        doomed = Doomed()
+        doomed.add_messages([message_id])
+        return carry_out(
+            kind=str(ForgottenKind.MESSAGE),
+            object_id=message_id,
+            doomed=doomed,
+            prober=prober,
+            tools=tools,
+            actor=actor,
+        )
+
+
+def document_forget_with_proof(
+    *, document_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM
+) -> ForgetReceipt:
+    """A document with its passages, and what answers and summaries told of them."""
+    prober = Prober(_passages(document_id), tools.embedder)
+    with transaction.atomic():
+        forgetting_begin()
+        found = SourceDocument.objects.filter(pk=document_id).exists()
+        _there(found, "document", document_id)
+        doomed = Doomed()
+        doomed.add_documents([document_id])
+        return carry_out(
+            kind=str(ForgottenKind.DOCUMENT),
+            object_id=document_id,
+            doomed=doomed,
+            prober=prober,
+            tools=tools,
+            actor=actor,
+        )
+
+
+def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
+    """A session with its messages, summaries and turns, what was learned in it alone, and what
+    other conversations told of it."""
+    texts = Message.objects.filter(session=session_id).exclude(content="")
+    prober = Prober(list(texts.values_list("content", flat=True)[:20]), tools.embedder)
+    with transaction.atomic():
+        forgetting_begin()
+        session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
+        _there(session is not None, "session", session_id)
+        doomed = Doomed()
+        messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
+        doomed.add_messages(messages, texts=len(messages) <= MOST_TEXTS)
+        if len(messages) > MOST_TEXTS:
+            _add_recalled(doomed, session_id)
+        counts = _turns_delete(Turn.objects.filter(session=session_id))
+        counts[SummarizationMetadata._meta.db_table] = SummarizationMetadata.objects.filter(
+            session=session_id
+        ).count()
+        receipt = carry_out(
+            kind=str(ForgottenKind.SESSION),
+            object_id=session_id,
+            doomed=doomed,
+            prober=prober,
+            tools=tools,
+            actor=actor,
+        )
+        ChatSession.objects.filter(pk=session_id).delete()
+        counts[ChatSession._meta.db_table] = 1
+        return _also_swept(receipt, counts)
+
+
+def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
+    """A person: the chat with everything in it, the memories and documents that came from it,
+    and what other chats were told of them. The audit log keeps that things were done, and
+    nobody can tell any more to whom."""
+    texts = Memory.objects.filter(chat_id=chat_id).values_list("content", flat=True)
+    prober = Prober(list(texts[:20]), tools.embedder)
+    with transaction.atomic():
+        forgetting_begin()
+        addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
+        addresses_lock(list(addresses))
+        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
+        if chat is None:
+            raise NothingToForgetError(f"There is no chat {chat_id}.")
+        doomed = Doomed()
+        own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
+        doomed.add_memories(list(own.values_list("pk", flat=True)))
+        brought = SourceDocument.objects.filter(chat_id=chat_id)
+        doomed.add_documents(list(brought.values_list("pk", flat=True)))
+        counts = _chat_delete(chat)
+        doomed.chats.discard(chat_id)
+        doomed.messages.clear()
+        receipt = carry_out(
+            kind=str(ForgottenKind.CHAT),
+            object_id=chat_id,
+            doomed=doomed,
+            prober=prober,
+            tools=tools,
+            actor=actor,
+        )
+        tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
+        person_cut_loose(chat_id=chat_id)
+        return _also_swept(receipt, counts)
+
+
+def _there(found: bool, what: str, key: UUID) -> None:
+    if not found:
+        raise NothingToForgetError(f"There is no {what} {key}.")
+
+
+def _passages(document_id: UUID) -> list[str]:
+    passages = Memory.objects.filter(document=document_id).order_by("position")
+    return list(passages.values_list("content", flat=True)[:20])
+
+
+def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
+    """The texts of a long session that answers outside of it had in reach."""
+    others = Turn.objects.filter(chat__sessions=session_id).exclude(session=session_id)
+    others = others.filter(recalled__contains=[{"session_id": str(session_id)}])
+    for recalled in others.values_list("recalled", flat=True).iterator():
+        for entry in recalled:
+            if entry.get("session_id") == str(session_id):
+                doomed.texts.setdefault(entry["content"])
+    session = ChatSession.objects.get(pk=session_id)
+    doomed.chats.add(session.chat_id)
+    doomed.since = min(doomed.since or session.created_at, session.created_at)
+
+
+def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
+    """The turns with their parts; what was delivered of their messages is emptied later."""
+    ids = [turn.pk for turn in turns]
+    counts = {OutboundPart._meta.db_table: OutboundPart.objects.filter(turn__in=ids).count()}
+    counts[Turn._meta.db_table] = len(ids)
+    Turn.objects.filter(pk__in=ids).delete()
+    return counts
+
+
+def _chat_delete(chat: Chat) -> dict[str, int]:
+    """The chat with its sessions, messages, turns, deliveries and addresses."""
+    counts = {
+        model._meta.db_table: model._default_manager.filter(chat=chat).count()
+        for model in (ChatSession, Message, Turn, ChatAddress)
+    }
+    raw = InboundDelivery.objects.filter(chat=chat)
+    # The keys stay, so that a repeated delivery doesn't bring anything back.
+    counts[InboundDelivery._meta.db_table] = raw.update(
+        raw=None, change=None, outcome="forgotten", subject_id=""
+    )
+    chat.delete()
+    counts[Chat._meta.db_table] = 1
+    return counts
+
+
+def _also_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt:
+    swept = dict(receipt.swept)
+    for table, rows in counts.items():
+        if rows:
+            swept[table] = swept.get(table, 0) + rows
+    receipt.swept = dict(sorted(swept.items()))
+    receipt.save(update_fields=["swept"])
+    return receipt
