@@ -29,6 +29,7 @@ class Fragments:
         self._runs: set[tuple[str, ...]] = set()
         self._whole: set[tuple[str, ...]] = set()
         self._telling: list[frozenset[str]] = []
+        self._quoted: list[str] = []
         for text in texts:
             self.add(text)
 
@@ -46,6 +47,12 @@ class Fragments:
         if len(telling) > 1:
             self._telling.append(telling)
         return True
+
+    def add_quoted(self, text: str) -> None:
+        """``cleaned`` also looks for this text as a whole."""
+        words = " ".join(_words(text))
+        if words:
+            self._quoted.append(words)
 
     def __bool__(self) -> bool:
         return bool(self._whole)
@@ -70,26 +77,31 @@ class Fragments:
         held = set(index_terms(text))
         return any(len(words & held) >= max(2, len(words) / 2) for words in self._telling)
 
-    def without(self, text: str) -> str:
+    def cut(self, text: str) -> tuple[str, list[str]]:
         """The text without the sentences and lines that tell any of it, each replaced by
-        ``MARK``; unchanged where there is none."""
+        ``MARK``, and what was cut out; unchanged where there is none."""
         if not self.retold_in(text):
-            return text
+            return text, []
         kept: list[str] = []
+        gone: list[str] = []
         for piece in _pieces(text):
-            if self.retold_in(piece):
-                end = "\n" if piece.endswith("\n") else " "
-                kept += [] if kept and kept[-1].strip() == MARK else [MARK + end]
-            else:
+            if not self.retold_in(piece):
                 kept.append(piece)
+                continue
+            gone.append(piece.strip())
+            if not kept or kept[-1].strip() != MARK:
+                blank = piece[: len(piece) - len(piece.lstrip())]
+                kept.append(blank + MARK + ("\n" if piece.endswith("\n") else ""))
         cleaned = "".join(kept).strip()
-        # What was told over several sentences.
-        return MARK if self.are_in(cleaned) or cleaned == text else cleaned
+        if not gone or self.are_in(cleaned):
+            # It was told over several sentences.
+            return MARK, [text]
+        return cleaned, gone
 
     def cleaned(self, value: Any) -> Any:
         """A value of JSON with every string that holds a fragment replaced by ``MARK``."""
         if isinstance(value, str):
-            return MARK if self.are_in(value) else value
+            return MARK if self.are_in(value) or self._quotes(value) else value
         if isinstance(value, list):
             return [self.cleaned(item) for item in value]
         if isinstance(value, dict):
@@ -98,6 +110,12 @@ class Fragments:
                 for key, item in value.items()
             }
         return value
+
+    def _quotes(self, text: str) -> bool:
+        if not self._quoted:
+            return False
+        words = " ".join(_words(text))
+        return any(quoted in words for quoted in self._quoted)
 
 
 def _words(text: str) -> list[str]:

@@ -18,8 +18,7 @@ from sessions_app.commands import parse_command
 from sessions_app.models import Turn
 from sessions_app.recall import MESSAGES, Viewer, recall
 from sessions_app.services.commands.reply import command_reply
-from sessions_app.services.commands.says import person, short_ids
-from sessions_app.services.forget import memory_forget
+from sessions_app.services.commands.says import short_ids
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 OWNER_FACT = "TestCorp owes me ₪5000"
@@ -217,8 +216,7 @@ def test_forget_run_again_after_a_crash_forgets_once(told: World) -> None:
     again = command_reply(
         turn=turn,
         command=parse_command("/forget driver"),  # type: ignore[arg-type]
-        embedder=told.tools.embedder,
-        rules=told.tools.rules,
+        tools=told.tools,
     )
     assert again.text.startswith("🗑️ Forgotten")
     assert Memory.objects.filter(content="TestCorp has a new driver").exists()
@@ -232,8 +230,7 @@ def test_export_counts_what_is_stored_and_is_audited_once(told: World) -> None:
     command_reply(
         turn=turn,
         command=parse_command("/export"),  # type: ignore[arg-type]
-        embedder=told.tools.embedder,
-        rules=told.tools.rules,
+        tools=told.tools,
     )
     (event,) = AuditEvent.objects.filter(action="export")
     assert event.details == {"memories": 1, "by": "command"}
@@ -300,9 +297,3 @@ def test_ids_are_longer_where_eight_digits_are_not_enough() -> None:
     ids = [uuid.UUID(int=1 << 64), uuid.UUID(int=2 << 64), uuid.uuid4()]
     assert len(set(short_ids(ids).values())) == len(ids)
     assert short_ids(ids[2:])[ids[2]] == ids[2].hex[:8]
-
-
-def test_a_memory_that_is_gone_already_can_be_forgotten(told: World) -> None:
-    memory = Memory.objects.get(content=CHAT_FACT)
-    actor = person(Turn.objects.latest("id"))
-    assert [memory_forget(memory=memory, actor=actor) for _ in range(2)] == [1, 0]

@@ -115,7 +115,9 @@ def receipt_write(
 
 def _delete(doomed: Doomed, sweep: Sweep, actor: Actor, keep_turn: int | None) -> None:
     """The rows themselves, with what hangs on them."""
-    messages = Message.objects.filter(pk__in=doomed.messages).exclude(turn__pk=keep_turn)
+    messages = Message.objects.filter(pk__in=doomed.messages)
+    if keep_turn is not None:
+        messages = messages.exclude(turn__pk=keep_turn)
     of_messages = MessageEmbedding.objects.filter(message__in=messages)
     sweep.count(MessageEmbedding, of_messages.count())
     sweep.messages_delete(messages)

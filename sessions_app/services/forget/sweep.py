@@ -153,14 +153,16 @@ class Sweep:
 
     def _retell(self, message: Message) -> bool:
         """Take out of an answer what retells the texts; whether that is new."""
-        kept = self.texts.without(message.content)
-        if kept == message.content:
+        kept, gone = self.texts.cut(message.content)
+        if not gone:
             return False
-        old = message.content
-        for text in self._chat_memory.retext(message=message, content=kept):
-            self.texts.add(text)
+        for summary in self._chat_memory.retext(message=message, content=kept):
+            self.texts.add_quoted(summary)
         self._count_once(Message, message.pk)
-        return self.texts.add(old)
+        further = False
+        for text in gone:
+            further |= self.texts.add(text)
+        return further
 
     def _empty_command(self, message: Message) -> None:
         """A command names what it is about: /search, /forget."""
@@ -182,25 +184,23 @@ class Sweep:
             if not SummarizationMetadata.objects.filter(pk=record.pk).exists():
                 continue  # an earlier one took it along
             session = ChatSession.objects.select_for_update(no_key=True).get(pk=record.session_id)
-            further |= self._take_back(session, record.last_order)
+            self._take_back(session, record.last_order)
             self._chat_memory.manage_after_commit(session)
+            further = True
         return further
 
-    def _take_back(self, session: ChatSession, order_num: int) -> bool:
+    def _take_back(self, session: ChatSession, order_num: int) -> None:
         before = session.summarizations.count()
-        gone = summaries_take_back(session=session, order_num=order_num)
+        for text in summaries_take_back(session=session, order_num=order_num):
+            self.texts.add_quoted(text)
         self.count(SummarizationMetadata, before - session.summarizations.count())
-        further = False
-        for text in gone:
-            further |= self.texts.add(text)
-        return further
 
     def _parts(self, chat_ids: Collection[UUID]) -> None:
         """Answers that wait to be sent, and those that may have gone out."""
         parts = OutboundPart.objects.filter(turn__chat_id__in=list(chat_ids)).exclude(content="")
         for part in parts.iterator(ROWS_AT_ONCE):
-            kept = self.texts.without(part.content)
-            if kept != part.content:
+            kept, gone = self.texts.cut(part.content)
+            if gone:
                 OutboundPart.objects.filter(pk=part.pk).update(content=kept)
                 self._count_once(OutboundPart, part.pk)
 
@@ -228,7 +228,7 @@ class Sweep:
                 Task.objects.filter(pk=task.pk).delete()
                 self.count(Task, 1)
         for queued in OrmQ.objects.iterator(ROWS_AT_ONCE):
-            if self._tells(queued.task()):
+            if self._tells(queued.task):
                 queued.delete()
                 self.count(OrmQ, 1)
 
