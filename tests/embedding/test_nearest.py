@@ -215,7 +215,7 @@ def test_half_precision_finds_the_same() -> None:
     vectors = Clusters(3_072, seed=1).of(450)
     keys = []
     for vector in vectors:
-        memory = Memory.objects.create(content="long", visibility="owner")
+        memory = Memory.objects.create(content="long", visibility="owner", fact_key="long")
         MemoryEmbedding.objects.create(memory=memory, model="long", vector=vector)
         keys.append(memory.pk)
     with connection.cursor() as cursor:
