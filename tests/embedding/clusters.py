@@ -21,7 +21,8 @@ A_CLUSTER = 500
 DIRECTIONS = 32
 MEMORY_COLUMNS = (
     "memory_id, content, content_hash, type, category, tags, visibility, chat_id, source, "
-    "metadata, created_at, updated_at, terms, term_count, status, pinned, told_count, last_told_at, fact_key, likeness"
+    "metadata, created_at, updated_at, terms, term_count, status, pinned, told_count, "
+    "last_told_at, fact_key, likeness"
 )
 COPY_MEMORIES = f"COPY {Memory._meta.db_table} ({MEMORY_COLUMNS}) FROM STDIN"
 COPY_VECTORS = f"COPY {MemoryEmbedding._meta.db_table} (memory_id, model, vector) FROM STDIN"
