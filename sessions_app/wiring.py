@@ -31,6 +31,7 @@ from sessions_app.embedding import embedder as embedder
 from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.storage_notices import StorageNotices
 from sessions_app.services.strategies import (
@@ -108,6 +109,11 @@ def transcriber() -> Transcriber | None:
         base_url=settings.OPENAI_BASE_URL,
         model=settings.TRANSCRIPTION_MODEL,
     )
+
+
+def forget_tools() -> ForgetTools:
+    """With what is forgotten."""
+    return ForgetTools(embedder=embedder(), chat_memory=chat_memory())
 
 
 def chat_memory() -> ChatMemoryService:

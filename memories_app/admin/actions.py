@@ -47,7 +47,7 @@ def each(
 class MemoryActions(ReadOnlyAdmin):
     """The part of the page of memories that acts on many."""
 
-    actions = (
+    actions: tuple[str, ...] = (
         "pin",
         "unpin",
         "make_public",

@@ -18,6 +18,7 @@ MODELS = (
     "Memory",
     "MergeProposal",
     "SourceDocument",
+    "ForgetReceipt",
     "InboundDelivery",
     "OutboundPart",
     "ChatAddress",

@@ -100,6 +100,9 @@ def _options(places: Places) -> dict[str, str]:
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",
+        # An old file of the write-ahead log is removed, not kept to be written over later: it
+        # holds what may have been forgotten since.
+        "wal_recycle": "off",
     }
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 
+from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_edit_record
 from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import chat_links
 from sessions_app.admin.reading import ConversationAdmin
-from sessions_app.models import Chat, ChatAddress
+from sessions_app.models import Chat, ChatAddress, ForgetReceipt
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.kinds import chat_forget
 
 
 class AddressInline(admin.TabularInline):  # type: ignore[type-arg]
@@ -53,7 +58,9 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Chat)
-class ChatAdmin(ConversationAdmin):
+class ChatAdmin(ForgetAction, ConversationAdmin):
+    actions = ("forget_selected",)
+    forget_note = "The person is erased: everything said, and all memories that came from it."
     """Staff switch memory on and off for a chat; its addresses come from the provider."""
 
     form = ChatForm
@@ -76,6 +83,9 @@ class ChatAdmin(ConversationAdmin):
         "updated_at",
     )
     fields = (*readonly_fields[1:5], "memory_enabled", *readonly_fields[5:], "id")
+
+    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
+        return chat_forget(chat_id=key, tools=tools, actor=actor)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)

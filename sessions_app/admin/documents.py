@@ -4,27 +4,29 @@ because they are read by this app's workers and belong to its chats."""
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import transaction
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
 from django.utils.html import format_html
 
 from memories_app.models import DocumentState, SourceDocument, Visibility
-from memories_app.services.documents import document_forget
+from memories_app.services.document_files import file_remove
 from memoryproject.audit.events import Actor
 from memoryproject.lib.admin_display import shown_link, shown_short, shown_state, shown_table
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
+from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address
-from sessions_app.models import Chat
+from sessions_app.models import Chat, ForgetReceipt
 from sessions_app.services.addresses import chat_find
 from sessions_app.services.document_upload import document_upload
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.kinds import document_forget_with_proof
 
 SHOWN_PASSAGES = 20
 
@@ -64,7 +66,8 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(SourceDocument)
-class SourceDocumentAdmin(ReadOnlyAdmin):
+class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
+    forget_note = "All memories that were read of a document go along."
     list_display = (
         "name",
         "shown_state",
@@ -96,9 +99,6 @@ class SourceDocumentAdmin(ReadOnlyAdmin):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
-
-    def has_forget_permission(self, request: HttpRequest) -> bool:
-        return admin.ModelAdmin.has_delete_permission(self, request)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -135,29 +135,10 @@ class SourceDocumentAdmin(ReadOnlyAdmin):
             document_id = received.document.document_id
             transaction.on_commit(lambda: wiring.enqueue_document(document_id))
 
-    @admin.action(description="Forget with all that was read of them", permissions=["forget"])
-    def forget_selected(
-        self, request: HttpRequest, queryset: QuerySet[SourceDocument]
-    ) -> HttpResponse | None:
-        """Asks first, then forgets."""
-        if "confirmed" not in request.POST:
-            context = {
-                **self.admin_site.each_context(request),
-                "title": "Forget documents",
-                "opts": self.opts,
-                "documents": queryset,
-                "selected": ACTION_CHECKBOX_NAME,
-            }
-            return TemplateResponse(request, "admin/memories_app/forget_documents.html", context)
-        chosen = list(queryset)
-        folder = wiring.documents_folder()
-        forgotten = sum(
-            document_forget(document=document, folder=folder, actor=_staff(request))
-            for document in chosen
-        )
-        text = f"{len(chosen)} documents were forgotten with {forgotten} memories."
-        self.message_user(request, text, messages.SUCCESS)
-        return None
+    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
+        receipt = document_forget_with_proof(document_id=key, tools=tools, actor=actor)
+        file_remove(wiring.documents_folder(), key)
+        return receipt
 
     @admin.display(description="state", ordering="state")
     def shown_state(self, document: SourceDocument) -> str:

@@ -10,15 +10,25 @@ from django.urls import reverse
 from memories_app.admin.memories import MemoryPages
 from memories_app.admin.proposals import ProposalPages
 from memories_app.models import Memory, MergeProposal
+from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.lib.admin_display import shown_link
 from sessions_app import wiring
+from sessions_app.admin.forget import ForgetAction
 from sessions_app.chat_selectors import chat_at
-from sessions_app.models import Chat
+from sessions_app.models import Chat, ForgetReceipt
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.kinds import memory_forget
 
 
 @admin.register(Memory)
-class MemoryAdmin(MemoryPages):
+class MemoryAdmin(ForgetAction, MemoryPages):
+    actions = (*MemoryPages.actions, "forget_selected")
+    forget_note = "What a memory had superseded goes along, and the message that told it."
+
+    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
+        return memory_forget(memory_id=key, tools=tools, actor=actor)
+
     def embedder(self) -> Embedder:
         return wiring.embedder()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
+from memoryproject.audit.events import Actor
 from memoryproject.lib.admin_display import (
     shown_json,
     shown_link,
@@ -15,15 +18,20 @@ from memoryproject.lib.admin_display import (
     shown_text,
 )
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.reading import ConversationAdmin
-from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
+from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.kinds import message_forget
 
 REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
 
 
 @admin.register(Message)
-class MessageAdmin(ConversationAdmin):
+class MessageAdmin(ForgetAction, ConversationAdmin):
+    actions = ("forget_selected",)
+    forget_note = "What was learned from a message alone goes along."
     read_as = "message"
     list_is_read = True
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
@@ -78,6 +86,9 @@ class MessageAdmin(ConversationAdmin):
         "shown_metadata",
         "shown_history",
     )
+
+    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
+        return message_forget(message_id=key, tools=tools, actor=actor)
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """One session is read from its beginning; else the newest come first."""

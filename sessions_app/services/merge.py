@@ -48,5 +48,5 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     if phone and not old.client_phone:
         old.whatsapp_chat, old.client_phone = main, phone
     old.save()
-    logger.info("Chat %s was merged into %s: one person.", young.whatsapp_chat, old.id)
+    logger.info("A chat was merged into %s: one person.", old.id)
     return old

@@ -55,7 +55,7 @@ def _is_answering(session: ChatSession) -> bool:
 
 def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSession:
     session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
-    logger.info("Session %s of %s was created.", session.session_id, chat.whatsapp_chat)
+    logger.info("Session %s of chat %s was created.", session.session_id, chat.pk)
     sessions_record(action="session.create", sessions=[session], actor=actor)
     return session
 
@@ -72,7 +72,7 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
         session.status = SessionStatus.EXPIRED
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
-        logger.info("Session %s of %s expired.", session.session_id, session.whatsapp_chat)
+        logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
         transaction.on_commit(partial(_tell, session))
     sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
 

@@ -1,0 +1,148 @@
+"""Forget with proof."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memories_app.models import Memory
+from memories_app.selectors import memories_for_staff, memories_with_words
+from memoryproject.audit.events import COMMAND_LINE
+from sessions_app import wiring
+from sessions_app.chat_selectors import chat_at
+from sessions_app.models import ForgetReceipt
+from sessions_app.services.forget.kinds import (
+    NothingToForgetError,
+    chat_forget,
+    document_forget_with_proof,
+    memories_forget,
+    memory_forget,
+    message_forget,
+    session_forget,
+)
+from sessions_app.services.forget.probe import StillFoundError
+from sessions_app.services.forget.purge import purge
+from sessions_app.services.memory_transfer import memories_export
+
+KINDS = ("memory", "message", "session", "document", "chat", "search", "purge")
+
+
+class Command(BaseCommand):
+    help = (
+        "Forget a memory, a message, a session, a document or a whole chat, everywhere it was "
+        "derived, and print the receipt. 'search' forgets every memory with all of the words. "
+        "'purge' makes PostgreSQL's own files let go of what was forgotten, now."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("kind", choices=KINDS)
+        parser.add_argument("what", nargs="*", help="An id; for a chat 15550100123@c.us; words.")
+        parser.add_argument("--yes", action="store_true", help="Don't ask.")
+        parser.add_argument("--json", action="store_true", help="The receipts as JSON.")
+        parser.add_argument(
+            "--export", metavar="FILE", help="With chat: write its memories there first, as NDJSON."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        kind, what = options["kind"], " ".join(options["what"])
+        try:
+            if kind == "purge":
+                self._purge()
+                return
+            if not what:
+                raise CommandError(f"Say which {kind}: forget {kind} …", returncode=2)
+            receipts = self._forget(kind, what, options)
+        except (NothingToForgetError, StillFoundError) as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"Nothing was forgotten: {error}") from error
+        self._show(receipts, as_json=options["json"])
+
+    def _forget(self, kind: str, what: str, options: dict[str, Any]) -> list[ForgetReceipt]:
+        tools = wiring.forget_tools()
+        if kind == "search":
+            found = memories_with_words(memories_for_staff(), what)
+            self._ask(f"{found.count()} memories", options)
+            ids = list(found.values_list("pk", flat=True))
+            return memories_forget(memory_ids=ids, tools=tools, actor=COMMAND_LINE)
+        if kind == "chat":
+            chat = chat_at(what)
+            if chat is None:
+                raise NothingToForgetError(f"There is no chat {what}.")
+            if options["export"]:
+                self._export(chat.pk, options["export"])
+            self._ask(f"the chat {what} with everything in it", options)
+            return [chat_forget(chat_id=chat.pk, tools=tools, actor=COMMAND_LINE)]
+        key = _id(what)
+        self._ask(f"the {kind} {key}", options)
+        forget: dict[str, Callable[[], ForgetReceipt]] = {
+            "memory": lambda: memory_forget(memory_id=key, tools=tools, actor=COMMAND_LINE),
+            "message": lambda: message_forget(message_id=key, tools=tools, actor=COMMAND_LINE),
+            "session": lambda: session_forget(session_id=key, tools=tools, actor=COMMAND_LINE),
+            "document": lambda: document_forget_with_proof(
+                document_id=key, tools=tools, actor=COMMAND_LINE
+            ),
+        }
+        return [forget[kind]()]
+
+    def _ask(self, what: str, options: dict[str, Any]) -> None:
+        if options["yes"]:
+            return
+        if not sys.stdin.isatty():
+            raise CommandError(f"Add --yes to forget {what}.", returncode=2)
+        if input(f"Forget {what}? It can't be undone. [y/N] ").strip().lower() != "y":
+            raise CommandError("Nothing was forgotten.")
+
+    def _export(self, chat_id: UUID, file: str) -> None:
+        memories = Memory.objects.filter(chat_id=chat_id)
+        try:
+            with open(file, "x", encoding="utf-8", opener=_private) as out:
+                for line in memories_export(
+                    memories=memories, actor=COMMAND_LINE, embeddings=False
+                ):
+                    out.write(line + "\n")
+        except OSError as error:
+            raise CommandError(f"{file} can't be written: {error.strerror}.") from error
+        self.stderr.write(f"The memories were written to {file}.")
+
+    def _purge(self) -> None:
+        try:
+            tables = purge(progress=lambda table: self.stderr.write(f"Rewriting {table} …"))
+        except DatabaseError as error:
+            raise CommandError(
+                f"PostgreSQL refused: {error}. The role must own the tables and may CHECKPOINT "
+                "(GRANT pg_checkpoint) and switch the log."
+            ) from error
+        self.stdout.write(f"{tables} tables were rewritten and the log was closed behind them.")
+
+    def _show(self, receipts: list[ForgetReceipt], *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps([receipt.as_dict() for receipt in receipts], indent=2))
+            return
+        for receipt in receipts:
+            rows = sum(receipt.swept.values())
+            self.stdout.write(
+                f"Receipt {receipt.receipt_id}: {receipt.kind} {receipt.object_id} was forgotten, "
+                f"{rows} rows in {len(receipt.swept)} tables; probe: {receipt.probe}."
+            )
+        if not receipts:
+            self.stdout.write("Nothing matched.")
+
+
+def _id(what: str) -> UUID:
+    try:
+        return UUID(what)
+    except ValueError:
+        raise CommandError(f"{what!r} is no id such as a page of the admin shows.") from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,139 @@
+"""Every column of the database that can hold a text, and how forgetting deals with it.
+
+A test reads the columns from the database and fails on one that isn't here: whoever adds a
+place where texts are kept says what becomes of them.
+"""
+
+from __future__ import annotations
+
+# Deleted with its row, or swept by ``sweep``.
+SWEPT = "swept"
+# It never holds what somebody said.
+SAFE = "safe"
+
+
+COLUMNS: dict[str, dict[str, tuple[str, str]]] = {}
+
+
+def _table(name: str, *, swept: str = "", safe: str = "", why: str = "") -> None:
+    """``swept`` and ``safe`` name columns; ``why`` says what the safe ones hold."""
+    COLUMNS[name] = {
+        **dict.fromkeys(swept.split(), (SWEPT, "")),
+        **dict.fromkeys(safe.split(), (SAFE, why)),
+    }
+
+
+_table(
+    "memories_app_memory",
+    swept="content content_hash type category tags source metadata fact_key likeness terms scope",
+    safe="visibility status",
+    why="one of a few words of ours",
+)
+_table("memories_app_memoryembedding", swept="vector", safe="model", why="a model's name")
+_table(
+    "memories_app_memoryrevision",
+    swept="content type category tags",
+    safe="visibility reason changed_by_kind changed_by_name",
+    why="words of ours, and who of the staff",
+)
+_table("memories_app_memorytelling", safe="source", why="how it came in")
+_table(
+    "memories_app_mergeproposal",
+    swept="content alike_key",
+    safe="kind state decided_by",
+    why="ours",
+)
+_table(
+    "memories_app_sourcedocument",
+    swept="name title error warnings sha256",
+    safe="media_type visibility state error_code uploaded_by lease_owner",
+    why="types, states and who uploaded it",
+)
+_table(
+    "memories_app_embeddingmodel", safe="model_id kind name distance state", why="names of models"
+)
+_table("memories_app_tombstone", safe="scope key", why="a keyed hash, which tells nothing")
+_table(
+    "sessions_app_message",
+    swept="content metadata media history image_path terms sender recipient",
+    safe="role kind delivery_status provider number_id provider_message_id",
+    why="words of ours and the provider's ids",
+)
+_table("sessions_app_messageembedding", swept="vector", safe="model", why="a model's name")
+_table(
+    "sessions_app_turn",
+    swept="prompt recalled left_out context error unstored_text unstored_reply",
+    safe="provider number_id provider_message_id user_role state lease_owner model timings",
+    why="ids, states and times",
+)
+_table(
+    "sessions_app_outboundpart",
+    swept="content",
+    safe="state provider number_id provider_message_id delivery_status error",
+    why="ids, states, and what the provider said when it refused",
+)
+_table(
+    "sessions_app_inbounddelivery",
+    swept="raw change",
+    safe="provider delivery_key event subject_id outcome",
+    why="ids, and what was done with it",
+)
+_table(
+    "sessions_app_summarizationmetadata",
+    swept="digest chapter",
+    safe="skill_id model",
+    why="names of a skill and a model",
+)
+_table("sessions_app_summarywork", safe="lease_owner error", why="a process, and a model's error")
+_table(
+    "sessions_app_chat",
+    swept="whatsapp_chat client_name client_phone",
+    safe="provider number_id language",
+    why="which provider, and the language",
+)
+_table("sessions_app_chataddress", swept="address", safe="provider", why="which provider")
+_table("sessions_app_chatsession", safe="status", why="a state")
+_table(
+    "sessions_app_assistantprofile",
+    safe="name persona business_facts opening_hours languages",
+    why="what staff wrote about the business; they change it themselves",
+)
+_table(
+    "sessions_app_forgetreceipt",
+    safe="kind actor_kind actor content_hash swept probe",
+    why="a keyed hash and counts: it holds no content",
+)
+_table(
+    "django_q_task",
+    swept="args kwargs result",
+    safe="id name func hook group cluster",
+    why="names of tasks and ids",
+)
+_table("django_q_ormq", swept="payload", safe="key", why="the queue's name")
+_table(
+    "django_q_schedule",
+    safe="name func hook args kwargs schedule_type cron task cluster intended_date_kwarg",
+    why="what is done by the clock",
+)
+_table("django_admin_log", swept="object_repr change_message", safe="object_id", why="an id")
+_table("django_session", swept="session_data", safe="session_key", why="a random key")
+_table("shared_cache", safe="cache_key value", why="signs of life of processes, and limits")
+_table(
+    "auth_user",
+    safe="password username first_name last_name email",
+    why="staff's own accounts",
+)
+_table("auth_group", safe="name", why="names of groups of staff")
+_table("auth_permission", safe="name codename", why="names of permissions")
+_table("django_content_type", safe="app_label model", why="names of tables")
+_table("django_migrations", safe="app name", why="names of migrations")
+_AUDIT = "hashes, pseudonyms and counts: the audit log holds no content"
+_table(
+    "audit_auditevent",
+    safe="action actor_kind actor chat object_type object_id content_hash details seal",
+    why=_AUDIT,
+)
+_table("audit_auditperson", safe="salt", why=_AUDIT)
+_table("audit_audithead", safe="seal mac", why=_AUDIT)
+_table("audit_auditcheckpoint", safe="seal mac", why=_AUDIT)
+_table("audit_auditsetting", safe="name fingerprint", why="names of settings, and keyed hashes")

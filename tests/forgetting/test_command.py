@@ -1,0 +1,124 @@
+"""``manage.py forget``, the admin's forgetting, and PostgreSQL's own files."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from memories_app.models import Memory
+from sessions_app.models import Chat, ForgetReceipt, Message
+from tests.world import CLIENT, World
+
+FACT = "TestCorp keeps the spare keys of the warehouse in locker forty-two"
+
+
+def run(*arguments: str, **options: Any) -> str:
+    out = StringIO()
+    call_command("forget", *arguments, stdout=out, stderr=StringIO(), **options)
+    return out.getvalue()
+
+
+def test_a_memory_is_forgotten_with_a_receipt(world: World) -> None:
+    world.remember(CLIENT, FACT)
+    memory = Memory.objects.get()
+    (receipt,) = json.loads(run("memory", str(memory.pk), yes=True, json=True))
+    assert (receipt["kind"], receipt["object_id"]) == ("memory", str(memory.pk))
+    assert receipt["probe"] == "absent"
+    assert receipt["swept"]["memories_app_memory"] == 1
+    with pytest.raises(CommandError, match="There is no memory"):
+        run("memory", str(memory.pk), yes=True)
+
+
+def test_search_forgets_all_that_match_each_with_its_receipt(world: World) -> None:
+    for number in (1, 2):
+        world.remember(CLIENT, f"Locker number {number} is for guest {number} of the hotel")
+    world.remember(CLIENT, "Breakfast is at seven")
+    assert len(json.loads(run("search", "locker", "guest", yes=True, json=True))) == 2
+    assert Memory.objects.get().content == "Breakfast is at seven"
+
+
+def test_a_chat_is_erased_after_its_memories_were_written(world: World, tmp_path: Path) -> None:
+    world.remember(CLIENT, FACT)
+    file = tmp_path / "before.ndjson"
+    run("chat", CLIENT, yes=True, export=str(file))
+    assert json.loads(file.read_text().splitlines()[0])["content"] == FACT
+    assert file.stat().st_mode & 0o077 == 0
+    assert not Chat.objects.filter(whatsapp_chat=CLIENT).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("memory",), "Say which memory"),
+        (("memory", "no-id"), "is no id"),
+        (("chat", "15550009999@c.us"), "There is no chat"),
+        (("message", "8c6b1f4e-0000-4000-8000-000000000000"), "There is no message"),
+    ],
+)
+def test_wrong_use_is_told(db: None, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        run(*arguments, yes=True)
+
+
+def test_without_yes_nothing_is_forgotten(world: World) -> None:
+    world.remember(CLIENT, FACT)
+    with pytest.raises(CommandError, match="Add --yes") as refused:
+        run("memory", str(Memory.objects.get().pk))
+    assert refused.value.returncode == 2
+    assert Memory.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_purge_makes_postgresqls_own_files_let_go(rules: Any, tools: Any) -> None:
+    """Neither the tables' files nor the write-ahead log hold it afterwards."""
+    world = World(rules=rules, tools=tools)
+    fact = "The combination of the safe behind the painting is ninety-one seven"
+    world.remember(CLIENT, fact)
+    world.say(CLIENT, "What is the combination of the safe?")
+    memory = Memory.objects.get()
+    run("memory", str(memory.pk), yes=True)
+    run("purge")
+    assert _files_with(fact) == []
+
+
+def _files_with(text: str) -> list[str]:
+    wanted = text.encode()
+    return [
+        path.name
+        for path in Path(settings.DATA_DIR).rglob("*")
+        if path.is_file() and not path.is_symlink() and wanted in path.read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("page", ["memory", "message", "session", "chat"])
+def test_staff_forget_from_the_lists_after_being_asked(
+    world: World, admin_client: Client, page: str
+) -> None:
+    world.remember(CLIENT, FACT)
+    world.say(CLIENT, "Hello")
+    model, key = {
+        "memory": ("memories_app_memory", Memory.objects.get().pk),
+        "message": ("sessions_app_message", Message.objects.earliest("order_num").pk),
+        "session": ("sessions_app_chatsession", world.session(CLIENT).pk),
+        "chat": ("sessions_app_chat", world.chat(CLIENT).pk),
+    }[page]
+    address = reverse(f"admin:{model}_changelist")
+    chosen = {"action": "forget_selected", "_selected_action": [str(key)]}
+    asked = admin_client.post(address, chosen).content.decode()
+    assert "This can't be undone" in asked or "This can&#x27;t be undone" in asked
+    assert not ForgetReceipt.objects.exists()
+    done = admin_client.post(address, {**chosen, "confirmed": "yes"}, follow=True)
+    receipt = ForgetReceipt.objects.get()
+    assert (receipt.kind, receipt.object_id, receipt.actor) == (page, key, "admin")
+    assert str(receipt.receipt_id) in done.content.decode()
+    shown = reverse("admin:sessions_app_forgetreceipt_change", args=[receipt.pk])
+    assert "absent" in admin_client.get(shown).content.decode()
+    assert not Memory.objects.filter(content=FACT).exists()

@@ -1,0 +1,78 @@
+"""What counts as a part of a text that is to be forgotten."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryproject.lib.fragments import MARK, Fragments
+
+FACT = "TestCorp owes me 5000 shekels from invoice INV-001"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FACT,
+        FACT.upper(),
+        "Remembered: TestCorp  owes\nme 5000 shekels from…",
+        "it says that TestCorp owes me 5000, they think",
+    ],
+)
+def test_copies_and_parts_are_found(text: str) -> None:
+    assert Fragments([FACT]).are_in(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["TestCorp owes nobody", "from invoice INV-002", "", "5000 shekels from the bank"]
+)
+def test_what_only_shares_words_is_not(text: str) -> None:
+    assert not Fragments([FACT]).are_in(text)
+
+
+def test_the_same_in_other_words_is_cut_out_of_an_answer() -> None:
+    answer = "Hello. From invoice INV-001, TestCorp owes 5000. See you!"
+    kept, gone = Fragments([FACT]).cut(answer)
+    assert kept == f"Hello. {MARK} See you!"
+    assert gone == ["From invoice INV-001, TestCorp owes 5000."]
+
+
+def test_lines_of_a_list_go_one_by_one() -> None:
+    kept, _ = Fragments([FACT]).cut(f"You told me:\n1. {FACT}\n2. Dana likes tea in the garden")
+    assert kept == f"You told me:\n1. {MARK}\n2. Dana likes tea in the garden"
+
+
+def test_a_word_alone_is_looked_for_as_a_whole() -> None:
+    fragments = Fragments(["ok"])
+    assert fragments.are_in("OK!")
+    assert not fragments.are_in("ok, see you tomorrow")
+
+
+def test_scripts_without_spaces_are_compared_by_characters() -> None:
+    fragments = Fragments(["東京の倉庫の鍵"])
+    assert fragments.are_in("鍵は東京の倉庫にある")
+    assert not fragments.are_in("大阪の店")
+
+
+def test_json_is_cleaned_at_every_depth_and_keeps_its_form() -> None:
+    value = {"a": [{"content": f"- {FACT}"}, 3, None], FACT: True, "b": "other"}
+    assert Fragments([FACT]).cleaned(value) == {
+        "a": [{"content": MARK}, 3, None],
+        MARK: True,
+        "b": "other",
+    }
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_nothing_is_left_of_it_in_any_text(secret: str, around: str) -> None:
+    fragments = Fragments([secret])
+    kept, gone = fragments.cut(around + "\n" + secret)
+    if gone:
+        assert not fragments.are_in(kept) or kept == MARK
+
+
+@given(st.text(max_size=300))
+def test_without_anything_to_look_for_nothing_changes(text: str) -> None:
+    assert Fragments().cut(text) == (text, [])
+    assert Fragments().cleaned([text]) == [text]
