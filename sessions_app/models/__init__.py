@@ -2,6 +2,7 @@
 
 from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
+from sessions_app.models.extraction import ExtractionWork
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.sessions import ChatSession
@@ -13,6 +14,7 @@ __all__ = [
     "Chat",
     "ChatAddress",
     "ChatSession",
+    "ExtractionWork",
     "InboundDelivery",
     "Message",
     "MessageEmbedding",

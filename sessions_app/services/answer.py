@@ -107,7 +107,13 @@ def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
     draft = _draft(turn, lease, tools)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
     provider = tools.providers[turn.provider]
-    reply_store(lease=lease, draft=draft, provider=provider, chat_memory=tools.chat_memory)
+    reply_store(
+        lease=lease,
+        draft=draft,
+        provider=provider,
+        chat_memory=tools.chat_memory,
+        learn=tools.learn,
+    )
 
 
 def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from uuid import UUID
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -13,15 +16,21 @@ from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
+from sessions_app.services.extraction.work import extraction_request
 from sessions_app.services.leases import Lease
 from sessions_app.services.messages import NewMessage
 
 
 def reply_store(
-    *, lease: Lease, draft: Draft, provider: WhatsAppProvider, chat_memory: ChatMemoryService
+    *,
+    lease: Lease,
+    draft: Draft,
+    provider: WhatsAppProvider,
+    chat_memory: ChatMemoryService,
+    learn: Callable[[UUID], None] | None = None,
 ) -> None:
-    """Store the answer of a turn; from here on it is only to be sent. Raises LeaseLostError,
-    and then nothing is stored."""
+    """Store the answer of a turn; from here on it is only to be sent. ``learn`` hands its chat
+    to a worker that learns from it. Raises LeaseLostError, and then nothing is stored."""
     session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
     with transaction.atomic():
         # Session before turn: the order in which everybody locks.
@@ -43,6 +52,10 @@ def reply_store(
         turn.state = TurnState.REPLIED
         turn.not_before = None
         turn.save()
+        if learn is not None and extraction_request(turn):
+            # No answer waits for a queue that is down: the sweep finds what is due.
+            chat_id = turn.chat_id
+            transaction.on_commit(lambda: learn(chat_id), robust=True)
 
 
 def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:
