@@ -62,7 +62,7 @@ def learn_from_chat(chat_id: str) -> int:
 
 def sweep_extractions() -> int:
     """Take up what a dead worker or a failing model left unlearned."""
-    if wiring.extractor() is None:
+    if not wiring.learns():
         return 0
     return extractions_sweep(enqueue=wiring.enqueue_learning)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from memories_app.models import MemoryStatus, MemoryTelling
 from memoryproject.audit.models import AuditEvent
@@ -251,20 +252,20 @@ def _chat_id(learning: Learning) -> object:
 
 class TestTheTurn:
     def test_it_is_handed_to_a_worker_when_the_answer_is_committed(
-        self, learning: Learning, django_capture_on_commit_callbacks: object
+        self, learning: Learning, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
-        with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+        with django_capture_on_commit_callbacks(execute=True):
             learning.world.say(CLIENT, "I own a boat")
         assert learning.handed == [learning.world.chat(CLIENT).pk]
 
     def test_a_queue_that_is_down_holds_up_no_answer(
-        self, learning: Learning, django_capture_on_commit_callbacks: object
+        self, learning: Learning, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     ) -> None:
         def down(_: object) -> None:
             raise ConnectionError("the broker is down")
 
         learning.world.tools = replace(learning.world.tools, learn=down)
-        with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+        with django_capture_on_commit_callbacks(execute=True):
             assert learning.world.say(CLIENT, "I own a boat") == ["answer to: I own a boat"]
         assert Turn.objects.get().state == "sent"
         learning.teach(fact("I own a boat"))
@@ -281,8 +282,8 @@ class TestTheTurn:
         learning.teach(fact("I own a boat"), fact("I like tea"))
         assert learning.learn() == 2
         said = {message.pk: message.content for message in world.messages(CLIENT)}
-        told = [said[memory.source_message_id] for memory in memories()]  # type: ignore[index]
-        assert told == ["I own a boat", "and I like tea"]
+        told = {memory.content: said[memory.source_message_id] for memory in memories()}  # type: ignore[index]
+        assert told == {"I own a boat": "I own a boat", "I like tea": "and I like tea"}
         assert len(learning.requests) == 1
 
     def test_dates_can_be_made_whole(self, learning: Learning) -> None:
