@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from memories_app.models import Memory, MemoryStatus, MemoryTelling
 from memories_app.services.delete import memories_delete
@@ -22,12 +23,9 @@ def memories_take_back(*, message_id: UUID, actor: Actor) -> list[UUID]:
     this telling. What it told by a command stays. Returns the ids that are gone.
     """
     with transaction.atomic():
-        learned = Memory.objects.filter(
-            tellings__source=EXTRACTION, tellings__source_message_id=message_id
-        )
-        scopes_lock(learned.values_list("scope", flat=True))
+        scopes_lock(_learned_from(message_id).values_list("scope", flat=True))
         gone = []
-        for memory in learned.order_by("created_at", "memory_id"):
+        for memory in _learned_from(message_id).order_by("created_at", "memory_id"):
             others = _untell(memory, message_id)
             if others:
                 _keep(memory, others)
@@ -35,6 +33,13 @@ def memories_take_back(*, message_id: UUID, actor: Actor) -> list[UUID]:
                 _reinstate(memory, actor)
                 gone.append(memory.pk)
         return memories_delete(memory_ids=gone, actor=actor) if gone else []
+
+
+def _learned_from(message_id: UUID) -> QuerySet[Memory]:
+    """What the message told. What was merged into another has handed its tellings on."""
+    told = MemoryTelling.objects.filter(source=EXTRACTION, source_message_id=message_id)
+    by_telling = Q(pk__in=told.values("memory_id"))
+    return Memory.objects.filter(by_telling | Q(source=EXTRACTION, source_message_id=message_id))
 
 
 def _untell(memory: Memory, message_id: UUID) -> list[MemoryTelling]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from memories_app.models import MemoryTelling
 from memoryproject.audit.models import AuditEvent
 from sessions_app.models import ExtractionWork, Message
@@ -115,6 +117,22 @@ class TestRevoked:
         assert contents(status="active") == ["The price is 45"]
         (older,) = memories(status="superseded")
         assert older.superseded_by == memories(status="active")[0]
+
+    def test_what_staff_merged_goes_with_its_message(self, learning: Learning) -> None:
+        message = learning.say("My boat is blue", fact("My boat is blue"))
+        other = learning.say("The boat of mine is blue", fact("The boat of mine is blue"))
+        assert len(memories()) == 2
+        kept, merged = memories(source_message_id=other.pk)[0], memories()[0]
+        with transaction.atomic():
+            merged.tellings.update(memory=kept)
+            merged.status, merged.superseded_by = "superseded", kept
+            merged.superseded_at = merged.created_at
+            merged.save()
+            kept.told_count = 2
+            kept.save()
+        learning.revoke(message)
+        (memory,) = memories()
+        assert (memory.pk, memory.told_count) == (kept.pk, 1)
 
 
 class TestEdited:
