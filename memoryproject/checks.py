@@ -124,6 +124,15 @@ def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
 
 
 @register()
+def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
+    """What is said is read by the chat model: without one nothing is learned from it."""
+    if not settings.EXTRACT_MEMORIES or settings.CHAT_MODEL != "offline":
+        return []
+    text = "EXTRACT_MEMORIES is on, but CHAT_MODEL is offline: nothing is learned by itself."
+    return [Warning(text, hint="Set CHAT_MODEL=openai.", id="memory.W008")]
+
+
+@register()
 def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
     groups = [name for name in settings.GODFATHER_PHONE if name.endswith("@g.us")]
     if not groups:

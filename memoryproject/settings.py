@@ -70,6 +70,10 @@ SUMMARIZATION_SKILL = env.choice(
 )
 DELETE_SUMMARIZED_MESSAGES = env.boolean("DELETE_SUMMARIZED_MESSAGES", False)
 
+# --- learning by itself -------------------------------------------------------------------
+EXTRACT_MEMORIES = env.boolean("EXTRACT_MEMORIES", False)
+EXTRACTION_MIN_CONFIDENCE = env.fraction("EXTRACTION_MIN_CONFIDENCE", 0.7)
+
 # --- models -------------------------------------------------------------------------------
 CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")

@@ -27,6 +27,7 @@ def _sweep_at_start(**_: Any) -> None:
     up now, not at the next scheduled sweep."""
     from sessions_app.tasks import (  # noqa: PLC0415 imports models
         sweep_documents,
+        sweep_extractions,
         sweep_summaries,
         sweep_turns,
     )
@@ -34,6 +35,7 @@ def _sweep_at_start(**_: Any) -> None:
     try:
         sweep_turns()
         sweep_summaries()
+        sweep_extractions()
         sweep_documents()
     except Exception:
         logger.exception("The sweep at a worker's start failed; the scheduled one follows.")

@@ -16,6 +16,8 @@ from memories_app.services.document_sweep import documents_sweep
 from sessions_app import wiring
 from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
+from sessions_app.services.extraction.extract import chat_learn
+from sessions_app.services.extraction.work import extractions_sweep
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
 from sessions_app.services.reembed.tend import embeddings_tend
@@ -50,6 +52,19 @@ def sweep_summaries() -> int:
     if settings.CHAT_MEMORY_STRATEGY == "none":
         return 0
     return summaries_sweep(enqueue=wiring.enqueue_summary)
+
+
+def learn_from_chat(chat_id: str) -> int:
+    """Learn from the chat's turns that are due."""
+    extractor = wiring.extractor()
+    return 0 if extractor is None else chat_learn(chat_id=UUID(chat_id), extractor=extractor)
+
+
+def sweep_extractions() -> int:
+    """Take up what a dead worker or a failing model left unlearned."""
+    if not wiring.learns():
+        return 0
+    return extractions_sweep(enqueue=wiring.enqueue_learning)
 
 
 def expire_sessions() -> int:

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.conf import settings
 from django_q.tasks import async_task
 
+from memories_app.services.tombstones import is_forgotten
 from memoryproject.integrations.documents.base import DocumentLimits
 from memoryproject.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.integrations.llm.base import ChatModel
@@ -31,6 +32,7 @@ from sessions_app.embedding import embedder as embedder
 from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.extraction.extract import Extractor
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.storage_notices import StorageNotices
@@ -75,6 +77,28 @@ def tools(*, console: TextIO | None = None) -> Tools:
         rules=answer_rules(),
         storage_notices=storage_notices(),
         files=file_tools(),
+        learn=enqueue_learning if learns() else None,
+    )
+
+
+def learns() -> bool:
+    """Whether facts are learned from what people say. The offline model only recites."""
+    return (
+        settings.EXTRACT_MEMORIES and settings.LONGTERM_ENABLED and settings.CHAT_MODEL != "offline"
+    )
+
+
+def extractor() -> Extractor | None:
+    """What learns; None where nothing is to be learned."""
+    if not learns():
+        return None
+    return Extractor(
+        chat_model=chat_model(),
+        embedder=embedder(),
+        forgotten=lambda content, scope: is_forgotten(content=content, scope=scope),
+        min_confidence=settings.EXTRACTION_MIN_CONFIDENCE,
+        time_zone=settings.BUSINESS_TIME_ZONE,
+        memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
     )
 
 
@@ -188,6 +212,12 @@ def enqueue_summary(session_id: UUID) -> None:
     """Let a worker make the summaries that are due in this session."""
     name = f"sum up {session_id}"
     async_task("sessions_app.tasks.summarize_session", str(session_id), task_name=name)
+
+
+def enqueue_learning(chat_id: UUID) -> None:
+    """Let a worker learn from this chat's turns."""
+    name = f"learn from {chat_id}"
+    async_task("sessions_app.tasks.learn_from_chat", str(chat_id), task_name=name)
 
 
 def enqueue_document(document_id: UUID) -> None:

@@ -106,12 +106,14 @@ def memories_remember(
     memories: Sequence[NewMemory],
     embedder: Embedder,
     actor: Actor = SYSTEM,
+    before_storing: Callable[[], None] | None = None,
     new_id: Callable[[], UUID] = uuid.uuid4,
 ) -> list[Remembered]:
     """Store up to 1,000 memories, all of them or none; the answers are in the order given.
 
-    Raises MemoryValidationError with every problem of every memory, EmbedderError,
-    DatabaseError.
+    before_storing: called in the transaction that stores them, also where none is new. What it
+    raises goes through, and nothing is stored. Raises MemoryValidationError with every problem
+    of every memory, EmbedderError, DatabaseError.
     """
     if len(memories) > MOST_AT_ONCE:
         detail = f"are {len(memories)}, at most {MOST_AT_ONCE} at once"
@@ -121,7 +123,9 @@ def memories_remember(
     ]
     if problems:
         raise MemoryValidationError(problems, many=True)
-    return _remember(memories, embedder=embedder, actor=actor, new_id=new_id)
+    return _remember(
+        memories, embedder=embedder, actor=actor, new_id=new_id, before_storing=before_storing
+    )
 
 
 def _remember(
@@ -130,6 +134,7 @@ def _remember(
     embedder: Embedder,
     actor: Actor,
     new_id: Callable[[], UUID],
+    before_storing: Callable[[], None] | None = None,
 ) -> list[Remembered]:
     keys = [fact_key(new.content) for new in memories]
     told = _told_before(memories, keys)
@@ -140,7 +145,9 @@ def _remember(
         Prepared.of(memories[place], keys[place], vector)
         for place, vector in zip(fresh, vectors, strict=True)
     ]
-    stored = _store(prepared, embedder.model_id, actor, new_id) if prepared else []
+    stored = []
+    if prepared or before_storing:
+        stored = _store(prepared, embedder.model_id, actor, new_id, before_storing)
     answers = dict(zip(fresh, stored, strict=True))
     return [
         answers.get(place) or Remembered(told[place], DUPLICATE) for place in range(len(memories))
@@ -148,12 +155,18 @@ def _remember(
 
 
 def _store(
-    prepared: Sequence[Prepared], model_id: str, actor: Actor, new_id: Callable[[], UUID]
+    prepared: Sequence[Prepared],
+    model_id: str,
+    actor: Actor,
+    new_id: Callable[[], UUID],
+    before_storing: Callable[[], None] | None,
 ) -> list[Remembered]:
     """With new ids where one is taken, which chance alone hardly ever does (ERR-MEMORY-005)."""
     for attempt in range(1, ID_TRIES + 1):
         try:
             with transaction.atomic():
+                if before_storing is not None:
+                    before_storing()
                 decided = Storing(model_id, actor, new_id).store(prepared)
         except IntegrityError as error:
             if "memories_app_memory_pkey" not in str(error):

@@ -23,6 +23,7 @@ LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 RETRIED_CLIENT_ERRORS = {408, 409, 425, 429}
 # A 429 that waiting doesn't cure: staff must pay or raise a limit.
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+REFUSED_STATUSES = {400, 422}
 TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
 KEY_PATTERN = re.compile(r"\bsk-[\w*.-]+|(?<=Bearer )\S+")
 
@@ -80,6 +81,7 @@ class OpenAIConnection:
             f"The model server answered {status}" + (f": {said}" if said else "."),
             permanent=permanent,
             too_long=error.code in TOO_LONG_CODES,
+            refused=status in REFUSED_STATUSES,
             retry_after=parse_retry_after(
                 error.response.headers.get("retry-after"), now=datetime.now(timezone.utc)
             ),

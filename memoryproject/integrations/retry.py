@@ -19,7 +19,8 @@ T = TypeVar("T")
 class AttemptFailed(Exception):
     """One try failed. ``permanent``: trying again can't help. ``retry_after``: seconds that
     the server asked to wait, None where it said nothing. ``too_long``: what was sent is
-    longer than the model reads."""
+    longer than the model reads. ``refused``: the server takes exception to the request itself,
+    so that one of another form may do."""
 
     def __init__(
         self,
@@ -28,10 +29,12 @@ class AttemptFailed(Exception):
         permanent: bool = False,
         retry_after: float | None = None,
         too_long: bool = False,
+        refused: bool = False,
     ) -> None:
         super().__init__(message)
         self.permanent = permanent
         self.too_long = too_long
+        self.refused = refused
         self.retry_after = retry_after
 
 

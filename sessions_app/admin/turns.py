@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from memoryproject.lib.admin_display import shown_json, shown_state, shown_text
 from sessions_app import wiring
+from sessions_app.admin.learned import learned_table, learning_state
 from sessions_app.admin.links import message_link
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.admin.replay import prompt_table, question_of, recalled_table
@@ -46,6 +47,7 @@ class TurnAdmin(ConversationAdmin):
     fieldsets = (
         (None, {"fields": ("chat", "question", "answer", "shown_state", "error", "user_role")}),
         ("Recalled", {"fields": ("shown_recalled", "shown_left_out")}),
+        ("Learned from it", {"fields": ("shown_learned", "shown_learning")}),
         ("What the chat model was sent", {"fields": ("shown_prompt", "summary_link")}),
         (
             "Numbers",
@@ -81,6 +83,8 @@ class TurnAdmin(ConversationAdmin):
         "shown_prompt",
         "shown_recalled",
         "shown_left_out",
+        "shown_learned",
+        "shown_learning",
         "shown_timings",
         "created_at",
         "message_link",
@@ -111,6 +115,14 @@ class TurnAdmin(ConversationAdmin):
     @admin.display(description="memories and messages")
     def shown_recalled(self, turn: Turn) -> str:
         return recalled_table(turn)
+
+    @admin.display(description="memories")
+    def shown_learned(self, turn: Turn) -> str:
+        return learned_table(turn)
+
+    @admin.display(description="how it went")
+    def shown_learning(self, turn: Turn) -> str:
+        return learning_state(turn)
 
     @admin.display(description="left out")
     def shown_left_out(self, turn: Turn) -> str:

@@ -381,4 +381,23 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'session', 'chat', 'document'])), name='forgotten_kind_known')],
             },
         ),
+        migrations.CreateModel(
+            name='ExtractionWork',
+            fields=[
+                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='extraction', serialize=False, to='sessions_app.turn')),
+                ('due', models.BooleanField(default=True)),
+                ('attempts', models.PositiveIntegerField(default=0)),
+                ('lease_token', models.UUIDField(blank=True, null=True)),
+                ('lease_owner', models.CharField(blank=True, max_length=255)),
+                ('lease_until', models.DateTimeField(blank=True, null=True)),
+                ('not_before', models.DateTimeField(blank=True, null=True)),
+                ('done_at', models.DateTimeField(blank=True, null=True)),
+                ('outcome', models.CharField(blank=True, max_length=255)),
+                ('error', models.TextField(blank=True)),
+            ],
+            options={
+                'verbose_name_plural': 'extraction work',
+                'indexes': [models.Index(condition=models.Q(('due', True)), fields=['turn'], name='extractions_due')],
+            },
+        ),
     ]

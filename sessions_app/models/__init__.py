@@ -2,6 +2,7 @@
 
 from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
+from sessions_app.models.extraction import ExtractionWork
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
@@ -16,6 +17,7 @@ __all__ = [
     "ChatSession",
     "ForgetReceipt",
     "ForgottenKind",
+    "ExtractionWork",
     "InboundDelivery",
     "Message",
     "MessageEmbedding",

@@ -131,6 +131,7 @@ def _draft_and_store(turn: Turn, lease: Lease, tools: Tools) -> None:
         provider=tools.providers[turn.provider],
         chat_memory=tools.chat_memory,
         mark=mark if draft.tells_of_memory else None,
+        learn=tools.learn,
     )
 
 

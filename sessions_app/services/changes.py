@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memories_app.services.documents import message_documents_forget
+from memories_app.services.take_back import memories_take_back
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.extraction.work import extraction_repeat
 from sessions_app.services.scrub import text_scrub, unstored_forget
 
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
@@ -86,6 +88,9 @@ def message_edit(
     if media:
         message.media = media
     message.save()
+    person = Actor("person", chat_id=message.chat_id)
+    memories_take_back(message_id=message.pk, actor=person)
+    extraction_repeat(message)
 
 
 def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: datetime) -> None:
@@ -105,6 +110,7 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
     text_scrub(message=message, texts=texts)
     person = Actor("person", chat_id=message.chat_id)
     message_documents_forget(message_id=message.pk, actor=person)
+    memories_take_back(message_id=message.pk, actor=person)
 
 
 def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from uuid import UUID
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -13,6 +16,7 @@ from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
+from sessions_app.services.extraction.work import extraction_request
 from sessions_app.services.forget.guard import forgetting_check
 from sessions_app.services.leases import Lease
 from sessions_app.services.messages import NewMessage
@@ -25,9 +29,11 @@ def reply_store(
     provider: WhatsAppProvider,
     chat_memory: ChatMemoryService,
     mark: int | None = None,
+    learn: Callable[[UUID], None] | None = None,
 ) -> None:
     """Store the answer of a turn; from here on it is only to be sent. ``mark``: which
     forgetting was the last one when the answer was begun, None where it tells of no memory.
+    ``learn`` hands its chat to a worker that learns from it.
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
     """
@@ -54,6 +60,10 @@ def reply_store(
         turn.state = TurnState.REPLIED
         turn.not_before = None
         turn.save()
+        if learn is not None and extraction_request(turn):
+            # No answer waits for a queue that is down: the sweep finds what is due.
+            chat_id = turn.chat_id
+            transaction.on_commit(lambda: learn(chat_id), robust=True)
 
 
 def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:

@@ -20,6 +20,7 @@ class Planned:
 PLANNED = (
     Planned("Sweep turns", "sessions_app.tasks.sweep_turns", 1),
     Planned("Sweep summaries", "sessions_app.tasks.sweep_summaries", 1),
+    Planned("Sweep extractions", "sessions_app.tasks.sweep_extractions", 1),
     Planned("Sweep documents", "sessions_app.tasks.sweep_documents", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),

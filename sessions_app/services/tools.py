@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 from memoryproject.integrations.documents.base import DocumentLimits, TextExtractor
 from memoryproject.integrations.embedders.base import Embedder
@@ -44,7 +45,8 @@ class FileTools:
 @dataclass(frozen=True)
 class Tools:
     """The models and providers, the memory of conversations, and the rules. Without
-    ``files`` nothing looks into documents and recordings."""
+    ``files`` nothing looks into documents and recordings. ``learn`` hands a chat to a worker
+    that learns from its turns; without it nothing is learned by itself."""
 
     chat_model: ChatModel
     embedder: Embedder
@@ -53,4 +55,5 @@ class Tools:
     rules: AnswerRules = field(default_factory=AnswerRules)
     storage_notices: StorageNotices | None = None
     files: FileTools | None = None
+    learn: Callable[[UUID], None] | None = None
     sleep: Callable[[float], None] = time.sleep

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,26 @@ class ChatMessage:
 
 
 @dataclass(frozen=True)
+class AnswerSchema:
+    """The form of an answer that is data: a JSON Schema of an object, and its name."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class ChatRequest:
     """A prompt, with what was recalled for it as plain texts (best first), for models
-    that answer from memory alone. ``language`` is "en" or "he"."""
+    that answer from memory alone. ``language`` is "en" or "he".
+
+    ``answer_schema``: the answer is to be a JSON object of this form. A model is asked for it
+    as well as its server can be; whoever asks checks what comes back, and the prompt says the
+    form, too."""
 
     messages: Sequence[ChatMessage]
     recalled: Sequence[str] = field(default_factory=tuple)
     language: str = "en"
+    answer_schema: AnswerSchema | None = None
 
 
 @dataclass(frozen=True)

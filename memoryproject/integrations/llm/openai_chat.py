@@ -5,17 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from enum import IntEnum
+from typing import Any, cast
 
+import openai
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 
-from memoryproject.integrations.llm.base import ChatModelError, ChatRequest, Completion
+from memoryproject.integrations.llm.base import (
+    AnswerSchema,
+    ChatModelError,
+    ChatRequest,
+    Completion,
+)
 from memoryproject.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.integrations.retry import AttemptFailed, call_with_retries, nothing
 
 
+class Form(IntEnum):
+    """How a server is asked for an answer of a certain form, from the most to the least that
+    servers understand. The last is the prompt's word alone."""
+
+    JSON_SCHEMA = 0
+    JSON_OBJECT = 1
+    PROMPT = 2
+
+
 class OpenAIChatModel:
     """Asks a model by POST {base_url}/chat/completions.
+
+    A server that refuses ``response_format`` with a schema is asked for any JSON object, and
+    one that refuses that, too, by the prompt alone; what a server took is remembered.
 
     api_key, base_url: may be empty (no key; OpenAI's own server).
     timeout: seconds for one try; ``sleep`` waits between tries.
@@ -36,6 +55,7 @@ class OpenAIChatModel:
         self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
         self._model = model
         self._sleep = sleep
+        self._form = Form.JSON_SCHEMA
 
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
@@ -56,11 +76,30 @@ class OpenAIChatModel:
         self._connection.close()
 
     def _ask(self, request: ChatRequest) -> Completion:
+        if request.answer_schema is None:
+            return self._ask_in(Form.PROMPT, request)
+        form = self._form
+        while True:
+            try:
+                completion = self._ask_in(form, request)
+            except AttemptFailed as failure:
+                if not failure.refused or failure.too_long or form is Form.PROMPT:
+                    raise
+                form = Form(form + 1)
+            else:
+                self._form = form
+                return completion
+
+    def _ask_in(self, form: Form, request: ChatRequest) -> Completion:
         messages = cast(
             "list[ChatCompletionMessageParam]", [each.as_dict() for each in request.messages]
         )
         answer = self._connection.call(
-            lambda client: client.chat.completions.create(model=self._model, messages=messages)
+            lambda client: client.chat.completions.create(
+                model=self._model,
+                messages=messages,
+                response_format=_response_format(form, request.answer_schema),
+            )
         )
         return Completion(
             text=_read_text(answer),
@@ -68,6 +107,15 @@ class OpenAIChatModel:
             prompt_tokens=_read_count(answer, "prompt_tokens"),
             completion_tokens=_read_count(answer, "completion_tokens"),
         )
+
+
+def _response_format(form: Form, schema: AnswerSchema | None) -> Any:
+    if schema is None or form is Form.PROMPT:
+        return openai.NOT_GIVEN
+    if form is Form.JSON_OBJECT:
+        return {"type": "json_object"}
+    wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
+    return {"type": "json_schema", "json_schema": wanted}
 
 
 def _read_text(answer: ChatCompletion) -> str:

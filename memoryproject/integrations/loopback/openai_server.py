@@ -12,6 +12,7 @@ from types import TracebackType
 
 from memoryproject.integrations.loopback.openai_behaviours import Behaviour, Json
 from memoryproject.integrations.loopback.openai_chat_api import echo_answer
+from memoryproject.integrations.loopback.openai_facts import facts_answer, wants_facts
 from memoryproject.integrations.loopback.openai_http import (
     CHAT,
     EMBEDDINGS,
@@ -29,7 +30,8 @@ class OpenAIServer:
 
     api_key: what callers must present as Bearer; None lets everyone in.
     port: 0 takes a free one. models: what /v1/models lists; any name is answered.
-    answer: what the model says to a request's body, by default what was in the prompt.
+    answer: what the model says to a request's body, by default what was in the prompt. Where
+    facts are asked for, it finds them by a few rules: see openai_facts.
     transcript: what it hears in every recording.
 
     Use it in a ``with`` block, or start() and stop() it.
@@ -143,7 +145,7 @@ class OpenAIServer:
 
     def answer_to(self, body: Json) -> str:
         """What the model says to a chat request."""
-        return self._answer(body)
+        return facts_answer(body) if wants_facts(body) else self._answer(body)
 
     def transcript_of(self, body: Json) -> str:
         """What is heard in a recording."""

@@ -43,7 +43,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", choices=KINDS)
+        parser.add_argument("kind", choices=KINDS, help="What is to be forgotten.")
         parser.add_argument("what", nargs="*", help="An id; for a chat 15550100123@c.us; words.")
         parser.add_argument("--yes", action="store_true", help="Don't ask.")
         parser.add_argument("--json", action="store_true", help="The receipts as JSON.")

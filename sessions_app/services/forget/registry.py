@@ -84,6 +84,12 @@ _table(
     safe="skill_id model",
     why="names of a skill and a model",
 )
+_table(
+    "sessions_app_extractionwork",
+    swept="error",
+    safe="lease_owner outcome",
+    why="a process, and counts",
+)
 _table("sessions_app_summarywork", safe="lease_owner error", why="a process, and a model's error")
 _table(
     "sessions_app_chat",

@@ -21,6 +21,7 @@ from memoryproject.lib.fragments import MARK, Fragments
 from sessions_app.commands import parse_command
 from sessions_app.models import (
     ChatSession,
+    ExtractionWork,
     InboundDelivery,
     Message,
     OutboundPart,
@@ -123,6 +124,7 @@ class Sweep:
             if self.texts.are_in(message.content):
                 self._empty_command(message)
         further |= self._summaries(chat_ids)
+        self._extractions(chat_ids)
         self._parts(chat_ids)
         self._deliveries(chat_ids, since)
         return further
@@ -194,6 +196,14 @@ class Sweep:
         for text in summaries_take_back(session=session, order_num=order_num):
             self.texts.add_quoted(text)
         self.count(SummarizationMetadata, before - session.summarizations.count())
+
+    def _extractions(self, chat_ids: Collection[UUID]) -> None:
+        """What a model's server said when it refused may quote what it was sent."""
+        failed = ExtractionWork.objects.filter(turn__chat_id__in=list(chat_ids)).exclude(error="")
+        for work in failed.only("error"):
+            if self.texts.are_in(work.error):
+                ExtractionWork.objects.filter(pk=work.pk).update(error=MARK)
+                self._count_once(ExtractionWork, work.pk)
 
     def _parts(self, chat_ids: Collection[UUID]) -> None:
         """Answers that wait to be sent, and those that may have gone out."""

@@ -1,0 +1,41 @@
+"""Shows what was learned from a turn, and how learning from it went."""
+
+from __future__ import annotations
+
+from memories_app.admin.history import memory_link
+from memories_app.models import Memory
+from memories_app.services.take_back import EXTRACTION
+from memoryproject.lib.admin_display import shown_state, shown_table
+from sessions_app.models import ExtractionWork, Message, Turn
+from sessions_app.services.extraction.said import turn_with_merged
+
+
+def learned_table(turn: Turn) -> str:
+    """The memories that the turn's messages told, in the words that are stored."""
+    messages = Message.objects.filter(turn__in=turn_with_merged(turn)).values("pk")
+    learned = Memory.objects.filter(
+        tellings__source=EXTRACTION, tellings__source_message_id__in=messages
+    )
+    rows = [
+        (
+            memory_link(memory),
+            memory.type,
+            memory.visibility,
+            "–" if memory.confidence is None else f"{memory.confidence:g}",
+        )
+        for memory in learned.distinct().order_by("created_at", "memory_id").defer("terms")
+    ]
+    if not rows:
+        return "Nothing that is still known."
+    return shown_table(("memory", "type", "visible to", "confidence"), rows)
+
+
+def learning_state(turn: Turn) -> str:
+    """Whether it is due, what came of it in numbers, or why it failed."""
+    work = ExtractionWork.objects.filter(turn=turn).first()
+    if work is None:
+        return "It wasn't to be learned from."
+    if work.error:
+        state = "will be tried again" if work.due else "given up"
+        return shown_state(f"{state}: {work.error}", bad=[f"{state}: {work.error}"])
+    return "A worker will do it." if work.due else work.outcome
