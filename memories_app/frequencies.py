@@ -3,49 +3,42 @@
 A small scope is passed over as a whole. Of a large one a random sample is, which tells the
 frequent words from the rare ones and how much of the question the best texts hold. Then all
 texts are passed over that hold a rare word, or enough of the frequent ones to be among the
-best; an index leads to them where there is one. That no text with less could be among the best
-is what "MaxScore" uses (Turtle and Flood, "Query evaluation: strategies and optimizations",
-1995); here a sample says how good the best are.
+best; an index leads to them where there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from itertools import accumulate
-from operator import and_, or_
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.indexes import GinIndex
 from django.db import connections, transaction
-from django.db.models import Avg, Count, Q, QuerySet
+from django.db.models import Avg, Count, QuerySet
 
-from memories_app.words import (
-    MOST_ALIKE,
-    Match,
-    Words,
-    best_share,
-    held_counts,
-    known_terms,
-    matches_find,
-)
+from memories_app.promising import has_index, wanted_texts, ways_to_be_best
+from memories_app.words import Match, Words, held_counts, known_terms, matches_find
 from memoryproject.lib.asked import Asked
 from memoryproject.lib.relevance import LexicalQuery, Scope, weigh_query
-from memoryproject.lib.text.query import QueryTerm
 
-# A scope of so many texts is passed over as a whole.
-MOST_EXACTLY = 10_000
-SAMPLE = 5_000
-# A word that fewer texts of the sample hold is counted in all texts. The frequency of another
-# is estimated, with a standard error of at most a tenth of it: 1 / sqrt(RARE).
-RARE = 100
-# So many texts hold as much of the question as is asked of a text without a rare word.
-ENOUGH = 200
-# With more forms of words a text without an index is not compared before a pass.
-MOST_COMPARED = 30
+
+@dataclass(frozen=True)
+class Effort:
+    """How closely a scope is looked at. ``passed_over``: a scope of so many texts is passed over
+    as a whole. ``sample``: so many texts of a larger one are looked at first. ``rare``: a word
+    that fewer of those hold is counted in all texts; the frequency of another is estimated, with
+    a standard error of at most 1 / sqrt(rare) of it. ``enough``: so many texts hold as much of
+    the question as is asked of a text without a rare word."""
+
+    passed_over: int = 10_000
+    sample: int = 5_000
+    rare: int = 100
+    enough: int = 200
+
+
+IN_USE = Effort()
+
 # More texts than anybody has: then their ids aren't random, and they are counted.
 MOST_TEXTS = 100_000_000
 
@@ -72,47 +65,51 @@ class Held:
         return weigh_query(known_terms(text, words), scope)
 
 
-def held_find(asked: Sequence[Asked], words: Words, scope: QuerySet[Any]) -> Held:
+def held_find(
+    asked: Sequence[Asked], words: Words, scope: QuerySet[Any], *, effort: Effort = IN_USE
+) -> Held:
     """What the scope holds of the question's words. Raises EmptyResultSet for a scope that
     nothing can be in.
 
     The number of queries depends on whether the scope is large, and on nothing else.
     """
-    figures = scope.order_by()[: MOST_EXACTLY + 1].aggregate(
+    figures = scope.order_by()[: effort.passed_over + 1].aggregate(
         texts=Count("pk"), length=Avg("term_count")
     )
-    if figures["texts"] <= MOST_EXACTLY:
+    if figures["texts"] <= effort.passed_over:
         matches = matches_find(words, scope)
         length = float(figures["length"] or 0.0)
         return Held(matches, held_counts(words, matches), figures["texts"], length)
     with _by_indexes(scope.db):
-        return _held_in_many(asked, words, scope)
+        return _held_in_many(asked, words, scope, effort)
 
 
-def _held_in_many(asked: Sequence[Asked], words: Words, scope: QuerySet[Any]) -> Held:
-    sampled = _sample(words, scope)
+def _held_in_many(
+    asked: Sequence[Asked], words: Words, scope: QuerySet[Any], effort: Effort
+) -> Held:
+    sampled = _sample(words, scope, effort.sample)
     by_sample = held_counts(words, sampled.matches)
-    rare = {bit for bit, count in by_sample.items() if count < RARE}
-    grown = sampled.texts / SAMPLE
+    rare = {bit for bit, count in by_sample.items() if count < effort.rare}
+    grown = sampled.texts / effort.sample
     about = {bit: round(count * grown) for bit, count in by_sample.items()}
     held = Held(sampled.matches, about, sampled.texts, sampled.average_length)
     queries = [held.weigh(text, words) for text in asked]
-    least = _least_share(held, words, asked, queries, grown)
-    ways = [
-        _Way.to(least, known_terms(text, words), query, words)
-        for text, query in zip(asked, queries, strict=True)
-    ]
-    wanted = _wanted(words, rare, [way for way in ways if way], indexed=_has_index(scope))
+    likely = [(match, match.texts * grown) for match in sampled.matches]
+    ways = ways_to_be_best(words, asked, queries, likely, enough=effort.enough)
+    wanted = wanted_texts(words, rare, ways, indexed=has_index(scope))
     matches = matches_find(words, scope if wanted is None else scope.filter(wanted))
     counted = held_counts(words, matches)
     exactly = counted if wanted is None else {bit: counted[bit] for bit in rare}
     return Held(matches, about | exactly, sampled.texts, sampled.average_length)
 
 
-def _sample(words: Words, scope: QuerySet[Any]) -> Held:
+def _sample(words: Words, scope: QuerySet[Any], size: int) -> Held:
     """The first texts by their ids, which are random, and what these say of the whole scope."""
-    sample = scope.order_by("pk")[:SAMPLE]
+    sample = scope.order_by("pk")[:size]
     lengths = dict(sample.values_list("pk", "term_count"))
+    if not lengths:
+        # All were deleted at this moment.
+        return Held([], {}, 0, 0.0)
     return Held(
         matches=matches_find(words, sample),
         frequencies={},
@@ -123,100 +120,12 @@ def _sample(words: Words, scope: QuerySet[Any]) -> Held:
 
 def _size(scope: QuerySet[Any], lowest: Sequence[UUID]) -> int:
     """How many texts the scope holds, by how close its lowest ids lie. The standard error is
-    1 / sqrt(SAMPLE). Where ids are not random the texts are counted."""
+    1 / sqrt(len(lowest)). Where ids are not random the texts are counted."""
     places = [key.int / 2**128 for key in lowest]
     middle, last = places[len(places) // 2], places[-1]
     if last * MOST_TEXTS > len(places) and 0.4 < middle / last < 0.6:
         return round((len(places) - 1) / last)
     return scope.count()
-
-
-def _least_share(
-    sampled: Held,
-    words: Words,
-    asked: Sequence[Asked],
-    queries: Sequence[LexicalQuery],
-    grown: float,
-) -> float:
-    """The share of the question that ``ENOUGH`` texts of the scope hold, by the sample; 0 where
-    there aren't so many."""
-    telling = [match for match in sampled.matches if match.bits & words.telling]
-    shares = [(best_share(match, words, asked, queries), match.texts) for match in telling]
-    found = 0.0
-    for share, texts in sorted(shares, reverse=True):
-        # Of texts that hold the same words no more are looked at.
-        found += min(texts * grown, MOST_ALIKE)
-        if found >= ENOUGH:
-            return share
-    return 0.0
-
-
-@dataclass(frozen=True)
-class _Way:
-    """How a text can hold enough of a question: all words of ``must``, and one of ``one_of``."""
-
-    must: list[int]
-    one_of: set[int]
-
-    @classmethod
-    def to(
-        cls, least: float, terms: Sequence[QueryTerm], query: LexicalQuery, words: Words
-    ) -> _Way | None:
-        """None where all words together are not enough.
-
-        Words that together are not enough need no looking for: a text must hold one of the
-        others. A word without which all others are not enough must be there.
-        """
-        if query.total <= 0 or query.substance <= 0:
-            return None
-        # Just below, for what is lost in rounding.
-        need = least / query.substance * query.total * (1 - 1e-9)
-        worth = {
-            words.bits[term.alternatives]: weight
-            for term, (weight, _) in zip(terms, query.terms, strict=True)
-        }
-        total = sum(worth.values())
-        if total < need:
-            return None
-        # A text without a telling word is no candidate, so that the others go first.
-        least_first = sorted(worth, key=lambda bit: (bool(bit & words.telling), worth[bit]))
-        sums = accumulate(worth[bit] for bit in least_first)
-        one_of = {
-            bit
-            for bit, together in zip(least_first, sums, strict=True)
-            if together >= need and bit & words.telling
-        }
-        return cls([bit for bit in worth if total - worth[bit] < need], one_of)
-
-
-def _wanted(words: Words, rare: set[int], ways: Sequence[_Way], *, indexed: bool) -> Q | None:
-    """The texts that hold a rare word, or enough of the frequent ones in one of the ways. None
-    for a pass over all texts."""
-    if not indexed:
-        # Each text is looked at, and comparing it once with a few words is quicker than a pass.
-        any_of = rare.union(*(way.one_of for way in ways))
-        return _of_any(words, any_of) if len(_forms(words, any_of)) <= MOST_COMPARED else None
-    wanted = _of_any(words, rare)
-    for way in ways:
-        must = [_of_any(words, {bit}) for bit in way.must]
-        wanted |= reduce(and_, must, _of_any(words, way.one_of))
-    return wanted
-
-
-def _has_index(scope: QuerySet[Any]) -> bool:
-    """Whether an index leads to the texts that hold a term."""
-    indexes = scope.model._meta.indexes
-    return any(isinstance(index, GinIndex) and index.fields == ["terms"] for index in indexes)
-
-
-def _of_any(words: Words, bits: Collection[int]) -> Q:
-    """The texts that hold one of these words."""
-    return Q(terms__overlap=_forms(words, bits))
-
-
-def _forms(words: Words, bits: Collection[int]) -> list[str]:
-    looked_for = reduce(or_, bits, 0)
-    return [form for form, own in words.of_terms().items() if own & looked_for]
 
 
 @contextmanager
