@@ -33,7 +33,8 @@ FROM generate_series(1, %s) number
 ADD_SESSIONS = """
 INSERT INTO sessions_app_chatsession (session_id, chat_id, status, created_at, last_active,
     expired_at, message_counter, total_tokens, window_start, summarized_until)
-SELECT gen_random_uuid(), id, 'expired', now() + number * interval '1 day', now(), now(), %s, 0, 1, 0
+SELECT gen_random_uuid(), id, 'expired', now() + number * interval '1 day', now(), now(), %s,
+    0, 1, 0
 FROM sessions_app_chat, generate_series(1, %s) number
 """
 ADD_MESSAGES = """
