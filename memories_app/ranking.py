@@ -15,23 +15,16 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import Avg, Count, Model, QuerySet
+from django.db.models import Model, QuerySet
 from pgvector.django import CosineDistance
 
+from memories_app.frequencies import held_find
 from memories_app.nearest import nearest_keys
-from memories_app.words import (
-    Match,
-    Words,
-    any_of,
-    known_terms,
-    matches_find,
-    terms_fetch,
-    words_of,
-)
+from memories_app.words import Match, Words, any_of, best_share, terms_fetch, words_of
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.lib.asked import Asked, best_score
-from memoryproject.lib.relevance import LexicalQuery, Scope, semantic_relevance, weigh_query
+from memoryproject.lib.relevance import LexicalQuery, semantic_relevance
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +58,7 @@ class Ranked:
 class WordSearch:
     """What the words of a question find in a scope: for each of its texts the words, weighed by
     how frequent they are there (``frequencies``, one for each of the text's known terms).
-    ``texts``: how many the scope holds."""
+    ``texts``: how many the scope holds, about, where they are many."""
 
     words: Words
     matches: Sequence[Match]
@@ -99,20 +92,14 @@ def search_words(asked: Sequence[Asked], scope: QuerySet[Any]) -> WordSearch:
     """What the words of the question find in the scope. Raises EmptyResultSet for a scope that
     nothing can be in."""
     words = words_of(asked)
-    matches = matches_find(words, scope)
-    figures = scope.order_by().aggregate(texts=Count("pk"), length=Avg("term_count"))
-    held = {
-        alternatives: sum(match.texts for match in matches if match.bits & bit)
-        for alternatives, bit in words.bits.items()
-    }
-    queries, frequencies = [], []
-    for text in asked:
-        terms = known_terms(text, words)
-        counts = [held[term.alternatives] for term in terms]
-        average = float(figures["length"] or 0.0)
-        queries.append(weigh_query(terms, Scope(figures["texts"], average, counts)))
-        frequencies.append(counts)
-    return WordSearch(words, matches, queries, frequencies, figures["texts"])
+    held = held_find(asked, words, scope)
+    return WordSearch(
+        words,
+        held.matches,
+        [held.weigh(text, words) for text in asked],
+        [held.frequencies_of(text, words) for text in asked],
+        held.texts,
+    )
 
 
 def rank(
@@ -180,15 +167,8 @@ def _best_matching(
     matches: Sequence[Match],
 ) -> list[UUID]:
     """The candidates by words: those that hold the most of the question."""
-    bits = [[words.bits[term.alternatives] for term in known_terms(text, words)] for text in asked]
-
-    def share(match: Match) -> float:
-        return max(
-            query.best_share([bool(match.bits & bit) for bit in own])
-            for query, own in zip(queries, bits, strict=True)
-        )
-
-    best = sorted((match for match in matches if match.keys), key=share, reverse=True)
+    told = (match for match in matches if match.keys)
+    best = sorted(told, key=lambda match: best_share(match, words, asked, queries), reverse=True)
     return [pk for match in best for pk in match.keys][:MATCHING]
 
 

@@ -2,7 +2,8 @@
 
 Each word of the question is a bit. PostgreSQL joins the scope's terms with the question's and
 gives every text the bits of the words that it holds; texts with the same bits are told together.
-A pass takes the same time whatever is asked, and no frequent word crowds out a rare one.
+A pass takes the same time whatever is asked, and no frequent word crowds out a rare one. What
+of a large scope is passed over is decided in ``frequencies``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from memoryproject.lib.asked import Asked
+from memoryproject.lib.relevance import LexicalQuery
 from memoryproject.lib.text.query import QueryTerm, telling_terms
 
 # As many as a bigint has beside its sign.
@@ -102,6 +104,26 @@ def matches_find(words: Words, scope: QuerySet[Any]) -> list[Match]:
     return [Match(found, texts, keys or ()) for found, texts, keys in rows]
 
 
+def held_counts(words: Words, matches: Sequence[Match]) -> dict[int, int]:
+    """How many of the texts hold each word, by its bit."""
+    return {
+        bit: sum(match.texts for match in matches if match.bits & bit)
+        for bit in words.bits.values()
+    }
+
+
+def best_share(
+    match: Match, words: Words, asked: Sequence[Asked], queries: Sequence[LexicalQuery]
+) -> float:
+    """The largest share of any text of the question that these words are."""
+    return max(
+        query.best_share(
+            [bool(match.bits & words.bits[term.alternatives]) for term in known_terms(text, words)]
+        )
+        for query, text in zip(queries, asked, strict=True)
+    )
+
+
 def terms_fetch(
     words: Words, scope: QuerySet[Any], keys: Sequence[UUID]
 ) -> dict[UUID, tuple[int, list[str]]]:
@@ -121,7 +143,8 @@ def any_of(keys: Sequence[UUID]) -> RawSQL:
 
 def _compiled(scope: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
     """The scope as SQL with three columns: key, length and terms."""
-    named = scope.order_by().values_list("pk", "term_count", "terms")
+    ordered = scope if scope.query.is_sliced else scope.order_by()
+    named = ordered.values_list("pk", "term_count", "terms")
     inner, params = named.query.get_compiler(scope.db).as_sql()
     return inner, tuple(params)
 

@@ -11,7 +11,6 @@ from uuid import UUID
 from django.db import connections
 from django.db.models import F, QuerySet
 from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce
 
 from memories_app import ranking
 from memories_app.ranking import Question, Ranked, WordSearch
@@ -31,6 +30,7 @@ from memoryproject.lib.relevance import IN_USE, LexicalQuery
 from memoryproject.lib.text.periods import Period, best_fit, periods_asked
 from memoryproject.lib.text.query import text_without
 from sessions_app.models import MessageEmbedding
+from sessions_app.places import lines_near, placed
 
 # So many lines are looked at with what was said around them.
 SEEDS = 100
@@ -129,9 +129,9 @@ class _Row:
 def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) -> list[_Row]:
     """The lines themselves and those around them, in the order in which they were said. An
     answer stands with its question."""
-    placed = said.order_by().annotate(place=Coalesce("answers__order_num", "order_num"))
-    spans = _spans(placed.filter(pk__in=any_of(keys)).values_list("session_id", "place"))
-    columns = placed.values_list(
+    seeds = placed(said.order_by()).filter(pk__in=any_of(keys))
+    spans = _spans(seeds.values_list("session_id", "place"))
+    columns = lines_near(said.order_by(), spans, beside=keys).values_list(
         "pk",
         "session_id",
         "place",

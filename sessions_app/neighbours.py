@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from memoryproject.lib.shorten import cut_at_word
 from sessions_app.models import Message
+from sessions_app.places import lines_near, placed
 
 LONGEST_NEIGHBOUR = 200
 # Commands and the like may stand between two messages; beyond this they are no neighbours.
@@ -39,12 +39,14 @@ def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Ma
     """
     if not message_ids:
         return {}
-    placed = said.defer("terms").annotate(place=Coalesce("answers__order_num", "order_num"))
-    near = Q()
-    for session_id, place in placed.filter(pk__in=message_ids).values_list("session_id", "place"):
+    near, spans = Q(), []
+    found_there = placed(said).filter(pk__in=message_ids)
+    for session_id, place in found_there.values_list("session_id", "place"):
         near |= Q(session_id=session_id, place__range=(place - REACH, place + REACH))
+        spans.append((session_id, place - REACH, place + REACH))
     in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
-    lines = list(placed.filter(near).order_by(*in_order)) if near else []
+    around = lines_near(said.defer("terms"), spans, beside=message_ids).filter(near)
+    lines = list(around.order_by(*in_order)) if near else []
     told = set(message_ids)
     found = {}
     for message_id in message_ids:

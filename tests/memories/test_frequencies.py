@@ -1,0 +1,141 @@
+"""The words of a large scope: found by an index and a sample, as good as by reading all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memories_app.frequencies import Effort
+from memories_app.models import Memory
+from memories_app.selectors import memories_visible
+from memoryproject.lib.asked import asked_texts
+from memoryproject.lib.text.terms import index_text
+from tests.memories.bulk import memories_store
+from tests.memories.wordy import Wordy, held_by_all, held_with, memories_fill, share_of_best
+from tests.plans import plans_of, rows_scanned_in_sequence
+
+pytestmark = pytest.mark.django_db
+
+TOTAL = 12_000
+# So that a scope of some thousands is searched as one of a hundred thousand is.
+LARGE = Effort(passed_over=2_000, sample=1_000, rare=40, enough=100)
+
+
+@pytest.fixture(scope="module")
+def wordy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Wordy]:
+    """Filled once; each test's own changes are undone."""
+    with django_db_blocker.unblock():
+        made = memories_fill(TOTAL)
+    yield made
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("TRUNCATE memories_app_memory CASCADE")
+
+
+def owners() -> Any:
+    return memories_visible(is_owner=True, is_staff=False, chat_id=None)
+
+
+def publics() -> Any:
+    return memories_visible(is_owner=False, is_staff=False, chat_id=None)
+
+
+@pytest.mark.parametrize("effort", [Effort(), LARGE])
+def test_the_best_are_found_in_a_large_scope(wordy: Wordy, effort: Effort) -> None:
+    shares = [share_of_best(question, owners(), effort) for question in wordy.questions()]
+
+    assert sum(shares) / len(shares) >= 0.98
+    assert min(shares) >= 0.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_scope_of_up_to_ten_thousand_is_searched_as_ever(seed: int) -> None:
+    made = memories_fill(300 + 900 * seed, seed=seed, visibility="public")
+
+    for question in made.questions():
+        assert held_with(question, publics()) == held_by_all(question, publics())
+
+
+def test_frequencies_are_exact_for_rare_words_and_near_for_frequent_ones(wordy: Wordy) -> None:
+    for question in wordy.questions():
+        truth, found = held_by_all(question, owners()), held_with(question, owners(), LARGE)
+        assert found.texts == pytest.approx(truth.texts, rel=0.15), "five standard errors"
+        assert found.average_length == pytest.approx(truth.average_length, rel=0.1)
+        for bit, frequency in truth.frequencies.items():
+            if frequency < TOTAL / 100:
+                assert found.frequencies[bit] == frequency
+            assert found.frequencies[bit] == pytest.approx(frequency, rel=0.7, abs=1)
+
+
+def test_what_only_others_see_is_not_found_and_costs_no_results(wordy: Wordy) -> None:
+    keys = Memory.objects.order_by("content").values_list("pk", flat=True)[: TOTAL // 3]
+    Memory.objects.filter(pk__in=list(keys)).update(visibility="public")
+    assert publics().count() == TOTAL // 3
+
+    shares = [share_of_best(question, publics(), LARGE) for question in wordy.questions()]
+    seen = {key for question in wordy.questions() for key in found_keys(question, publics())}
+
+    # A small sample weighs words less exactly than the one in use does.
+    assert sum(shares) / len(shares) >= 0.95
+    assert seen <= set(publics().values_list("pk", flat=True))
+
+
+def found_keys(question: str, scope: Any) -> list[UUID]:
+    return [key for match in held_with(question, scope, LARGE).matches for key in match.keys]
+
+
+def test_a_rare_word_among_thousands_of_texts_is_found(wordy: Wordy) -> None:
+    memories_store(["Hydrangea is the password of the cellar"])
+
+    (key,) = found_keys("what about the hydrangea?", owners())
+
+    assert Memory.objects.get(pk=key).content.startswith("Hydrangea")
+
+
+def test_ids_that_are_not_random_are_noticed_and_the_texts_counted() -> None:
+    text = index_text("the boiler is in the cellar")
+    Memory.objects.bulk_create(
+        Memory(
+            pk=UUID(int=(7 << 120) + number),
+            content="boiler",
+            visibility="public",
+            fact_key=str(number),
+            terms=text.terms,
+            term_count=text.length,
+        )
+        for number in range(2_500)
+    )
+
+    assert held_with("the boiler", publics(), LARGE).texts == 2_500
+
+
+def test_a_large_scope_is_never_read_from_end_to_end(wordy: Wordy) -> None:
+    for question in wordy.questions():
+        with CaptureQueriesContext(connection) as queries:
+            held_with(question, owners())
+        for plan in plans_of(queries):
+            assert rows_scanned_in_sequence(plan) == 0, json.dumps(plan)[:2_000]
+
+
+def test_the_number_of_queries_is_the_same_for_every_question(wordy: Wordy) -> None:
+    counted = set()
+    for question in wordy.questions():
+        assert asked_texts(question)
+        with CaptureQueriesContext(connection) as queries:
+            held_with(question, owners())
+        counted.add(len(queries))
+
+    assert counted == {6}
+
+
+def test_the_setting_of_a_search_ends_with_it(wordy: Wordy) -> None:
+    held_with(next(wordy.questions()), owners())
+
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW enable_seqscan")
+        assert cursor.fetchone() == ("on",)

@@ -1,0 +1,150 @@
+"""Many texts of made-up words, a few of them frequent and most rare; and the truth about which
+of them answer best, by a pass over all of them."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Avg, Count, QuerySet
+
+from memories_app.frequencies import IN_USE, Effort, Held, held_find
+from memories_app.models import Memory, MemoryEmbedding
+from memories_app.ranking import Question, WordSearch, rank
+from memories_app.words import held_counts, matches_find, terms_fetch, words_of
+from memoryproject.integrations.embedders.base import Calibration
+from memoryproject.lib.asked import asked_texts, best_score
+from memoryproject.lib.text.terms import IndexedText, index_text
+
+SYLLABLES = (
+    "ba",
+    "ko",
+    "ri",
+    "mu",
+    "te",
+    "lo",
+    "sha",
+    "vi",
+    "ne",
+    "da",
+    "pra",
+    "sto",
+    "gil",
+    "fen",
+)
+WORDS = 6_000
+# So near to each other are the frequencies of the most frequent words.
+FLATNESS = 4
+FILLERS = ("the", "is", "with", "for", "about")
+FIRST = 10
+COLUMNS = (
+    "memory_id, content, content_hash, type, category, tags, visibility, chat_id, source, "
+    "metadata, status, pinned, told_count, last_told_at, created_at, updated_at, fact_key, "
+    "likeness, terms, term_count"
+)
+
+
+class Wordy:
+    """Texts and questions; the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.words = [self._word() for _ in range(WORDS)]
+        self._weights = [1 / (place + FLATNESS) for place in range(WORDS)]
+        self._indexed = {word: index_text(word) for word in (*self.words, *FILLERS)}
+
+    def _word(self) -> str:
+        return "".join(self._random.choice(SYLLABLES) for _ in range(4))
+
+    def text(self) -> tuple[str, IndexedText]:
+        """A text as it is indexed: of 4 to 14 words, some of them fillers."""
+        words = self._random.choices(self.words, self._weights, k=self._random.randint(3, 11))
+        words += self._random.choices(FILLERS, k=self._random.randint(1, 3))
+        terms = [term for word in words for term in self._indexed[word].terms]
+        return " ".join(words), IndexedText(terms, len(words))
+
+    def questions(self) -> Iterator[str]:
+        """With frequent words alone, with rare ones, with both, with none that is there."""
+        at = self.words
+        yield f"what about {at[0]}?"
+        yield f"the {at[0]} with {at[1]} and {at[2]}"
+        yield f"{at[1]} {at[3]} {at[4]} {at[6]} {at[9]}"
+        yield f"where is the {at[4_000]}?"
+        yield f"{at[0]} {at[900]} {at[2_500]}"
+        yield f"{at[2]} {at[5]} {at[30]} {at[90]}"
+        yield f"when is the {at[8]} of {at[40]}, and what does {at[700]} say about {at[3]}?"
+        yield " ".join([*at[:20], *at[1_000:1_020], "is about the", *at[3_000:3_010]])
+        yield "nothing zzyzzyx of this is there"
+
+
+def memories_fill(count: int, seed: int = 1, visibility: str = "owner") -> Wordy:
+    """Memories, and what PostgreSQL knows of them."""
+    wordy = Wordy(seed)
+    rows = f"COPY {Memory._meta.db_table} ({COLUMNS}) FROM STDIN"
+    with connection.cursor() as cursor:
+        with cursor.copy(rows) as copy:
+            for number in range(count):
+                text, indexed = wordy.text()
+                seen = ("fact", "", "{}", visibility, None, "", "{}", "active", False, 1)
+                times = ("now", "now", "now")
+                found_by = (f"made-up {seed} {number}", "{}", indexed.terms, indexed.length)
+                copy.write_row((uuid.uuid4(), text, "", *seen, *times, *found_by))
+        cursor.execute("ANALYZE" if connection.in_atomic_block else "VACUUM ANALYZE")
+    return wordy
+
+
+def held_by_all(question: str, scope: QuerySet[Any]) -> Held:
+    """The truth: every text is passed over."""
+    words = words_of(asked_texts(question))
+    matches = matches_find(words, scope)
+    figures = scope.order_by().aggregate(texts=Count("pk"), length=Avg("term_count"))
+    length = float(figures["length"] or 0.0)
+    return Held(matches, held_counts(words, matches), figures["texts"], length)
+
+
+def held_with(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> Held:
+    asked = asked_texts(question)
+    return held_find(asked, words_of(asked), scope, effort=effort)
+
+
+def best_keys(question: str, held: Held, scope: QuerySet[Any]) -> list[UUID]:
+    """The first texts by words alone."""
+    asked = asked_texts(question)
+    words = words_of(asked)
+    queries = [held.weigh(text, words) for text in asked]
+    counts = [held.frequencies_of(text, words) for text in asked]
+    found = WordSearch(words, held.matches, queries, counts, held.texts)
+    calibration = Calibration(midpoint=0.3, slope=10.0)
+    by_words = Question(asked, [None] * len(asked), "none", calibration)
+    ranked = rank(by_words, scope, MemoryEmbedding, key="memory", top_k=FIRST, found=found)
+    return [item.key for item in ranked]
+
+
+def share_of_best(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> float:
+    """Of the truly best ten the share that is found. Others that are as good will do."""
+    truth = held_by_all(question, scope)
+    best = _true_scores(question, truth, scope, best_keys(question, truth, scope))
+    if not best:
+        return 1.0
+    found = best_keys(question, held_with(question, scope, effort), scope)
+    as_good = [
+        score for score in _true_scores(question, truth, scope, found) if score >= min(best) - 1e-9
+    ]
+    return min(1.0, len(as_good) / len(best))
+
+
+def _true_scores(
+    question: str, truth: Held, scope: QuerySet[Any], keys: Sequence[UUID]
+) -> list[float]:
+    asked = asked_texts(question)
+    words = words_of(asked)
+    queries = [truth.weigh(text, words) for text in asked]
+    return [
+        best_score(queries, [None] * len(queries), counts=Counter(terms), length=length)
+        for length, terms in terms_fetch(words, scope, keys).values()
+    ]
