@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.integrations.llm.base import ChatModelError
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Turn
-from sessions_app.recall import recall
 from sessions_app.recall import Viewer as RecallViewer
+from sessions_app.recall import recall
 from tests.privacy.oracle import Viewer
-from tests.privacy.town import GROUP_ID, Town, echo, undone
+from tests.privacy.town import GROUP_ID, Town, undone
 
 # They change from one turn to the next, whoever asks.
 CHANGING = re.compile(r"memories-[0-9a-f]{12}|It is \w+, [-0-9]+ [0-9:]+")
@@ -165,13 +165,9 @@ PROBES: dict[str, Probe] = {
     "lists": listing,
     "sessions": reading_sessions,
 }
-WITHOUT_QUERY = {"lists", "sessions"}
 
 
 def probe(town: Town, name: str, viewer: Viewer, query: str) -> Shown:
     """What the probe shows; nothing of it stays."""
     with undone():
         return PROBES[name](town, viewer, query)
-
-
-__all__ = ["PROBES", "WITHOUT_QUERY", "ChatRequest", "Probe", "Shown", "echo", "probe", "say"]

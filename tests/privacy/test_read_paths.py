@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -18,7 +21,7 @@ from memories_app.models import Memory
 from memoryproject.audit.events import COMMAND_LINE
 from sessions_app.services.memory_transfer import memories_export
 from tests.privacy.oracle import Secret, Viewer, belongs_to, may_see
-from tests.privacy.probes import PROBES, WITHOUT_QUERY, Shown, probe
+from tests.privacy.probes import PROBES, Shown, probe
 from tests.privacy.town import (
     CHATS,
     MATTERS,
@@ -30,6 +33,10 @@ from tests.privacy.town import (
     build_town,
     undone,
 )
+
+# A town takes seconds; `make test-scale` builds many.
+FEW = 3
+MANY = 60
 
 SHORT_ID = re.compile(r"\b[0-9a-f]{8,}\b")
 
@@ -89,10 +96,33 @@ def queries_about(secret: Secret, cut: int) -> list[str]:
     ]
 
 
-@st.composite
-def questions(draw: st.DrawFn) -> tuple[str, int, int]:
-    """A question, yet without the secret that it may be about."""
-    return draw(st.sampled_from(HOSTILE)), draw(st.integers(0, 99)), draw(st.integers(0, 99))
+@dataclass(frozen=True)
+class Question:
+    """Who asks what: one of the hostile texts, or about a secret, which is chosen where the
+    secrets are known."""
+
+    viewer: Viewer
+    hostile: str
+    about: int
+    cut: int
+
+    def text(self, hidden: list[Secret]) -> str:
+        if self.hostile or not hidden:
+            return self.hostile or HOSTILE[0]
+        queries = queries_about(hidden[self.about % len(hidden)], self.cut)
+        return queries[(self.about + self.cut) % len(queries)]
+
+
+def questions(viewers: Sequence[Viewer], number: int) -> st.SearchStrategy[list[Question]]:
+    """So many of them; two of three are about a secret."""
+    one = st.builds(
+        Question,
+        viewer=st.sampled_from(viewers),
+        hostile=st.one_of(st.just(""), st.just(""), st.sampled_from(HOSTILE)),
+        about=st.integers(0, 99),
+        cut=st.integers(0, 99),
+    )
+    return st.lists(one, min_size=number, max_size=number)
 
 
 def leaks(town: Town, viewer: Viewer, query: str, shown: Shown) -> list[str]:
@@ -122,103 +152,122 @@ def foreign(town: Town, viewer: Viewer) -> list[Secret]:
     return [secret for secret in town.secrets if not belongs_to(viewer, secret)]
 
 
+def check_nothing_leaks(town: Town, name: str, question: Question) -> None:
+    """What isn't the viewer's is neither shown nor touched."""
+    viewer = question.viewer
+    others = foreign(town, viewer)
+    query = question.text(others or town.secrets)
+    before = rows(others)
+    with undone():
+        shown = PROBES[name](town, viewer, query)
+        assert leaks(town, viewer, query, shown) == [], (viewer.name, name, query)
+        assert rows(others) == before, (viewer.name, name, query)
+
+
+def check_nothing_differs(town: Town, names: Sequence[str], question: Question) -> None:
+    """The viewer is shown the same, to the letter, where nothing of all that isn't theirs
+    exists: no count, score, error or order tells of it."""
+    viewer = question.viewer
+    others = foreign(town, viewer)
+    query = question.text(others)
+    with_others = {name: probe(town, name, viewer, query).comparable() for name in names}
+    with undone():
+        Memory.objects.filter(pk__in=[secret.key for secret in others]).delete()
+        for address in set(CHATS) - {viewer.chat, viewer.writer}:
+            town.chat(address).delete()
+        without = {name: probe(town, name, viewer, query).comparable() for name in names}
+    assert with_others == without, (viewer.name, query)
+
+
+def check_own_is_found(town: Town, viewer: Viewer) -> None:
+    """Else the other checks would pass where nothing is found at all."""
+    visible = [secret for secret in town.secrets if may_see(viewer, secret)]
+    lists = probe(town, "lists", viewer, "").text
+    read = probe(town, "sessions", viewer, "").text
+    for secret in visible:
+        assert secret.key in probe(town, "recall", viewer, secret.text).found, secret
+        assert secret.mark in (read if secret.is_message else lists), secret
+    memories = [secret for secret in visible if not secret.is_message]
+    for secret in [*memories[:1], *[each for each in visible if each.is_message][:1]]:
+        asked = secret.text.replace(secret.mark, "")
+        assert secret.mark in probe(town, "/search", viewer, asked).text, (viewer.name, secret)
+        assert secret.mark in probe(town, "a turn", viewer, asked).text, (viewer.name, secret)
+
+
+def check_exports(town: Town) -> None:
+    """memories_export --chat, which staff may hand to whoever asks for their data, holds what
+    came from the chat and nothing else."""
+    for address in CHATS:
+        of_chat = Memory.objects.filter(chat_id=town.chat(address).pk)
+        lines = list(memories_export(memories=of_chat, actor=COMMAND_LINE, embeddings=True))
+        told = {json.loads(line)["memory_id"] for line in lines}
+        memories = [secret for secret in town.secrets if not secret.is_message]
+        assert told == {str(secret.key) for secret in memories if secret.chat == address}
+        others = [secret.mark for secret in town.secrets if str(secret.key) not in told]
+        assert [word for word in others if word in "\n".join(lines)] == []
+
+
+CLIENTS = [viewer for viewer in VIEWERS if not viewer.is_godfather]
+EVERY_WAY = sorted(PROBES)
+
+
 class AnyTown(TestCase):
-    @settings(max_examples=12, deadline=None, derandomize=True)
-    @given(**TOWNS, asked=st.lists(questions(), min_size=14, max_size=14), data=st.data())
+    @settings(max_examples=FEW, deadline=None, derandomize=True)
+    @given(
+        **TOWNS,
+        asked=questions(VIEWERS, len(EVERY_WAY)),
+        recalled=questions(VIEWERS, 20),
+    )
     def test_nothing_shows_where_it_may_not(
         self,
         memories: list[MemoryPlan],
         said: list[SaidPlan],
-        asked: list[tuple[str, int, int]],
-        data: st.DataObject,
+        asked: list[Question],
+        recalled: list[Question],
     ) -> None:
-        """Every viewer asks in every way; what isn't theirs is neither shown nor touched."""
         town = build_town(memories, said)
-        names = sorted(PROBES)
-        for number, (hostile, about, cut) in enumerate(asked):
-            viewer = VIEWERS[number % len(VIEWERS)]
-            hidden = foreign(town, viewer) or town.secrets
-            secret = hidden[about % len(hidden)]
-            queries = queries_about(secret, cut)
-            query = hostile if number % 3 == 2 else queries[about % len(queries)]
-            before = rows(hidden)
-            for name in names if number < len(VIEWERS) else ["recall", "a turn", "/search"]:
-                with undone():
-                    shown = PROBES[name](town, viewer, query)
-                    assert leaks(town, viewer, query, shown) == [], (viewer.name, name, query)
-                    if not viewer.is_godfather:
-                        assert rows(hidden) == before, (viewer.name, name, query)
+        for name, question in zip(EVERY_WAY, asked, strict=True):
+            check_nothing_leaks(town, name, question)
+        for question in recalled:
+            check_nothing_leaks(town, "recall", question)
+        check_exports(town)
 
-    @settings(max_examples=8, deadline=None, derandomize=True)
-    @given(**TOWNS)
+    @settings(max_examples=FEW, deadline=None, derandomize=True)
+    @given(**TOWNS, viewer=st.sampled_from(VIEWERS))
     def test_what_may_be_seen_is_found_by_its_own_text(
-        self, memories: list[MemoryPlan], said: list[SaidPlan]
+        self, memories: list[MemoryPlan], said: list[SaidPlan], viewer: Viewer
     ) -> None:
-        """Else the other tests would pass where nothing is found at all."""
-        town = build_town(memories, said)
-        for viewer in VIEWERS:
-            visible = [secret for secret in town.secrets if may_see(viewer, secret)]
-            lists = probe(town, "lists", viewer, "").text
-            for secret in visible:
-                assert secret.key in probe(town, "recall", viewer, secret.text).found
-                if not secret.is_message:
-                    assert secret.mark in lists or len(visible) > 40
-            for secret in visible[:2]:
-                asked = secret.text.replace(secret.mark, "")
-                shown = probe(town, "a turn", viewer, asked)
-                assert secret.mark in shown.text, (viewer.name, secret)
-                assert secret.mark in probe(town, "/search", viewer, asked).text
-            read = probe(town, "sessions", viewer, "").text
-            own = [secret.mark for secret in visible if secret.is_message]
-            assert [word for word in own if word not in read] == []
+        check_own_is_found(build_town(memories, said), viewer)
 
-    @settings(max_examples=8, deadline=None, derandomize=True)
-    @given(**TOWNS, asked=st.lists(questions(), min_size=5, max_size=5))
+    @settings(max_examples=FEW, deadline=None, derandomize=True)
+    @given(**TOWNS, asked=questions(CLIENTS, 2))
     def test_what_is_not_ones_own_makes_no_difference(
-        self, memories: list[MemoryPlan], said: list[SaidPlan], asked: list[tuple[str, int, int]]
+        self, memories: list[MemoryPlan], said: list[SaidPlan], asked: list[Question]
     ) -> None:
-        """A client is shown the same, to the letter, where nothing of all that exists: no
-        count, score, error or order tells of it."""
         town = build_town(memories, said)
-        clients = [viewer for viewer in VIEWERS if not viewer.is_godfather]
-        for viewer, (hostile, about, cut) in zip(clients, asked, strict=True):
-            others = foreign(town, viewer)
-            queries = [hostile]
-            if others:
-                named = queries_about(others[about % len(others)], cut)
-                queries.append(named[about % len(named)])
-            for query in queries:
-                with_others = shown_by_all(town, viewer, query)
-                with undone():
-                    keys = [secret.key for secret in others]
-                    Memory.objects.filter(pk__in=keys).delete()
-                    for address in set(CHATS) - {viewer.chat, viewer.writer}:
-                        town.chat(address).delete()
-                    assert shown_by_all(town, viewer, query) == with_others
+        check_nothing_differs(town, ["a turn", "/search", "/remember", "lists"], asked[0])
+        check_nothing_differs(town, ["/forget", "recall", "a turn offline"], asked[1])
 
-    @settings(max_examples=5, deadline=None, derandomize=True)
-    @given(**TOWNS)
-    def test_an_export_of_a_chat_holds_no_other_chats_memories(
-        self, memories: list[MemoryPlan], said: list[SaidPlan]
+
+@pytest.mark.scale
+class ManyTowns(TestCase):
+    """The same at length, for `make test-scale`."""
+
+    @settings(max_examples=MANY, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(**TOWNS, asked=questions(VIEWERS, 3 * len(EVERY_WAY)))
+    def test_nothing_shows_where_it_may_not_in_many_towns(
+        self, memories: list[MemoryPlan], said: list[SaidPlan], asked: list[Question]
     ) -> None:
-        """memories_export --chat, which staff may hand to whoever asks for their data."""
         town = build_town(memories, said)
-        for address in CHATS:
-            of_chat = Memory.objects.filter(chat_id=town.chat(address).pk)
-            lines = list(memories_export(memories=of_chat, actor=COMMAND_LINE, embeddings=True))
-            told = {json.loads(line)["memory_id"] for line in lines}
-            came_from = {
-                str(secret.key)
-                for secret in town.secrets
-                if not secret.is_message and secret.chat == address
-            }
-            assert told == came_from
-            others = [secret.mark for secret in town.secrets if str(secret.key) not in told]
-            assert [word for word in others if word in "\n".join(lines)] == []
+        for number, question in enumerate(asked):
+            check_nothing_leaks(town, EVERY_WAY[number % len(EVERY_WAY)], question)
+        check_exports(town)
 
-
-def shown_by_all(town: Town, viewer: Viewer, query: str) -> dict[str, list[str]]:
-    return {
-        name: probe(town, name, viewer, "" if name in WITHOUT_QUERY else query).comparable()
-        for name in PROBES
-    }
+    @settings(max_examples=MANY, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(**TOWNS, asked=questions(CLIENTS, 3))
+    def test_what_is_not_ones_own_makes_no_difference_in_many_towns(
+        self, memories: list[MemoryPlan], said: list[SaidPlan], asked: list[Question]
+    ) -> None:
+        town = build_town(memories, said)
+        for question in asked:
+            check_nothing_differs(town, EVERY_WAY, question)

@@ -129,9 +129,7 @@ class Town:
                 (stored,) = service.add_messages(conversation_id=session.pk, messages=[new])
                 assert stored.message_id
                 self.secrets.append(Secret(word, text, stored.message_id, CHATS[plan.place]))
-            service.strategy.post_add_messages_hook(
-                session=ChatSession.objects.get(pk=session.pk)
-            )
+            service.strategy.post_add_messages_hook(session=ChatSession.objects.get(pk=session.pk))
             service.manage(conversation_id=session.pk)
             messages_embed(session_id=session.pk, embedder=self.world.tools.embedder)
             if number + 1 < plan.sessions:
