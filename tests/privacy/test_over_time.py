@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from django.utils import timezone
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -17,7 +17,7 @@ from sessions_app.models import Message, Turn
 from tests.events import moved
 from tests.privacy.oracle import Secret, may_see
 from tests.privacy.probes import PROBES, say
-from tests.privacy.test_read_paths import FEW, TOWNS, leaks, queries_about
+from tests.privacy.test_read_paths import A_FEW, TOWNS, leaks, queries_about
 from tests.privacy.town import (
     CLIENT,
     OTHER_CLIENT,
@@ -176,7 +176,7 @@ STEPS = st.tuples(
 
 
 class AnyHistory(TestCase):
-    @settings(max_examples=FEW, deadline=None, derandomize=True)
+    @A_FEW
     @given(**TOWNS, steps=st.lists(STEPS, min_size=4, max_size=8))
     def test_nothing_leaks_whatever_happens(
         self,
