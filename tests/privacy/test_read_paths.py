@@ -35,7 +35,7 @@ from tests.privacy.town import (
 )
 
 # A town takes a second, and to make a smaller one that fails, too, would take many.
-A_FEW = settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate])
+A_FEW = settings(max_examples=2, deadline=None, derandomize=True, phases=[Phase.generate])
 
 SHORT_ID = re.compile(r"\b[0-9a-f]{8,}\b")
 
@@ -53,8 +53,8 @@ SAID = st.builds(
     sessions=st.integers(1, 2),
 )
 TOWNS = {
-    "memories": st.lists(MEMORY, min_size=8, max_size=14),
-    "said": st.lists(SAID, min_size=2, max_size=4),
+    "memories": st.lists(MEMORY, min_size=8, max_size=12),
+    "said": st.lists(SAID, min_size=2, max_size=3),
 }
 # What nobody would ask, and who wants something that isn't theirs does.
 HOSTILE = (
