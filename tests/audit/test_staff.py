@@ -11,7 +11,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memories_app.models import Memory
 from memoryproject.audit.events import SYSTEM, Event, audit_record_many
 from memoryproject.audit.models import AuditEvent
 from memoryproject.audit.pseudonyms import pseudonyms_of
@@ -112,21 +111,6 @@ def test_a_page_that_is_refused_is_no_reading(talked: World, client: Client) -> 
     client.force_login(User.objects.create_user("intern", is_staff=True))
     assert client.get(address).status_code == 403
     assert told("conversation.read") == []
-
-
-def test_edits_of_a_memory_name_its_fields(talked: World, admin_client: Client) -> None:
-    memory = Memory.objects.get()
-    address = reverse("admin:memories_app_memory_change", args=[memory.pk])
-    form = {"visibility": "public", "category": "", "tags": ""}
-    admin_client.post(address, form)
-    admin_client.post(address, form)
-    admin_client.post(address, {**form, "category": "TestCorp secrets"})
-    (shown,) = told("memory.visibility")
-    assert (shown.actor, shown.object_id) == ("admin", str(memory.pk))
-    assert shown.details == {"fields": ["visibility"]}
-    (updated,) = told("memory.update")
-    assert updated.details == {"fields": ["category"]}
-    assert "secrets" not in str(AuditEvent.objects.values_list())
 
 
 def test_edits_of_a_chat_and_of_the_profile(talked: World, admin_client: Client) -> None:

@@ -21,7 +21,8 @@ A_CLUSTER = 500
 DIRECTIONS = 32
 MEMORY_COLUMNS = (
     "memory_id, content, content_hash, type, category, tags, visibility, chat_id, source, "
-    "metadata, created_at, updated_at, terms, term_count"
+    "metadata, created_at, updated_at, terms, term_count, status, pinned, told_count, "
+    "last_told_at, fact_key, likeness"
 )
 COPY_MEMORIES = f"COPY {Memory._meta.db_table} ({MEMORY_COLUMNS}) FROM STDIN"
 COPY_VECTORS = f"COPY {MemoryEmbedding._meta.db_table} (memory_id, model, vector) FROM STDIN"
@@ -101,7 +102,8 @@ def fill(sizes: Sequence[int], total: int, dimensions: int, seed: int = 1) -> Fi
                 chat = seen_by[owners[place]]
                 seen = ("{}", "chat" if chat else "owner", chat, "", "{}", "now", "now", "{}", 0)
                 text = f"text {place} " * 10
-                copy.write_row((filled.keys[place], text, "", "fact", "", *seen))
+                told = ("active", False, 1, "now", str(place), "{}")
+                copy.write_row((filled.keys[place], text, "", "fact", "", *seen, *told))
         with cursor.copy(COPY_VECTORS) as copy:
             for place in order:
                 numbers = ",".join(f"{number:.6f}" for number in vectors[place])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -189,7 +190,7 @@ def test_exact_and_index_agree_on_what_is_near(filled: Filled) -> None:
 
 
 def test_a_new_memory_is_found_by_the_index_at_once(filled: Filled) -> None:
-    memory = Memory.objects.create(content="new", visibility="owner")
+    memory = Memory.objects.create(content="new", visibility="owner", fact_key="new")
     MemoryEmbedding.objects.create(memory=memory, model=MODEL, vector=filled.vectors[3])
 
     found = search(filled, TOTAL, filled.vectors[3], limit=2)
@@ -215,7 +216,9 @@ def test_half_precision_finds_the_same() -> None:
     vectors = Clusters(3_072, seed=1).of(450)
     keys = []
     for vector in vectors:
-        memory = Memory.objects.create(content="long", visibility="owner")
+        memory = Memory.objects.create(
+            content="long", visibility="owner", fact_key=uuid.uuid4().hex
+        )
         MemoryEmbedding.objects.create(memory=memory, model="long", vector=vector)
         keys.append(memory.pk)
     with connection.cursor() as cursor:

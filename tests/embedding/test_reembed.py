@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -153,7 +154,7 @@ def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
     """A worker that took its embedder before the switch, and stored after it."""
     before = WordLlamaEmbedder()
     run()
-    memory = memory_remember(content=FACT, visibility="owner", embedder=before)
+    memory = memory_remember(content=FACT, visibility="owner", embedder=before).memory
     world.say(CLIENT, "said to the old model")
     assert models_of(memory) == {OLD}
 
@@ -252,7 +253,7 @@ def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> No
             late.append(
                 memory_remember(
                     content=f"late {len(late)}", visibility="owner", embedder=WordLlamaEmbedder()
-                )
+                ).memory
             )
 
     go_to(Watching(add))
@@ -264,8 +265,10 @@ def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> No
 def test_memories_that_never_stop_coming_put_the_switch_off() -> None:
     memories_store([FACT])
 
+    numbers = itertools.count()
+
     def add(_texts: Sequence[str]) -> None:
-        memories_store([f"{number} of many" for number in range(101)])
+        memories_store([f"{next(numbers)} of many" for _ in range(101)])
 
     with pytest.raises(TooBusyError, match="run memories_reembed again"):
         go_to(Watching(add))
