@@ -204,7 +204,10 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+        "line": {
+            "()": "memoryproject.lib.logfile.ContentlessFormatter",
+            "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        },
     },
     "filters": {
         # A load balancer that asks before everything is up is no error.

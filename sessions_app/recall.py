@@ -19,7 +19,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app import ranking
-from memories_app.models import Memory, MemoryEmbedding
+from memories_app.models import MemoryEmbedding
 from memories_app.ranking import WordSearch
 from memories_app.selectors import memories_visible
 from memoryproject.integrations.embedders.base import Embedder
@@ -150,7 +150,8 @@ def _recall_memories(question: ranking.Question, viewer: Viewer, top_k: int) -> 
         chat_id=viewer.chat_id,
     )
     ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k)
-    found = Memory.objects.defer("terms").in_bulk([item.key for item in ranked])
+    # Asked again of what is visible: since it was ranked, one may have been made private.
+    found = visible.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(
             source="memory",
@@ -177,7 +178,8 @@ def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message
 
 def _recall_messages(asked: SaidQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
     ranked = rank_said(asked, said, top_k=top_k)
-    found = Message.objects.defer("terms").in_bulk([item.key for item in ranked])
+    # As above: since it was ranked, one may have been taken back.
+    found = said.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(
             source="message",

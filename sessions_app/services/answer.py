@@ -15,6 +15,7 @@ from memoryproject.lib.storage import is_disk_full
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
+from sessions_app.roles import GODFATHER
 from sessions_app.services.commands.reply import command_reply
 from sessions_app.services.draft import Draft
 from sessions_app.services.forget.guard import ForgottenMeanwhileError, forgetting_mark
@@ -137,6 +138,7 @@ def _draft_and_store(turn: Turn, lease: Lease, tools: Tools) -> None:
 
 def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
     """The answer, not stored yet."""
+    _check_role(turn, tools)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
@@ -148,6 +150,16 @@ def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
     if kind == "document" and tries_left:
         return _with_document(turn, text, lease, tools)
     return _reply(turn, text, lease, tools)
+
+
+def _check_role(turn: Turn, tools: Tools) -> None:
+    """A turn that waited keeps no right that its chat has lost meanwhile."""
+    if turn.user_role != GODFATHER:
+        return
+    turn.user_role = tools.chat_memory.role_in(turn.chat)
+    if turn.user_role != GODFATHER:
+        logger.warning("Turn %s isn't answered as the godfather's any more.", turn.turn_id)
+        Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
 
 
 def _with_document(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:

@@ -1,0 +1,173 @@
+"""Every way in which a person gets to read something, tried out by one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from memoryproject.integrations.llm.base import ChatModelError
+from memoryproject.integrations.llm.offline import OfflineChatModel
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.models import ChatSession, Turn
+from sessions_app.recall import Viewer as RecallViewer
+from sessions_app.recall import recall
+from tests.privacy.oracle import Viewer
+from tests.privacy.town import GROUP_ID, Town, undone
+
+# They change from one turn to the next, whoever asks.
+CHANGING = re.compile(r"memories-[0-9a-f]{12}|It is \w+, [-0-9]+ [0-9:]+")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that a probe brought to light. ``found``: the ids of what was recalled."""
+
+    texts: list[str]
+    found: set[UUID] = field(default_factory=set)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts)
+
+    def comparable(self) -> list[str]:
+        """Without what is different each time."""
+        return [CHANGING.sub("…", text) for text in self.texts]
+
+
+Probe = Callable[[Town, Viewer, str], Shown]
+
+
+def say(town: Town, viewer: Viewer, text: str) -> list[str]:
+    """What is answered to the viewer."""
+    where = {"group_id": GROUP_ID, "mentions_us": True} if viewer.is_group else {}
+    return town.world.say(viewer.writer, text, **where)
+
+
+def recalling(town: Town, viewer: Viewer, query: str) -> Shown:
+    """The one function behind all of them, with no bar at all."""
+    hits = recall(
+        query=query,
+        viewer=RecallViewer(
+            user_role="godfather" if viewer.is_godfather else "client",
+            chat_id=town.chat(viewer.chat).pk,
+        ),
+        embedder=town.world.tools.embedder,
+        top_k=100,
+        min_similarity=0.0,
+    ).hits
+    return Shown([str(hit.as_dict()) for hit in hits], {hit.id for hit in hits})
+
+
+def asking(town: Town, viewer: Viewer, query: str) -> Shown:
+    """Two whole turns with a model that tells all that it was sent: the second one has the
+    first one's answer behind it. And what is kept of them for the replay."""
+    requests = town.world.tools.chat_model.requests  # type: ignore[attr-defined]
+    seen = len(requests)
+    texts = say(town, viewer, query)
+    found: set[UUID] = set()
+    turns = [Turn.objects.latest("id")]
+    texts += say(town, viewer, "And what else is there?")
+    turns.append(Turn.objects.latest("id"))
+    for turn in turns:
+        texts += [str(turn.prompt), str(turn.recalled), str(turn.left_out), turn.error]
+        texts += turn.parts.values_list("content", flat=True)
+        found |= {UUID(hit["id"]) for hit in turn.recalled}
+    for request in requests[seen:]:
+        texts += [*(message.content for message in request.messages), *request.recalled]
+    return Shown(texts, found)
+
+
+def asking_offline(town: Town, viewer: Viewer, query: str) -> Shown:
+    """A turn without a language model: what is remembered is recited."""
+    return _with_model(town, viewer, query, OfflineChatModel())
+
+
+def asking_a_broken_model(town: Town, viewer: Viewer, query: str) -> Shown:
+    """A turn whose model fails: what is remembered is recited, too."""
+    broken = ScriptedChatModel(lambda _: _fail())
+    return _with_model(town, viewer, query, broken)
+
+
+def _fail() -> str:
+    raise ChatModelError("down", permanent=True)
+
+
+def _with_model(town: Town, viewer: Viewer, query: str, model: Any) -> Shown:
+    tools = town.world.tools
+    town.world.tools = replace(tools, chat_model=model)
+    try:
+        texts = say(town, viewer, query)
+    finally:
+        town.world.tools = tools
+    turn = Turn.objects.latest("id")
+    return Shown([*texts, str(turn.recalled)], {UUID(hit["id"]) for hit in turn.recalled})
+
+
+def commanding(name: str) -> Probe:
+    """The command with the query as its argument."""
+
+    def command(town: Town, viewer: Viewer, query: str) -> Shown:
+        return Shown(say(town, viewer, f"/{name} {query}"))
+
+    return command
+
+
+def listing(town: Town, viewer: Viewer, _: str) -> Shown:
+    """All pages of /memories, one more than there are, and /export."""
+    texts = say(town, viewer, "/memories")
+    for page in ("1", "2", "3", "4", "99"):
+        texts += say(town, viewer, f"/memories {page}")
+    return Shown([*texts, *say(town, viewer, "/export")])
+
+
+def reading_sessions(town: Town, viewer: Viewer, _: str) -> Shown:
+    """What the service of conversations gives of the chat's sessions, summaries included."""
+    service = town.world.rules.chat_memory
+    texts = []
+    for session in ChatSession.objects.filter(chat=town.chat(viewer.chat)).order_by("created_at"):
+        texts += [one.content for one in service.get_messages(conversation_id=session.pk)]
+        history = service.get_conversation_history(conversation_id=session.pk)
+        texts += [one["content"] for one in history]
+    return Shown(texts)
+
+
+def asking_after_reset(town: Town, viewer: Viewer, query: str) -> Shown:
+    """A turn in a new session."""
+    first = Shown(say(town, viewer, "/reset"))
+    rest = asking(town, viewer, query)
+    return Shown([*first.texts, *rest.texts], rest.found)
+
+
+def asking_without_memory(town: Town, viewer: Viewer, query: str) -> Shown:
+    """A turn, and all commands, while memory is off for the chat."""
+    chat = town.chat(viewer.chat)
+    chat.memory_enabled = False
+    chat.save()
+    texts = asking(town, viewer, query).texts
+    for command in ("/memories", "/export", f"/search {query}", f"/forget {query}"):
+        texts += say(town, viewer, command)
+    return Shown(texts)
+
+
+PROBES: dict[str, Probe] = {
+    "recall": recalling,
+    "a turn": asking,
+    "a turn offline": asking_offline,
+    "a turn with a broken model": asking_a_broken_model,
+    "a turn after /reset": asking_after_reset,
+    "a turn without memory": asking_without_memory,
+    "/search": commanding("search"),
+    "/forget": commanding("forget"),
+    "/remember": commanding("remember"),
+    "lists": listing,
+    "sessions": reading_sessions,
+}
+
+
+def probe(town: Town, name: str, viewer: Viewer, query: str) -> Shown:
+    """What the probe shows; nothing of it stays."""
+    with undone():
+        return PROBES[name](town, viewer, query)

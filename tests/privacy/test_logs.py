@@ -1,0 +1,49 @@
+"""No log holds what people said, also where the database quotes it in an error."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from memoryproject.lib.logfile import ContentlessFormatter
+from sessions_app.models import Message
+from tests.world import CLIENT, World
+
+SAID = "My cousin keeps three parrots\n\non the balcony"
+
+
+def formatted(record: logging.LogRecord) -> str:
+    return ContentlessFormatter("%(message)s").format(record)
+
+
+def test_a_row_that_the_database_quotes_in_an_error_is_not_logged(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.say(CLIENT, SAID)
+    logger = logging.getLogger("tests")
+    with pytest.raises(DatabaseError, match="parrots") as caught, transaction.atomic():
+        # A revoked message has no text: the database refuses, and quotes the row.
+        Message.objects.filter(content=SAID).update(revoked_at=timezone.now())
+    logger.error("It failed.", exc_info=caught.value)
+    logger.error("It failed: %s", caught.value)
+    with_trace, without = (record for record in caplog.records if record.name == "tests")
+
+    for record in (with_trace, without):
+        text = formatted(record)
+        assert "revoked_text_is_gone" in text
+        assert "parrots" not in text
+        assert "balcony" not in text
+    assert "Traceback" in formatted(with_trace)
+    assert "direct cause" in formatted(with_trace)
+
+
+def test_the_settings_use_that_formatter() -> None:
+    for handler in settings.LOGGING["handlers"].values():
+        named = settings.LOGGING["formatters"][handler["formatter"]]
+        assert named["()"].endswith("logfile.ContentlessFormatter")
+    written = [handler for handler in logging.getLogger().handlers if handler.name]
+    assert {type(handler.formatter) for handler in written} == {ContentlessFormatter}

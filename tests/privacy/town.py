@@ -1,0 +1,239 @@
+"""Several clients, a group and the owner, with secrets of every kind that are all alike."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+from django.db import transaction
+from django.utils import timezone
+
+from memories_app.models import Memory, SourceDocument
+from memories_app.services.change import memory_expire_at
+from memories_app.services.document_files import IncomingFile
+from memories_app.services.document_store import document_store
+from memories_app.services.documents import document_receive
+from memories_app.services.remember import memory_remember
+from memories_app.services.supersede import memory_supersede
+from memoryproject.audit.events import SYSTEM
+from memoryproject.integrations.documents.reading import DirectExtractor
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.integrations.llm.base import ChatRequest
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.events import Party
+from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.conversation import ConversationMessage
+from sessions_app.models import Chat, ChatSession
+from sessions_app.services.addresses import chat_for_group, chat_for_party
+from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.embed import messages_embed
+from sessions_app.services.intake import IntakeRules
+from sessions_app.services.sessions import session_end, session_open
+from sessions_app.services.strategies import SummarizationStrategy
+from sessions_app.services.tools import Tools
+from tests.privacy.oracle import Secret, Viewer, mark
+from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World
+
+THIRD_CLIENT = "15550100789@c.us"
+SECOND_CHAT = "15550199998@c.us"
+GROUP_ID = "120363000000000001"
+GROUP = f"{GROUP_ID}@g.us"
+OWNER_IDS = frozenset({GODFATHER, SECOND_CHAT})
+CHATS = (CLIENT, OTHER_CLIENT, THIRD_CLIENT, GROUP, GODFATHER, SECOND_CHAT)
+
+VIEWERS = (
+    Viewer("a client", CLIENT, CLIENT),
+    Viewer("another client", OTHER_CLIENT, OTHER_CLIENT),
+    Viewer("a third client", THIRD_CLIENT, THIRD_CLIENT),
+    Viewer("a client in the group", GROUP, CLIENT, is_group=True),
+    Viewer("the godfather in the group", GROUP, GODFATHER, is_group=True, owner=True),
+    Viewer("the godfather", GODFATHER, GODFATHER, owner=True),
+    Viewer("the godfather's second id", SECOND_CHAT, SECOND_CHAT, owner=True),
+)
+
+# All scopes hold the same matters, so that nothing but the scope keeps them apart.
+MATTERS = (
+    "{mark} from TestCorp pays the invoice in cash",
+    "the guard {mark} hides the spare key under the flowerpot",
+    "call {mark} before TestCorp delivers the pallets",
+    "{mark} מהחברה משלמת את החשבונית במזומן",
+    "TestCorp quietly promised {mark} a discount on every order",
+)
+STATES = ("active", "active", "active", "pinned", "superseded", "proposed", "expired", "document")
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """``place`` is the chat's in CHATS; one past the end: it came from no chat."""
+
+    visibility: str
+    place: int
+    state: str
+    matter: int
+
+
+@dataclass(frozen=True)
+class SaidPlan:
+    """Messages in one chat, in ``sessions`` sessions."""
+
+    place: int
+    matters: Sequence[int]
+    sessions: int
+
+
+@dataclass
+class Town:
+    """The world with its secrets."""
+
+    world: World
+    secrets: list[Secret] = field(default_factory=list)
+
+    def chat(self, whatsapp_chat: str) -> Chat:
+        return self.world.chat(whatsapp_chat)
+
+    def text_of(self, matter: int) -> tuple[str, str]:
+        """A new text about the matter, and its mark."""
+        word = mark(len(self.secrets) + 1)
+        return MATTERS[matter % len(MATTERS)].format(mark=word), word
+
+    def tell(self, plan: MemoryPlan) -> Secret:
+        """Store a memory as it is planned."""
+        place = CHATS[plan.place] if plan.place < len(CHATS) else None
+        if place is None and plan.visibility == "chat":
+            place = CHATS[0]
+        text, word = self.text_of(plan.matter)
+        chat_id = self.chat(place).pk if place else None
+        make = _document if plan.state == "document" else _memory
+        key = make(self.world, text, plan, chat_id)
+        state = "active" if plan.state == "document" else plan.state
+        secret = Secret(word, text, key, place, plan.visibility, state)
+        self.secrets.append(secret)
+        return secret
+
+    def say_all(self, plan: SaidPlan) -> None:
+        """Messages of a chat, in one or several sessions, the last of which stays open."""
+        chat = self.chat(CHATS[plan.place])
+        service = self.world.rules.chat_memory
+        for number in range(plan.sessions):
+            now = timezone.now()
+            with transaction.atomic():
+                session = session_open(chat=chat, now=now, timeout=timedelta(hours=24))
+            for place, matter in enumerate(plan.matters):
+                text, word = self.text_of(matter)
+                role = "assistant" if place % 2 else "user"
+                new = ConversationMessage(role=role, content=text, timestamp=now)
+                (stored,) = service.add_messages(conversation_id=session.pk, messages=[new])
+                assert stored.message_id
+                self.secrets.append(Secret(word, text, stored.message_id, CHATS[plan.place]))
+            service.strategy.post_add_messages_hook(session=ChatSession.objects.get(pk=session.pk))
+            service.manage(conversation_id=session.pk)
+            messages_embed(session_id=session.pk, embedder=self.world.tools.embedder)
+            if number + 1 < plan.sessions:
+                with transaction.atomic():
+                    session_end(session=ChatSession.objects.get(pk=session.pk), at=now)
+
+
+def _memory(world: World, text: str, plan: MemoryPlan, chat_id: object) -> object:
+    told = memory_remember(
+        content=text,
+        visibility=plan.visibility,
+        chat_id=chat_id,
+        embedder=world.tools.embedder,
+        pinned=plan.state == "pinned",
+        proposed=plan.state == "proposed",
+        source="extraction" if plan.state == "proposed" else "command",
+    )
+    memory = told.memory
+    assert told.status == "created", text
+    if plan.state == "expired":
+        past = timezone.now() - timedelta(days=1)
+        memory_expire_at(memory_id=memory.pk, at=past, actor=SYSTEM)
+    if plan.state == "superseded":
+        _supersede(world, memory)
+    return memory.pk
+
+
+def _supersede(world: World, memory: Memory) -> None:
+    """By one that says nothing and is gone again, so that the older one alone is left."""
+    with transaction.atomic():
+        memory.refresh_from_db()
+        memory_supersede(
+            older=memory, newer=memory, reason="superseded", actor=SYSTEM, at=timezone.now()
+        )
+        Memory.objects.filter(pk=memory.pk).update(superseded_by=None)
+
+
+def _document(world: World, text: str, plan: MemoryPlan, chat_id: object) -> object:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "documents"
+        with IncomingFile(folder, most_bytes=1_000_000) as file:
+            file.write(text.encode())
+            received = document_receive(
+                file=file,
+                name="terms.txt",
+                folder=folder,
+                visibility=plan.visibility,
+                chat_id=chat_id,
+            )
+        document_store(
+            document_id=received.document.document_id,
+            folder=folder,
+            extractor=DirectExtractor(),
+            embedder=world.tools.embedder,
+        )
+    return SourceDocument.objects.get(pk=received.document.pk).memories.get().pk
+
+
+def echo(request: ChatRequest) -> str:
+    """Tells whoever asks all that the model was sent."""
+    return "\n".join(message.content for message in request.messages)
+
+
+def build_town(memories: Sequence[MemoryPlan], said: Sequence[SaidPlan]) -> Town:
+    """The town with these secrets. Its model echoes its whole prompt."""
+    strategy = SummarizationStrategy(summarize_every_n_messages=3)
+    service = ChatMemoryService(godfather=OWNER_IDS, strategy=strategy)
+    tools = Tools(
+        chat_model=ScriptedChatModel(echo),
+        embedder=HashingEmbedder(),
+        providers={"cloud": RecordingProvider(name="cloud", text_limit=1_000_000)},
+        chat_memory=service,
+        sleep=lambda _seconds: None,
+    )
+    # A low bar: what is kept back must not be so for want of relevance.
+    tools = replace(tools, rules=replace(tools.rules, min_similarity=0.2, top_k=20))
+    world = World(rules=IntakeRules(memory_enabled=True, chat_memory=service), tools=tools)
+    for address in CHATS:
+        _chat(address)
+    town = Town(world)
+    for plan in memories:
+        town.tell(plan)
+    for each in said:
+        town.say_all(each)
+    return town
+
+
+def _chat(address: str) -> Chat:
+    with transaction.atomic():
+        if address == GROUP:
+            return chat_for_group(provider="cloud", number_id=NUMBER_ID, group_id=GROUP_ID)
+        chat = chat_for_party(
+            provider="cloud",
+            number_id=NUMBER_ID,
+            party=Party(phone=address.split("@")[0], name="Test User"),
+            at=timezone.now(),
+        )
+    assert chat is not None
+    return chat
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """What happens inside leaves nothing behind, so that one probe doesn't feed the next."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
