@@ -118,7 +118,7 @@ def test_forgetting_asks_first(upload: Upload, admin_client: Client) -> None:
     assert Memory.objects.count() == 1
 
     done = admin_client.post(LIST, {**chosen, "confirmed": "yes"}, follow=True)
-    assert "1 documents were forgotten with 1 memories." in done.content.decode()
+    assert "Forgotten, and not found any more" in done.content.decode()
     assert not Memory.objects.exists()
     assert AuditEvent.objects.get(action="document.forget").actor == "admin"
     assert read_document(str(document.pk)).startswith("SourceDocument matching query")
