@@ -9,6 +9,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.http import HttpRequest
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
+from memoryproject.audit.staff import staff_edit_record
 from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
@@ -34,6 +35,18 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         shown = flatten_fieldsets(self.fieldsets)
         return [str(name) for name in shown if name not in self.editable]
+
+    def save_model(
+        self, request: HttpRequest, obj: EmbeddingModel, form: Any, change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="setting.change",
+            object_type="embedding_model",
+            object_id=obj.model_id,
+            fields=form.changed_data,
+        )
 
     @admin.display(description="state", ordering="state")
     def shown_state(self, model: EmbeddingModel) -> str:

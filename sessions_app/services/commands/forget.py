@@ -16,6 +16,7 @@ from sessions_app.services.commands.memories import visible_to
 from sessions_app.services.commands.says import lines_of, person, say, short_ids
 from sessions_app.services.draft import Draft
 from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.guard import forgetting_begin
 from sessions_app.services.forget.kinds import memory_forget
 from sessions_app.services.tools import Tools
 from sessions_app.texts import text_for
@@ -44,6 +45,10 @@ def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
     (memory,) = own
     shown = short_ids([memory.pk])[memory.pk]
     with transaction.atomic():
+        forgetting_begin()
+        if not may_forget(turn).filter(pk=memory.pk).exists():
+            # Staff took it away from this chat meanwhile.
+            return say("forget_none", language)
         memory_forget(
             memory_id=memory.pk,
             tools=ForgetTools(tools.embedder, tools.chat_memory),
