@@ -95,11 +95,15 @@ def extractor() -> Extractor | None:
     return Extractor(
         chat_model=chat_model(),
         embedder=embedder(),
-        forgotten=lambda content, scope: is_forgotten(content=content, scope=scope),
+        forgotten=_is_forgotten,
         min_confidence=settings.EXTRACTION_MIN_CONFIDENCE,
         time_zone=settings.BUSINESS_TIME_ZONE,
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
     )
+
+
+def _is_forgotten(content: str, scope: str) -> bool:
+    return is_forgotten(content=content, scope=scope)
 
 
 def document_limits() -> DocumentLimits:

@@ -24,11 +24,17 @@ def forgetting_mark() -> int:
     return last or 0
 
 
-def forgetting_check(mark: int) -> None:
-    """Make sure that nothing was forgotten since ``mark`` and that nothing is until the
-    transaction ends. The first lock of the transaction. Raises ForgottenMeanwhileError."""
+def forgetting_wait() -> None:
+    """Wait for a forgetting that is in progress, and let none begin until the transaction
+    ends. The first lock of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_LOCK])
+
+
+def forgetting_check(mark: int) -> None:
+    """As ``forgetting_wait``, and make sure that nothing was forgotten since ``mark``. Raises
+    ForgottenMeanwhileError."""
+    forgetting_wait()
     if forgetting_mark() != mark:
         raise ForgottenMeanwhileError("Something was forgotten meanwhile: it is made again.")
 
