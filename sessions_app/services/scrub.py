@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import F
 
+from memoryproject.lib.fragments import RUN, Fragments
 from memoryproject.lib.shorten import cut_at_word
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
@@ -32,12 +33,15 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
     # As the neighbour of a recalled message it may stand there shortened.
     kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]
     wanted = [_as_written(text) for text in kept]
+    # An answer that repeats it may stand there shortened, too.
+    parts = Fragments(text for text in kept if len(text.split()) >= RUN)
     for turn in later.only("prompt", "recalled", "left_out", "session").iterator(chunk_size=100):
-        prompt, recalled = _without(turn.prompt, wanted), _without(turn.recalled, wanted)
+        prompt = _without(turn.prompt, wanted, parts)
+        recalled = _without(turn.recalled, wanted, parts)
         left_out = turn.left_out
         if turn.session_id == message.session_id and left_out.get("passage"):
             # A passage holds the beginnings of messages; which, can't be told any more.
-            prompt = _without(prompt, [re.compile(re.escape(left_out["passage"]))])
+            prompt = _without(prompt, [re.compile(re.escape(left_out["passage"]))], parts)
             left_out = {**left_out, "passage": ""}
         if (prompt, recalled, left_out) != (turn.prompt, turn.recalled, turn.left_out):
             Turn.objects.filter(pk=turn.pk).update(
@@ -67,17 +71,23 @@ def _as_written(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
 
 
-def _without(entries: list[dict[str, Any]], texts: list[re.Pattern[str]]) -> list[dict[str, Any]]:
+def _without(
+    entries: list[dict[str, Any]], texts: list[re.Pattern[str]], parts: Fragments
+) -> list[dict[str, Any]]:
     """The entries of a prompt or of what was recalled, without the texts in their content."""
-    return [_entry_without(entry, texts) for entry in entries]
+    return [_entry_without(entry, texts, parts) for entry in entries]
 
 
-def _entry_without(entry: dict[str, Any], texts: list[re.Pattern[str]]) -> dict[str, Any]:
+def _entry_without(
+    entry: dict[str, Any], texts: list[re.Pattern[str]], parts: Fragments
+) -> dict[str, Any]:
     content = entry["content"]
     for text in texts:
         content = text.sub(GONE, content)
+    if parts.are_in(content):
+        content = GONE
     cleaned = {**entry, "content": content}
     for name in ("before", "after"):
         if name in entry:
-            cleaned[name] = _entry_without(entry[name], texts)
+            cleaned[name] = _entry_without(entry[name], texts, parts)
     return cleaned
