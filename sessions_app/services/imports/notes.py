@@ -85,9 +85,9 @@ def _note_fresh(report: ImportReport, stored: Stored, legacy: LegacySession | No
         _note_file(report, session, legacy)
     if not report.dry_run:
         logger.info(
-            "Session %s of %s was imported as %s.",
+            "Session %s of chat %s was imported as %s.",
             session.session_id,
-            session.whatsapp_chat,
+            session.chat_id,
             session.status,
         )
 
