@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from memoryproject.audit.events import Actor
-from memoryproject.lib.admin_display import shown_json
+from memoryproject.lib.admin_display import shown_table
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
 from sessions_app.models import ForgetReceipt
@@ -96,4 +96,4 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
     @admin.display(description="rows by table")
     def shown_swept(self, receipt: ForgetReceipt) -> str:
-        return shown_json(receipt.swept)
+        return shown_table(("table", "rows"), sorted(receipt.swept.items()))

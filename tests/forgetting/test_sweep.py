@@ -276,6 +276,13 @@ def test_forget_by_words_leaves_no_words(world: World) -> None:
     assert left_of([FACT]) == []
 
 
+def test_forget_by_one_word_leaves_not_even_that(world: World) -> None:
+    world.remember(CLIENT, FACT)
+    world.say(CLIENT, "/forget INV-001")
+    assert left_of([FACT], ["INV-001"]) == []
+    assert world.messages(CLIENT)[-2].content == "/forget [forgotten]"
+
+
 def test_a_turn_that_had_read_it_is_answered_anew(world: World) -> None:
     world.remember(CLIENT, FACT)
     world.say(CLIENT, "What does TestCorp owe me?")

@@ -70,6 +70,7 @@ def carry_out(
     if sweep.texts and doomed.since is not None:
         sweep.out_of_chats(doomed.chats, since=doomed.since)
     sweep.out_of_the_rest()
+    sweep.out_of_who_asked()
     prober.look(doomed=doomed, texts=sweep.texts)
     return receipt_write(
         kind=kind,

@@ -78,6 +78,12 @@ class Sweep:
         self._admin_log()
         self._logins()
 
+    def out_of_who_asked(self) -> None:
+        """The command that asks for it says in its own words what it is about."""
+        asked = Message.objects.filter(turn__pk=self._keep_turn, metadata__has_key="command")
+        for message in asked.select_related("chat") if self._keep_turn else ():
+            self._empty_command(message)
+
     def messages_delete(self, messages: QuerySet[Message]) -> None:
         """Delete messages with their vectors and what was delivered of them; the summaries that
         cover them are taken back. Turns that wait for an answer to them are cancelled."""
