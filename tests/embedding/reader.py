@@ -19,6 +19,7 @@ import django
 OPENAI = "openai:text-embedding-3-small"
 OLD = "wordllama-256"
 EXACT = 1e-3
+ADDED_LATER = "added later"
 
 
 def fact(number: int) -> str:
@@ -51,10 +52,20 @@ def main(folder: Path, first: int, last: int, new: str) -> dict[str, int]:
     return dict(seen)
 
 
-def model_of(asked: str, hits: list[Any], new: str) -> str:
-    """The one model whose cosines all of the hits have."""
+def model_of(asked: str, found: list[Any], new: str) -> str:
+    """The one model whose cosines all of the hits have.
+
+    One memory may have none: it was being added right when the model was switched, and is found
+    by its words until its vector is made up for.
+    """
     from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: PLC0415
 
+    hits = [
+        hit
+        for hit in found
+        if hit.similarity is not None or not hit.content.startswith(ADDED_LATER)
+    ]
+    assert len(hits) >= len(found) - 1, found
     texts = [asked, *(hit.content for hit in hits)]
     vectors = {
         OLD: WordLlamaEmbedder().embed(texts),

@@ -16,7 +16,7 @@ import psutil
 from memoryproject.integrations.loopback.openai_behaviours import slow
 from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from memoryproject.postgres import EmbeddedPostgres
-from tests.embedding.reader import OLD
+from tests.embedding.reader import ADDED_LATER, OLD
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation, family, kill
 from tests.processes.waiting import wait_until
@@ -37,7 +37,7 @@ from sessions_app import wiring
 added = 0
 while not (Path({folder!r}) / "stop").exists():
     memory_remember(
-        content=f"added later {{added}}", visibility="owner", embedder=wiring.embedder()
+        content=f"{added_later} {{added}}", visibility="owner", embedder=wiring.embedder()
     )
     added += 1
     time.sleep(0.05)
@@ -144,7 +144,12 @@ class Switching:
             for number in range(readers)
         ]
         adder = self.start(
-            "manage.py", "shell", "-v", "0", "-c", ADD.format(folder=str(self.folder))
+            "manage.py",
+            "shell",
+            "-v",
+            "0",
+            "-c",
+            ADD.format(folder=str(self.folder), added_later=ADDED_LATER),
         )
         seen: Counter[str] = Counter()
         try:
