@@ -16,12 +16,14 @@ UNANSWERED = "unanswered"
 NO_QUESTION = "no_question"
 BLANK = "blank"
 OTHER_ROLE = "other_role"
+TOO_LARGE = "too_large"
 
 REASONS = {
     UNANSWERED: "a user's message without an answer",
     NO_QUESTION: "an answer without a user's message before it",
     BLANK: "a message without text",
     OTHER_ROLE: "neither a user's nor an assistant's message",
+    TOO_LARGE: "an exchange that is larger than a batch may be",
 }
 
 

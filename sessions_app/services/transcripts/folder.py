@@ -57,7 +57,7 @@ class BatchFolder:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BusyError(
-                    f"Another chat_memory is at work in {self.path}: run it again when that is done."
+                    f"Another chat_memory is at work in {self.path}: run it again when it is done."
                 ) from None
             except OSError as error:
                 raise FolderError(f"{self.path} can't be locked: {error.strerror}.") from error

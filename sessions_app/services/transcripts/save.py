@@ -193,8 +193,11 @@ def _clean_up(
             f"The messages are stored and backed up, but not all files are cleaned up: {left[0]}"
             f"{more}. Look at what is left, mend that and run it again: nothing is stored twice."
         )
-    ids = [row.pk for row in rows]
-    TranscriptBatch.objects.filter(pk__in=ids).update(cleaned_at=timezone.now())
+    # Also those that an earlier run removed and was killed before it could say so.
+    runs = {row.saved_at for row in rows}
+    TranscriptBatch.objects.filter(
+        chat_id=rows[0].chat_id, saved_at__in=runs, cleaned_at__isnull=True
+    ).update(cleaned_at=timezone.now())
 
 
 def _prune(tools: SaveTools, now: datetime) -> None:
