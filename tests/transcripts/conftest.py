@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -102,7 +101,3 @@ def run(action: str, *arguments: object) -> Ran:
         errors.write(f"CommandError: {error}")
         return Ran(error.returncode, out.getvalue(), errors.getvalue())
     return Ran(0, out.getvalue(), errors.getvalue())
-
-
-def contents(messages: Sequence[Said]) -> list[str]:
-    return [content for _, content in messages]

@@ -247,9 +247,7 @@ def test_while_an_answer_is_on_its_way_nothing_is_put_between(
     ]
 
 
-def test_other_files_are_left_alone_and_links_are_refused(
-    batches: Batches, tmp_path: Path
-) -> None:
+def test_other_files_are_left_alone_and_links_are_refused(batches: Batches, tmp_path: Path) -> None:
     batches.put(1, "a", "b")
     (batches.path / "notes.md").write_text("mine")
     (batches.path / "folder").mkdir()
