@@ -140,9 +140,7 @@ def inside(action: str, place: Path) -> None:
         transcripts_export(conversation=found, path=place, progress=progress)
     seconds = time.perf_counter() - start
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(
-        json.dumps({"seconds": seconds, "steps": steps, "megabytes": (most - held) / 1024})
-    )
+    print(json.dumps({"seconds": seconds, "steps": steps, "megabytes": (most - held) / 1024}))
 
 
 if __name__ == "__main__":

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from memoryproject.audit.models import AuditEvent
 from sessions_app.errors import ConversationNotFoundError
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.services.forget.guard import forgetting_begin
+from sessions_app.services.merge import chat_merge
 from sessions_app.services.transcripts.backup import MANIFEST, VERIFYING, Backups
 from sessions_app.services.transcripts.check import CHECKING
 from sessions_app.services.transcripts.errors import (
@@ -30,7 +34,7 @@ from sessions_app.services.transcripts.store import STORING
 from sessions_app.services.transcripts.target import DEFAULT_CHAT, Target
 from sessions_app.transcripts.names import batch_name
 from tests.transcripts.conftest import Batches, said, stored
-from tests.world import CLIENT, World, message_from
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 
 def refused(batches: Batches, **changes: Any) -> list[tuple[str, str, int | None]]:
@@ -405,3 +409,50 @@ def test_many_messages_in_one_file(batches: Batches) -> None:
     batches.put(1, *(f"text {number}" for number in range(2_000)))
     batches.save()
     assert stored() == said(*(f"text {number}" for number in range(2_000)))
+
+
+def test_when_two_chats_turn_out_to_be_one_person_it_is_known_what_was_saved(
+    batches: Batches,
+) -> None:
+    batches.put(1, "a", "b")
+    batches.save(target=Target(whatsapp_chat=CLIENT))
+    batches.put(1, "c", "d")
+    batches.save(target=Target(whatsapp_chat=OTHER_CLIENT))
+    with transaction.atomic():
+        kept = chat_merge(*Chat.objects.all())
+    assert TranscriptBatch.objects.filter(chat=kept).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_forgotten_until_the_backup_can_be_swept(batches: Batches) -> None:
+    could_begin: dict[str, bool] = {}
+
+    def forget() -> bool:
+        """Whether somebody else could begin to forget at this moment."""
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(_try_forgetting).result()
+
+    def look(step: str, _done: int, _total: int) -> None:
+        could_begin[step] = forget()
+
+    batches.put(1, "a", "b")
+    batches.save(tools={"progress": look})
+    assert could_begin == {
+        CHECKING: True,
+        STORING: False,
+        "Backing up": False,
+        VERIFYING: False,
+        CLEANING_UP: True,
+    }
+
+
+def _try_forgetting() -> bool:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = 100")
+            forgetting_begin()
+            return True
+    except OperationalError:
+        return False
+    finally:
+        connection.close()

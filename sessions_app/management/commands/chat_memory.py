@@ -109,8 +109,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except DatabaseError as error:
             raise CommandError(
-                f"The database failed: {error} The files are where they were; run it again: "
-                "nothing is stored twice."
+                f"The database failed: {error} Files that aren't cleaned up are where they were; "
+                "run it again: nothing is stored twice."
             ) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped. Run it again: nothing is stored twice.") from None
