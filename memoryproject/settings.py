@@ -58,6 +58,7 @@ TURN_DEBOUNCE_SECONDS = env.integer("TURN_DEBOUNCE_SECONDS", 0, maximum=60)
 MAX_ANSWER_AGE_HOURS = env.integer("MAX_ANSWER_AGE_HOURS", 24, minimum=1)
 UNCONFIRMED_AFTER_MINUTES = env.integer("UNCONFIRMED_AFTER_MINUTES", 15, minimum=1)
 RAW_RETENTION_DAYS = env.integer("RAW_RETENTION_DAYS", 30, minimum=1)
+TRANSCRIPT_BACKUP_DAYS = env.integer("TRANSCRIPT_BACKUP_DAYS", 30, minimum=1, maximum=36_500)
 EXPIRED_RETENTION_DAYS = env.integer("EXPIRED_RETENTION_DAYS", 30, minimum=1, maximum=36_500)
 GROUP_POLICY = env.choice("GROUP_POLICY", "mention", ["mention", "always", "never"])
 

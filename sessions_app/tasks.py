@@ -120,3 +120,9 @@ def drop_raw_deliveries() -> int:
     return raw_deliveries_drop(
         now=timezone.now(), older_than=timedelta(days=settings.RAW_RETENTION_DAYS)
     )
+
+
+def drop_transcript_backups() -> int:
+    """Remove the backups of transcripts that are past their retention."""
+    before = timezone.now() - wiring.transcript_retention()
+    return wiring.transcript_backups().prune(before=before)

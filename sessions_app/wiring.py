@@ -43,6 +43,9 @@ from sessions_app.services.strategies import (
 )
 from sessions_app.services.summaries.summarizer import Summarizer
 from sessions_app.services.tools import AnswerRules, FileTools, Tools
+from sessions_app.services.transcripts.backup import Backups
+from sessions_app.services.transcripts.check import Progress
+from sessions_app.services.transcripts.save import SaveTools
 
 
 def intake_rules() -> IntakeRules:
@@ -77,6 +80,7 @@ def tools(*, console: TextIO | None = None) -> Tools:
         rules=answer_rules(),
         storage_notices=storage_notices(),
         files=file_tools(),
+        transcripts=transcript_backups(),
         learn=enqueue_learning if learns() else None,
     )
 
@@ -143,7 +147,27 @@ def _openai_transcriber(api_key: str, base_url: str, model: str) -> OpenAITransc
 
 def forget_tools() -> ForgetTools:
     """With what is forgotten."""
-    return ForgetTools(embedder=embedder(), chat_memory=chat_memory())
+    return ForgetTools(
+        embedder=embedder(), chat_memory=chat_memory(), transcripts=transcript_backups()
+    )
+
+
+def transcript_backups() -> Backups:
+    return Backups(Path(settings.DATA_DIR) / "transcripts")
+
+
+def transcript_retention() -> timedelta:
+    return timedelta(days=settings.TRANSCRIPT_BACKUP_DAYS)
+
+
+def transcript_tools(*, progress: Progress) -> SaveTools:
+    """With what transcripts are saved."""
+    return SaveTools(
+        rules=intake_rules(),
+        backups=transcript_backups(),
+        keep=transcript_retention(),
+        progress=progress,
+    )
 
 
 def chat_memory() -> ChatMemoryService:

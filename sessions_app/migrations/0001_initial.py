@@ -400,4 +400,23 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(condition=models.Q(('due', True)), fields=['turn'], name='extractions_due')],
             },
         ),
+        migrations.CreateModel(
+            name='TranscriptBatch',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('digest', models.CharField(max_length=64)),
+                ('messages', models.PositiveIntegerField(help_text='How many messages it holds.')),
+                ('backup', models.CharField(max_length=64)),
+                ('saved_at', models.DateTimeField()),
+                ('cleaned_at', models.DateTimeField(blank=True, null=True)),
+                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='transcript_batches', to='sessions_app.chat')),
+                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='transcript_batches', to='sessions_app.chatsession')),
+            ],
+            options={
+                'verbose_name_plural': 'transcript batches',
+                'ordering': ['-id'],
+                'indexes': [models.Index(condition=models.Q(('cleaned_at__isnull', True)), fields=['chat', 'number'], name='transcripts_to_clean_up')],
+            },
+        ),
     ]

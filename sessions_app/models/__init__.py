@@ -8,6 +8,7 @@ from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 from sessions_app.models.sessions import ChatSession
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
+from sessions_app.models.transcripts import TranscriptBatch
 from sessions_app.models.turns import Turn
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "OutboundPart",
     "SummarizationMetadata",
     "SummaryWork",
+    "TranscriptBatch",
     "Turn",
 ]

@@ -10,7 +10,14 @@ from typing import Any
 from django.db.models import Count
 
 from memoryproject.audit.events import SYSTEM, Actor, audit_record
-from sessions_app.models import ChatSession, InboundDelivery, OutboundPart, SummaryWork, Turn
+from sessions_app.models import (
+    ChatSession,
+    InboundDelivery,
+    OutboundPart,
+    SummaryWork,
+    TranscriptBatch,
+    Turn,
+)
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
@@ -45,6 +52,8 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
     summaries = session.summarizations.count()
     session.messages.all().delete()
     SummaryWork.objects.filter(session=session).delete()
+    # A batch file that still lies in its folder is no longer taken for stored.
+    TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
     session.total_tokens = 0
     session.window_start = session.message_counter + 1
     session.summarized_until = session.message_counter

@@ -8,7 +8,15 @@ from django.utils import timezone
 
 from memories_app.services.scope import memories_move
 from memoryproject.audit.pseudonyms import person_merge
-from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models import (
+    Chat,
+    ChatAddress,
+    ChatSession,
+    InboundDelivery,
+    Message,
+    TranscriptBatch,
+    Turn,
+)
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.services.sessions import session_end
@@ -35,7 +43,8 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
         state=TurnState.PENDING, lease_token=None, lease_until=None
     )
     # Turns before messages: the order in which a worker that is sending locks.
-    for model in (ChatSession, Turn, Message, InboundDelivery, ChatAddress):
+    moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)
+    for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
     memories_move(from_chat=young.pk, to_chat=old.pk)
     person_merge(kept=old.pk, gone=young.pk)

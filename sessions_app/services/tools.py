@@ -16,6 +16,7 @@ from memoryproject.integrations.speech.base import Transcriber
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.storage_notices import StorageNotices
+from sessions_app.services.transcripts.backup import Backups
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class FileTools:
 @dataclass(frozen=True)
 class Tools:
     """The models and providers, the memory of conversations, and the rules. Without
-    ``files`` nothing looks into documents and recordings. ``learn`` hands a chat to a worker
+    ``files`` nothing looks into documents and recordings. ``transcripts``: the backups that
+    forgetting sweeps. ``learn`` hands a chat to a worker
     that learns from its turns; without it nothing is learned by itself."""
 
     chat_model: ChatModel
@@ -55,5 +57,6 @@ class Tools:
     rules: AnswerRules = field(default_factory=AnswerRules)
     storage_notices: StorageNotices | None = None
     files: FileTools | None = None
+    transcripts: Backups | None = None
     learn: Callable[[UUID], None] | None = None
     sleep: Callable[[float], None] = time.sleep

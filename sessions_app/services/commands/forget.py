@@ -51,7 +51,7 @@ def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
             return say("forget_none", language)
         memory_forget(
             memory_id=memory.pk,
-            tools=ForgetTools(tools.embedder, tools.chat_memory),
+            tools=ForgetTools(tools.embedder, tools.chat_memory, tools.transcripts),
             actor=person(turn),
             keep_turn=turn.pk,
         )

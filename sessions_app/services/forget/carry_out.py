@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from memories_app.models import (
@@ -24,24 +24,28 @@ from memories_app.services.documents import document_forget
 from memories_app.services.tombstones import keyed_hash, tombstones_add
 from memoryproject.audit.events import Actor, actor_name, audit_record
 from memoryproject.integrations.embedders.base import Embedder
-from sessions_app.models import ForgetReceipt, Message, MessageEmbedding
+from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.forget.doomed import Doomed
-from sessions_app.services.forget.probe import Prober
+from sessions_app.services.forget.probe import Prober, StillFoundError
 from sessions_app.services.forget.sweep import Sweep
+from sessions_app.services.transcripts.backup import Backups
 
 logger = logging.getLogger(__name__)
 
 ABSENT = "absent"
+# Under this name a receipt counts files among the tables' rows.
+BACKUP_FILES = "transcript backups"
 
 
 @dataclass(frozen=True)
 class ForgetTools:
     """With what is forgotten: the history of conversations is rewritten by ``chat_memory``,
-    and looked for with ``embedder``."""
+    and looked for with ``embedder``. ``transcripts``: backups that may hold it, too."""
 
     embedder: Embedder
     chat_memory: ChatMemoryService
+    transcripts: Backups | None = None
 
 
 def carry_out(
@@ -72,6 +76,8 @@ def carry_out(
     sweep.out_of_the_rest()
     sweep.out_of_who_asked()
     prober.look(doomed=doomed, texts=sweep.texts)
+    # The last that can fail: files don't come back when the transaction is rolled back.
+    _sweep_backups(doomed, sweep, tools)
     return receipt_write(
         kind=kind,
         object_id=object_id,
@@ -80,6 +86,34 @@ def carry_out(
         actor=actor,
         now=now,
     )
+
+
+def _sweep_backups(doomed: Doomed, sweep: Sweep, tools: ForgetTools) -> None:
+    if tools.transcripts is None or not sweep.texts:
+        return
+    batches = TranscriptBatch.objects.filter(chat__in=doomed.chats)
+    try:
+        files = tools.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
+    except OSError as error:
+        raise StillFoundError(f"A backup of transcripts can't be swept: {error}.") from error
+    if files:
+        sweep.swept[BACKUP_FILES] += files
+
+
+def backups_remove(*, names: Iterable[str], tools: ForgetTools) -> dict[str, int]:
+    """Remove whole backups of transcripts, at the very end; how many files that were. Raises
+    StillFoundError."""
+    if tools.transcripts is None:
+        return {}
+    try:
+        return {BACKUP_FILES: tools.transcripts.remove(names)}
+    except OSError as error:
+        raise StillFoundError(f"A backup of transcripts can't be removed: {error}.") from error
+
+
+def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
+    """In which backups these batches are."""
+    return set(batches.order_by().values_list("backup", flat=True).distinct())
 
 
 def receipt_write(

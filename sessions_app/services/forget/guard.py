@@ -6,7 +6,10 @@ reading, and shows it when storing: was anything forgotten in between, it is mad
 
 from __future__ import annotations
 
-from django.db import connection
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from django.db import Error, connection
 
 from sessions_app.models import ForgetReceipt
 
@@ -44,3 +47,17 @@ def forgetting_begin() -> None:
     first lock of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+
+
+@contextmanager
+def forgetting_held() -> Iterator[None]:
+    """As ``forgetting_wait``, over several transactions: until the block ends. For what is
+    written to files beside the database. Call it outside of a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [_LOCK])
+    try:
+        yield
+    finally:
+        # A connection that is lost has given up its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock_shared(%s)", [_LOCK])

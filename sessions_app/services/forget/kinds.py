@@ -27,10 +27,16 @@ from sessions_app.models import (
     Message,
     OutboundPart,
     SummarizationMetadata,
+    TranscriptBatch,
     Turn,
 )
 from sessions_app.services.addresses import addresses_lock
-from sessions_app.services.forget.carry_out import ForgetTools, carry_out
+from sessions_app.services.forget.carry_out import (
+    ForgetTools,
+    backup_names,
+    backups_remove,
+    carry_out,
+)
 from sessions_app.services.forget.doomed import Doomed
 from sessions_app.services.forget.guard import forgetting_begin
 from sessions_app.services.forget.probe import Prober
@@ -151,8 +157,12 @@ def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTE
             tools=tools,
             actor=actor,
         )
+        batches = TranscriptBatch.objects.filter(session=session_id)
+        counts[TranscriptBatch._meta.db_table] = batches.count()
+        backups = backup_names(batches)
         ChatSession.objects.filter(pk=session_id).delete()
         counts[ChatSession._meta.db_table] = 1
+        counts |= backups_remove(names=backups, tools=tools)
         return _also_swept(receipt, counts)
 
 
@@ -174,6 +184,7 @@ def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> 
         doomed.add_memories(list(own.values_list("pk", flat=True)))
         brought = SourceDocument.objects.filter(chat_id=chat_id)
         doomed.add_documents(list(brought.values_list("pk", flat=True)))
+        backups = backup_names(TranscriptBatch.objects.filter(chat=chat))
         counts = _chat_delete(chat)
         doomed.chats.discard(chat_id)
         doomed.messages.clear()
@@ -187,6 +198,7 @@ def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> 
         )
         tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
         person_cut_loose(chat_id=chat_id)
+        counts |= backups_remove(names=backups, tools=tools)
         return _also_swept(receipt, counts)
 
 
@@ -226,7 +238,7 @@ def _chat_delete(chat: Chat) -> dict[str, int]:
     """The chat with its sessions, messages, turns, deliveries and addresses."""
     counts = {
         model._meta.db_table: model._default_manager.filter(chat=chat).count()
-        for model in (ChatSession, Message, Turn, ChatAddress)
+        for model in (ChatSession, Message, Turn, ChatAddress, TranscriptBatch)
     }
     raw = InboundDelivery.objects.filter(chat=chat)
     # The keys stay, so that a repeated delivery doesn't bring anything back.

@@ -100,6 +100,11 @@ _table(
 _table("sessions_app_chataddress", swept="address", safe="provider", why="which provider")
 _table("sessions_app_chatsession", safe="status", why="a state")
 _table(
+    "sessions_app_transcriptbatch",
+    safe="digest backup",
+    why="a keyed hash, and the name of a folder, whose files are swept",
+)
+_table(
     "sessions_app_assistantprofile",
     safe="name persona business_facts opening_hours languages",
     why="what staff wrote about the business; they change it themselves",

@@ -149,7 +149,13 @@ def _chat_locked(incoming: Incoming) -> Chat:
 def _chat_of(incoming: Incoming) -> Chat:
     """The chat of the address, made when it is new. By which provider it was is not known; the
     next message tells."""
-    address, provider = incoming.whatsapp_chat, str(Provider.CONSOLE)
+    return chat_for_address(address=incoming.whatsapp_chat, at=incoming.last_active)
+
+
+def chat_for_address(*, address: str, at: datetime) -> Chat:
+    """The chat of an address in ``whatsapp_chat`` form, made when it is new. Call it in a
+    transaction."""
+    provider = str(Provider.CONSOLE)
     addresses_lock([address])
     known = chat_find(address)
     if known is not None:
@@ -160,7 +166,7 @@ def _chat_of(incoming: Incoming) -> Chat:
     party = party_of(address)
     if not party.addresses():
         party = Party(other=address)
-    chat = chat_for_party(provider=provider, number_id="", party=party, at=incoming.last_active)
+    chat = chat_for_party(provider=provider, number_id="", party=party, at=at)
     assert chat is not None
     return chat
 

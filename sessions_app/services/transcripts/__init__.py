@@ -1,0 +1,1 @@
+"""Saves batches of transcripts, and writes them (seed 000)."""

@@ -1,0 +1,74 @@
+"""What can be wrong with a transcript: the file, the line, what it is, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+# So many are told of one file; further ones are counted.
+MOST_PROBLEMS = 100
+
+# The seven format rules of seed 000, by the code of their problem.
+RULES = {
+    "starts_with_user": 1,
+    "alternates": 2,
+    "ends_with_assistant": 3,
+    "consecutive": 4,
+    "too_few_messages": 5,
+    "spacing": 6,
+    "not_exact": 7,
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``code`` is one of ``RULES``, or another reason why nothing is saved. ``line`` counts
+    from 1. No text of the file is in it."""
+
+    code: str
+    file: str
+    what: str
+    mend: str
+    line: int | None = None
+
+    @property
+    def rule(self) -> int | None:
+        """Which of the seven format rules it breaks, if it is one of them."""
+        return RULES.get(self.code)
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}, line {self.line}"
+        rule = "" if self.rule is None else f"rule {self.rule}: "
+        return f"{place}: {rule}{self.what} {self.mend}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "line": self.line,
+            "rule": self.rule,
+            "code": self.code,
+            "what": self.what,
+            "mend": self.mend,
+        }
+
+
+class Problems:
+    """The problems of one file, as they are found; of many only the first are kept."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.found: list[Problem] = []
+        self.further = 0
+
+    def add(self, code: str, what: str, mend: str, *, line: int | None = None) -> None:
+        if len(self.found) < MOST_PROBLEMS:
+            self.found.append(Problem(code, self.file, what, mend, line))
+        else:
+            self.further += 1
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.found)

@@ -1,0 +1,40 @@
+"""Runs inside an installation: a save of transcripts that halts at a step until it is told to
+go on, or killed. Arguments: the folder, the step, and how much of it is done then."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from sessions_app import wiring  # noqa: E402 the settings must be there first
+from sessions_app.services.transcripts.folder import BatchFolder  # noqa: E402
+from sessions_app.services.transcripts.save import batches_save  # noqa: E402
+from sessions_app.services.transcripts.target import Target  # noqa: E402
+
+
+def main(folder: str, step: str, at: str) -> None:
+    halted = False
+
+    def progress(now_at: str, done: int, _total: int) -> None:
+        nonlocal halted
+        if (now_at, done) == (step, int(at)) and not halted:
+            halted = True
+            _say("halted")
+            sys.stdin.readline()
+
+    tools = wiring.transcript_tools(progress=progress)
+    saved = batches_save(folder=BatchFolder(Path(folder)), target=Target(), tools=tools)
+    _say(saved.added)
+
+
+def _say(what: object) -> None:
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,103 @@
+"""A folder of batches, and the command over it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from sessions_app.models import Message
+from sessions_app.services.intake import IntakeRules
+from sessions_app.services.transcripts.backup import Backups
+from sessions_app.services.transcripts.folder import BatchFolder
+from sessions_app.services.transcripts.save import Saved, SaveTools, batches_save
+from sessions_app.services.transcripts.target import Target
+from sessions_app.transcripts.format import write
+from sessions_app.transcripts.names import batch_name
+
+Said = tuple[str, str]
+
+
+def said(*contents: str) -> list[Said]:
+    """Messages of a user and the assistant by turns."""
+    return [(("user", "assistant")[place % 2], text) for place, text in enumerate(contents)]
+
+
+@dataclass
+class Batches:
+    """The folder, and where its backups go."""
+
+    path: Path
+    tools: SaveTools
+    target: Target = field(default_factory=Target)
+
+    @property
+    def folder(self) -> BatchFolder:
+        return BatchFolder(self.path)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.path.iterdir())
+
+    def put(self, number: int, *contents: str) -> Path:
+        return self.put_bytes(number, write(said(*contents)))
+
+    def put_bytes(self, number: int, data: bytes) -> Path:
+        path = self.path / batch_name(number)
+        path.write_bytes(data)
+        return path
+
+    def save(self, **changes: Any) -> Saved:
+        tools = replace(self.tools, **changes.pop("tools", {}))
+        return batches_save(
+            **{"folder": self.folder, "target": self.target, "tools": tools, **changes}
+        )
+
+    def backed_up(self) -> dict[str, bytes]:
+        """The files of all backups, by name."""
+        root = self.tools.backups.root
+        return {path.name: path.read_bytes() for path in sorted(root.glob("*/*.txt"))}
+
+
+def stored(**where: Any) -> list[Said]:
+    """All messages, in their order."""
+    messages = Message.objects.filter(**where).order_by("session__created_at", "order_num")
+    return list(messages.values_list("role", "content"))
+
+
+@pytest.fixture
+def batches(db: None, tmp_path: Path, rules: IntakeRules) -> Batches:
+    path = tmp_path / "temp"
+    path.mkdir()
+    backups = Backups(tmp_path / "backups")
+    return Batches(path, SaveTools(rules=rules, backups=backups, keep=timedelta(days=30)))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    errors: str
+
+    @property
+    def report(self) -> Any:
+        return json.loads(self.out)
+
+
+def run(action: str, *arguments: object) -> Ran:
+    """``manage.py chat_memory …``, as its exit code and outputs."""
+    out, errors = io.StringIO(), io.StringIO()
+    try:
+        call_command("chat_memory", action, *map(str, arguments), stdout=out, stderr=errors)
+    except CommandError as error:
+        errors.write(f"CommandError: {error}")
+        return Ran(error.returncode, out.getvalue(), errors.getvalue())
+    return Ran(0, out.getvalue(), errors.getvalue())

@@ -1,0 +1,95 @@
+"""What is forgotten goes from the backups of transcripts, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memories_app.models import Memory
+from sessions_app.models import ChatSession, Message, TranscriptBatch
+from sessions_app.services.forget.carry_out import BACKUP_FILES, ForgetTools
+from sessions_app.services.forget.kinds import (
+    chat_forget,
+    memory_forget,
+    message_forget,
+    session_forget,
+)
+from sessions_app.services.transcripts.target import Target
+from sessions_app.transcripts.names import batch_name
+from tests.transcripts.conftest import Batches
+from tests.world import CLIENT, World
+
+SECRET = "The spare keys of the warehouse are in locker forty-two"
+
+
+@pytest.fixture
+def forgetting(world: World, batches: Batches) -> ForgetTools:
+    """Two batches of which the second tells the secret."""
+    batches.target = Target(whatsapp_chat=CLIENT)
+    batches.put(1, "Hello", "Good morning")
+    batches.put(2, f"By the way:\n{SECRET}.", "Noted.")
+    batches.save()
+    return ForgetTools(world.tools.embedder, world.tools.chat_memory, batches.tools.backups)
+
+
+def left(batches: Batches) -> list[str]:
+    """The files that still hold the secret, the manifest among them."""
+    files = [path for path in batches.tools.backups.root.rglob("*") if path.is_file()]
+    return [path.name for path in files if "locker" in path.read_text()]
+
+
+def test_a_message_goes_with_the_file_that_holds_it(
+    batches: Batches, forgetting: ForgetTools
+) -> None:
+    assert left(batches) == [batch_name(2)]
+    message = Message.objects.get(content__contains=SECRET)
+    receipt = message_forget(message_id=message.pk, tools=forgetting)
+    assert left(batches) == []
+    assert sorted(batches.backed_up()) == [batch_name(1)]
+    assert receipt.swept[BACKUP_FILES] == 1
+    (manifest,) = batches.tools.backups.root.glob("*/manifest.json")
+    assert batch_name(2) not in manifest.read_text()
+
+
+def test_a_memory_goes_from_the_backups_of_its_chat(
+    world: World, batches: Batches, forgetting: ForgetTools
+) -> None:
+    world.remember(CLIENT, SECRET)
+    memory_forget(memory_id=Memory.objects.get().pk, tools=forgetting)
+    assert left(batches) == []
+
+
+def test_by_the_command_of_people(world: World, batches: Batches, forgetting: ForgetTools) -> None:
+    world.tools = replace(world.tools, transcripts=batches.tools.backups)
+    world.remember(CLIENT, SECRET)
+    world.say(CLIENT, "/forget spare keys")
+    assert left(batches) == []
+
+
+def test_a_session_goes_with_its_backups(batches: Batches, forgetting: ForgetTools) -> None:
+    receipt = session_forget(session_id=ChatSession.objects.get().pk, tools=forgetting)
+    assert batches.backed_up() == {}
+    assert not TranscriptBatch.objects.exists()
+    assert receipt.swept["sessions_app_transcriptbatch"] == 2
+
+
+def test_a_chat_goes_with_its_backups_and_no_other(
+    world: World, batches: Batches, forgetting: ForgetTools, tmp_path: Path
+) -> None:
+    batches.put(1, "Another", "chat")
+    batches.save(target=Target())
+    receipt = chat_forget(chat_id=world.chat(CLIENT).pk, tools=forgetting)
+    assert batches.backed_up() == {batch_name(1): b"User: Another\nAssistant: chat\n"}
+    assert receipt.swept[BACKUP_FILES] == 2
+
+
+def test_what_a_killed_run_left_half_way_is_swept_too(
+    batches: Batches, forgetting: ForgetTools
+) -> None:
+    (backup,) = batches.tools.backups.root.iterdir()
+    backup.rename(backup.with_name(f"{backup.name}.part"))
+    message = Message.objects.get(content__contains=SECRET)
+    message_forget(message_id=message.pk, tools=forgetting)
+    assert left(batches) == []

@@ -1,0 +1,458 @@
+"""Saving a folder of batches: all of it or nothing, never twice, and cleaned up last."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+
+from memoryproject.audit.models import AuditEvent
+from sessions_app.errors import ConversationNotFoundError
+from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.services.forget.guard import forgetting_begin
+from sessions_app.services.merge import chat_merge
+from sessions_app.services.transcripts.backup import MANIFEST, VERIFYING, Backups
+from sessions_app.services.transcripts.check import CHECKING
+from sessions_app.services.transcripts.errors import (
+    BusyError,
+    FaultError,
+    FolderError,
+    RefusedError,
+)
+from sessions_app.services.transcripts.folder import BatchFolder
+from sessions_app.services.transcripts.save import CLEANING_UP
+from sessions_app.services.transcripts.store import STORING
+from sessions_app.services.transcripts.target import DEFAULT_CHAT, Target
+from sessions_app.transcripts.names import batch_name
+from tests.transcripts.conftest import Batches, said, stored
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+
+
+def refused(batches: Batches, **changes: Any) -> list[tuple[str, str, int | None]]:
+    """The problems for which it is refused, after which nothing may have changed."""
+    before, names = stored(), batches.names
+    with pytest.raises(RefusedError) as error:
+        batches.save(**changes)
+    assert (stored(), batches.names) == (before, names)
+    assert not batches.tools.backups.root.exists() or not list(batches.tools.backups.root.iterdir())
+    return [(problem.code, problem.file, problem.line) for problem in error.value.problems]
+
+
+def test_batches_become_messages_and_the_files_are_backed_up_and_removed(
+    batches: Batches,
+) -> None:
+    first = batches.put(1, "Hello", "Good morning").read_bytes()
+    second = batches.put(2, "Price?\nUser: yes", "  40 ₪ 🙂\n\n").read_bytes()
+    saved = batches.save()
+    assert stored() == said("Hello", "Good morning", "Price?\nUser: yes", "  40 ₪ 🙂\n\n")
+    assert (saved.files, saved.added, saved.cleaned) == (2, 4, 2)
+    assert batches.names == []
+    assert batches.backed_up() == {batch_name(1): first, batch_name(2): second}
+    session = ChatSession.objects.get(pk=saved.session_id)
+    assert session.whatsapp_chat == DEFAULT_CHAT
+    assert (session.message_counter, session.status) == (4, SessionStatus.ACTIVE)
+    assert session.total_tokens == sum(Message.objects.values_list("tokens", flat=True))
+
+
+def test_the_backup_is_for_its_owner_alone_and_lists_what_it_holds(batches: Batches) -> None:
+    batches.put(1, "Hello", "Good morning")
+    (backup,) = batches.save().backups
+    assert stat.S_IMODE(os.stat(backup).st_mode) == 0o700
+    for path in Path(backup).iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    (entry,) = json.loads((Path(backup) / MANIFEST).read_text())["files"]
+    assert entry["name"] == batch_name(1)
+
+
+def test_the_next_batches_go_on_by_number_or_begin_again_at_one(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    batches.save()
+    batches.put(2, "c", "d")
+    batches.save()
+    batches.put(1, "e", "f")
+    batches.put(2, "g", "h")
+    assert batches.save().added == 4
+    assert "".join(content for _, content in stored()) == "abcdefgh"
+    assert ChatSession.objects.count() == 1
+
+
+def test_all_files_are_checked_before_anything_is_stored(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    batches.put_bytes(2, b"Assistant: x\n")
+    batches.put_bytes(3, b"User:x\nAssistant: y\n")
+    assert refused(batches) == [
+        ("starts_with_user", batch_name(2), 1),
+        ("too_few_messages", batch_name(2), 1),
+        ("spacing", batch_name(3), 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "problems"),
+    [
+        (["001", "003"], [("number_missing", "chat_memory_batch_003.txt", None)]),
+        (["001", "0001"], [("number_twice", "chat_memory_batch_001.txt", None)]),
+        (["000", "001"], [("number", "chat_memory_batch_000.txt", None)]),
+        (["001", "2"], [("file_name", "chat_memory_batch_2.txt", None)]),
+        (["002"], [("gap", "chat_memory_batch_002.txt", None)]),
+    ],
+)
+def test_numbers_have_no_gaps(
+    batches: Batches, names: list[str], problems: list[tuple[str, str, None]]
+) -> None:
+    for name in names:
+        (batches.path / f"chat_memory_batch_{name}.txt").write_bytes(b"User: a\nAssistant: b\n")
+    assert refused(batches) == problems
+
+
+def test_numbers_are_sorted_as_numbers_beyond_999(batches: Batches) -> None:
+    for number in range(1, 1_011):
+        batches.put(number, f"question {number}", f"answer {number}")
+    batches.save()
+    assert [content for role, content in stored() if role == "user"] == [
+        f"question {number}" for number in range(1, 1_011)
+    ]
+
+
+def test_a_gap_after_what_was_saved_is_refused(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    batches.save()
+    batches.put(3, "e", "f")
+    with pytest.raises(RefusedError) as error:
+        batches.save()
+    (problem,) = error.value.problems
+    assert problem.code == "gap"
+    assert "The last batch saved is chat_memory_batch_001.txt" in problem.what
+    assert batches.names == [batch_name(3)]
+
+
+def test_an_overlap_with_what_is_stored_is_recognised(batches: Batches) -> None:
+    batches.put(1, "a", "b", "c", "d")
+    batches.save()
+    batches.put(2, "c", "d", "e", "f")
+    saved = batches.save()
+    assert (saved.overlap, saved.added) == (2, 2)
+    assert "".join(content for _, content in stored()) == "abcdef"
+    assert batches.names == []
+
+
+def test_what_is_stored_as_a_whole_is_added_to_nothing_and_cleaned_up(batches: Batches) -> None:
+    batches.put(1, "a", "b", "c", "d")
+    batches.save()
+    batches.put(1, "a", "b", "c", "d")
+    saved = batches.save()
+    assert (saved.overlap, saved.added, saved.cleaned) == (4, 0, 1)
+    assert len(stored()) == 4
+    assert len(list(batches.tools.backups.root.iterdir())) == 2
+
+
+def test_what_was_said_again_is_added_with_append(batches: Batches) -> None:
+    batches.put(1, "Hello", "Good morning")
+    batches.save()
+    batches.put(2, "Hello", "Good morning")
+    assert batches.save(append=True).added == 2
+    assert stored() == said("Hello", "Good morning") * 2
+
+
+def test_a_single_exchange_from_the_middle_is_left_to_people(batches: Batches) -> None:
+    batches.put(1, "Hello", "Good morning", "c", "d")
+    batches.save()
+    batches.put(2, "Hello", "Good morning")
+    with pytest.raises(RefusedError) as error:
+        batches.save()
+    assert [problem.code for problem in error.value.problems] == ["ambiguous"]
+    assert "--append" in error.value.problems[0].mend
+
+
+def test_a_changed_message_is_refused_with_its_place(batches: Batches) -> None:
+    """Content integrity: it matches the live transcript exactly."""
+    batches.put(1, "a", "b", "c", "d")
+    batches.save()
+    batches.put(1, "a\nand more", "b", "c", "d")
+    batches.put(2, "e", "f")
+    with pytest.raises(RefusedError) as error:
+        batches.save()
+    (problem,) = error.value.problems
+    assert (problem.code, problem.rule) == ("not_exact", 7)
+    assert (problem.file, problem.line) == (batch_name(1), 1)
+    assert "message 1 of session" in problem.what
+    assert len(stored()) == 4
+    assert batches.names == [batch_name(1), batch_name(2)]
+
+
+def test_a_saved_number_with_another_content_is_refused(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    batches.put(2, "c", "d")
+    batches.save()
+    batches.put(2, "x", "y")
+    with pytest.raises(RefusedError) as error:
+        batches.save()
+    assert "saved already, with another content" in error.value.problems[0].what
+
+
+def test_a_live_conversation_is_recognised_by_turns(world: World, batches: Batches) -> None:
+    """The answers of a burst are stored after all its messages."""
+    batches.target = Target(whatsapp_chat=CLIENT)
+    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
+    world.work()
+    assert [message.role for message in world.messages(CLIENT)] == ["user"] * 2 + ["assistant"] * 2
+    batches.put(1, "one", "answer to: one", "two", "answer to: two", "three", "answer three")
+    saved = batches.save()
+    assert (saved.overlap, saved.added) == (4, 2)
+    assert [message.content for message in world.messages(CLIENT)][-2:] == ["three", "answer three"]
+
+
+def test_a_session_by_its_id(world: World, batches: Batches) -> None:
+    world.say(CLIENT, "one")
+    session = world.session(CLIENT)
+    batches.target = Target(session_id=session.pk)
+    batches.put(1, "two", "answer")
+    assert batches.save().session_id == str(session.pk)
+    assert world.messages(CLIENT)[-1].content == "answer"
+
+
+def test_a_session_that_is_not_there_is_told(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    with pytest.raises(ConversationNotFoundError):
+        batches.save(target=Target(session_id=Chat().pk))
+
+
+def test_a_chat_whose_memory_is_off_takes_nothing(batches: Batches) -> None:
+    Chat.objects.create(whatsapp_chat=DEFAULT_CHAT, provider="console", memory_enabled=False)
+    batches.put(1, "a", "b")
+    assert refused(batches) == [("memory_off", batch_name(1), None)]
+
+
+def test_an_archived_session_takes_nothing(world: World, batches: Batches) -> None:
+    world.say(CLIENT, "one")
+    session = world.session(CLIENT)
+    ChatSession.objects.update(status=SessionStatus.ARCHIVED, expired_at=timezone.now())
+    batches.put(1, "a", "b")
+    found = refused(batches, target=Target(session_id=session.pk))
+    assert found == [("archived", batch_name(1), None)]
+
+
+def test_while_an_answer_is_on_its_way_nothing_is_put_between(
+    world: World, batches: Batches
+) -> None:
+    world.receive(message_from(CLIENT, "one"))
+    batches.put(1, "a", "b")
+    assert refused(batches, target=Target(whatsapp_chat=CLIENT)) == [
+        ("answering", batch_name(1), None)
+    ]
+
+
+def test_other_files_are_left_alone_and_links_are_refused(batches: Batches, tmp_path: Path) -> None:
+    batches.put(1, "a", "b")
+    (batches.path / "notes.md").write_text("mine")
+    (batches.path / "folder").mkdir()
+    saved = batches.save()
+    assert saved.left_alone == ["folder", "notes.md"]
+    assert batches.names == ["folder", "notes.md"]
+    target = tmp_path / "elsewhere.txt"
+    target.write_bytes(b"User: c\nAssistant: d\n")
+    (batches.path / batch_name(2)).symlink_to(target)
+    with pytest.raises(RefusedError) as error:
+        batches.save()
+    assert [problem.code for problem in error.value.problems] == ["no_file"]
+    assert target.exists()
+
+
+def test_an_empty_folder_is_nothing_to_save_and_a_missing_one_is_told(batches: Batches) -> None:
+    assert batches.save().files == 0
+    with pytest.raises(FolderError) as error:
+        batches.save(folder=BatchFolder(batches.path / "nowhere"))
+    assert error.value.usage
+
+
+def test_two_at_once_one_works_and_the_other_says_so(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    with BatchFolder(batches.path).locked(), pytest.raises(BusyError, match="at work in"):
+        batches.save()
+    assert stored() == []
+    assert batches.save().added == 2
+
+
+def fault(at: str) -> Any:
+    """A progress that fails in a step, as a power cut or a bug there would."""
+
+    def progress(step: str, _done: int, _total: int) -> None:
+        if step == at:
+            raise RuntimeError(at)
+
+    return progress
+
+
+@pytest.mark.parametrize("step", [CHECKING, STORING, "Backing up", VERIFYING, CLEANING_UP])
+def test_a_fault_at_any_step_leaves_the_files_and_the_next_run_ends_it(
+    batches: Batches, step: str
+) -> None:
+    for number in (1, 2, 3):
+        batches.put(number, f"question {number}", f"answer {number}")
+    names = batches.names
+    with pytest.raises(RuntimeError):
+        batches.save(tools={"progress": fault(step)})
+    assert batches.names == names
+    assert len(stored()) == (0 if step in (CHECKING, STORING) else 6)
+    saved = batches.save()
+    assert len(stored()) == 6
+    assert saved.saved_before == (0 if step in (CHECKING, STORING) else 3)
+    assert batches.names == []
+    assert sorted(batches.backed_up()) == names
+    assert len(list(batches.tools.backups.root.iterdir())) == 1
+    assert not TranscriptBatch.objects.filter(cleaned_at=None).exists()
+
+
+def test_new_batches_beside_those_of_a_killed_run_are_added(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    with pytest.raises(RuntimeError):
+        batches.save(tools={"progress": fault(CLEANING_UP)})
+    Message.objects.filter(content="b").update(content="edited")
+    batches.put(2, "c", "d")
+    saved = batches.save()
+    assert (saved.saved_before, saved.added) == (1, 2)
+    assert [content for _, content in stored()] == ["a", "edited", "c", "d"]
+    assert sorted(batches.backed_up()) == [batch_name(1), batch_name(2)]
+
+
+def test_a_backup_that_cannot_be_written_is_told_and_the_files_stay(
+    batches: Batches, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    batches.put(1, "a", "b")
+    with pytest.raises(FaultError, match="messages are stored, but there is no backup") as error:
+        batches.save(tools={"backups": Backups(tmp_path / "file")})
+    assert "run it again" in str(error.value)
+    assert batches.names == [batch_name(1)]
+    batches.save()
+    assert len(stored()) == 2
+
+
+def test_a_copy_that_is_not_what_was_written_is_no_backup(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+
+    def damage(step: str, done: int, _total: int) -> None:
+        if step == VERIFYING and done == 0:
+            (copy,) = batches.tools.backups.root.glob("*/*.txt")
+            copy.write_bytes(b"something else")
+
+    with pytest.raises(FaultError, match="is not what was written"):
+        batches.save(tools={"progress": damage})
+    assert batches.names == [batch_name(1)]
+    assert list(batches.tools.backups.root.iterdir()) == []
+
+
+def test_a_file_that_is_changed_on_the_way_is_not_removed(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    batches.put(2, "c", "d")
+
+    def change(step: str, done: int, _total: int) -> None:
+        if step == CLEANING_UP and done == 1:
+            batches.put(2, "c", "d", "more", "text")
+
+    with pytest.raises(FaultError, match="changed meanwhile"):
+        batches.save(tools={"progress": change})
+    assert batches.names == [batch_name(2)]
+
+
+def test_a_file_that_is_changed_while_it_is_stored_stores_nothing(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+
+    def change(step: str, done: int, total: int) -> None:
+        if step == CHECKING and done == total:
+            batches.put(1, "other", "text")
+
+    with pytest.raises(RefusedError) as error:
+        batches.save(tools={"progress": change})
+    assert error.value.problems[0].code == "changed_meanwhile"
+    assert stored() == []
+
+
+def test_old_backups_go_after_their_retention(batches: Batches) -> None:
+    now = timezone.now()
+    batches.put(1, "a", "b")
+    batches.save(now=now - timedelta(days=31))
+    batches.put(2, "c", "d")
+    (kept,) = batches.save(now=now).backups
+    (batches.tools.backups.root / "mine").mkdir()
+    assert batches.tools.backups.prune(before=now - timedelta(days=30)) == 0
+    left = sorted(path.name for path in batches.tools.backups.root.iterdir())
+    assert left == [Path(kept).name, "mine"]
+
+
+def test_the_audit_log_tells_of_the_save_without_its_words(batches: Batches) -> None:
+    batches.put(1, "secret words", "b")
+    batches.save()
+    event = AuditEvent.objects.get(action="transcript.save")
+    assert event.details == {"files": 1, "added": 2, "overlap": 0}
+
+
+def test_after_a_clear_the_same_files_are_stored_again(batches: Batches) -> None:
+    batches.put(1, "a", "b")
+    with pytest.raises(RuntimeError):
+        batches.save(tools={"progress": fault(CLEANING_UP)})
+    session = ChatSession.objects.get()
+    batches.tools.rules.chat_memory.clear_messages(conversation_id=session.pk)
+    assert batches.save().added == 2
+
+
+def test_many_messages_in_one_file(batches: Batches) -> None:
+    batches.put(1, *(f"text {number}" for number in range(2_000)))
+    batches.save()
+    assert stored() == said(*(f"text {number}" for number in range(2_000)))
+
+
+def test_when_two_chats_turn_out_to_be_one_person_it_is_known_what_was_saved(
+    batches: Batches,
+) -> None:
+    batches.put(1, "a", "b")
+    batches.save(target=Target(whatsapp_chat=CLIENT))
+    batches.put(1, "c", "d")
+    batches.save(target=Target(whatsapp_chat=OTHER_CLIENT))
+    with transaction.atomic():
+        kept = chat_merge(*Chat.objects.all())
+    assert TranscriptBatch.objects.filter(chat=kept).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_forgotten_until_the_backup_can_be_swept(batches: Batches) -> None:
+    could_begin: dict[str, bool] = {}
+
+    def forget() -> bool:
+        """Whether somebody else could begin to forget at this moment."""
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(_try_forgetting).result()
+
+    def look(step: str, _done: int, _total: int) -> None:
+        could_begin[step] = forget()
+
+    batches.put(1, "a", "b")
+    batches.save(tools={"progress": look})
+    assert could_begin == {
+        CHECKING: True,
+        STORING: False,
+        "Backing up": False,
+        VERIFYING: False,
+        CLEANING_UP: True,
+    }
+
+
+def _try_forgetting() -> bool:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = 100")
+            forgetting_begin()
+            return True
+    except OperationalError:
+        return False
+    finally:
+        connection.close()
