@@ -52,6 +52,7 @@ class Question:
     relevant: frozenset[int]
     split: str
     form: str = "single"
+    language: str = ""
 
 
 class Corpus:
@@ -121,16 +122,17 @@ class Measured:
         return scores
 
 
-def read_pairs(embedder: Embedder) -> Measured:
-    """The project's own labelled memories and questions."""
-    data = json.loads(PAIRS.read_text(encoding="utf-8"))
+def read_pairs(embedder: Embedder, path: Path = PAIRS) -> Measured:
+    """Labelled memories and questions, by default those that the rules were made with."""
+    data = json.loads(path.read_text(encoding="utf-8"))
     numbers = {key: number for number, key in enumerate(data["memories"])}
     questions = [
         Question(
             item["query"],
             frozenset(numbers[key] for key in item["relevant"]),
             item["split"],
-            item.get("form", "single"),
+            item.get("kind") or item.get("form", "single"),
+            item.get("language", ""),
         )
         for item in data["queries"]
     ]
