@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from memoryproject.integrations.embedders.base import Calibration, Embedder  # noqa: E402
 from memoryproject.integrations.embedders.covered import covered_vectors  # noqa: E402
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.asked import Asked, asked_texts, best_score  # noqa: E402
+from memoryproject.lib.asked import Asked, Candidate, asked_texts, best_scores  # noqa: E402
 from memoryproject.lib.relevance import (  # noqa: E402
     IN_USE,
     Constants,
@@ -107,19 +107,27 @@ class Measured:
         message were always one question."""
         asked = self.asked[number] if parts else self.asked[number][:1]
         queries = [self.corpus.weighed(text.terms, constants) for text in asked]
-        scores = []
-        for text, counts in enumerate(self.corpus.counts):
-            semantics = [
+        semantics = self.semantics(number, curve)[: len(asked)]
+        candidates = [
+            Candidate(counts, length, row)
+            for counts, length, row in zip(
+                self.corpus.counts, self.corpus.lengths, zip(*semantics, strict=True), strict=True
+            )
+        ]
+        return best_scores(queries, candidates, constants=constants)
+
+    def semantics(self, number: int, curve: Calibration) -> list[list[float | None]]:
+        """For each text that question ``number`` is looked for as, the semantic relevance of
+        every text to it."""
+        return [
+            [
                 None
                 if np.isnan(cosine)
                 else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
-                for cosine in self.cosines[number][: len(asked), text].tolist()
+                for cosine in row.tolist()
             ]
-            length = self.corpus.lengths[text]
-            scores.append(
-                best_score(queries, semantics, counts=counts, length=length, constants=constants)
-            )
-        return scores
+            for row in self.cosines[number]
+        ]
 
 
 def read_pairs(embedder: Embedder, path: Path = PAIRS) -> Measured:
