@@ -161,9 +161,9 @@ def weigh_query(
         if term.kind in TELLING:
             telling.append(expected)
         weighed.append((weight, term.alternatives))
-    if telling and not any(term.kind is Kind.NAME for term in terms):
-        # The one word that the question is about, whatever it asks about it.
-        telling.remove(max(telling))
+    if len(telling) == 1 and not any(term.kind is Kind.NAME for term in terms):
+        # The one word that the question is about, and it asks nothing about it.
+        telling = []
     return LexicalQuery(
         terms=weighed,
         kinds=[term.kind for term in terms],

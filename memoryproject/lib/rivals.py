@@ -31,7 +31,7 @@ from memoryproject.lib.text.kinds import Kind
 Floats = NDArray[np.float64]
 
 # So much information asked for beside a name (in nats) makes a question about half specific.
-HALF_SPECIFIC = 0.7
+HALF_SPECIFIC = 0.3
 # Further behind than this is no worse.
 FARTHEST = 6.0
 # So that two texts of one coverage are not told apart by rounding.
@@ -72,19 +72,21 @@ class Weights:
 
 # Fitted by benchmarks/fit_rivals.py, rounded.
 IN_OFFICE = Weights(
-    offset=-1.09,
-    fused=0.51,
-    behind=-0.37,
+    offset=-1.34,
+    fused=0.52,
+    behind=-0.36,
     crowd=-0.27,
     names=0.06,
     telling=0.2,
     farther=-0.39,
-    answers=0.78,
-    lacks=-0.76,
+    answers=0.77,
+    lacks=-0.74,
 )
 
 
-FUSED = list(Weights.__dataclass_fields__).index("fused")
+FUSED, BEHIND = map(list(Weights.__dataclass_fields__).index, ("fused", "behind"))
+# What being behind counts for a question for a name and nothing else.
+BEHIND_ALONE = -0.5
 
 
 def features_of(
@@ -141,7 +143,14 @@ def mixed(query: LexicalQuery, features: Floats, weights: Weights) -> Floats:
     specific, and for the rest those of its words and vector by themselves."""
     specific = specific_share(query)
     total: Floats = features @ np.array(astuple(weights)) * specific
-    return total + features[:, FUSED] * (1 - specific)
+    return total + by_itself(features) * (1 - specific)
+
+
+def by_itself(features: Floats) -> Floats:
+    """The log-odds of each text for a question for a name: those of its words and vector, less
+    the further it is behind the best ("Dana Levi" is named there, and only "Dana" here)."""
+    own: Floats = features[:, FUSED] + BEHIND_ALONE * features[:, BEHIND]
+    return own
 
 
 def specific_share(query: LexicalQuery) -> float:

@@ -65,6 +65,8 @@ def index_text(text: str) -> IndexedText:
         if len(terms) >= MAX_TERMS:
             break
     answers = ["?" + kind for kind in answers_held(text)]
+    if "?amount" in answers:
+        answers.append("=money")
     return IndexedText([*answers, *terms][:MAX_TERMS], length)
 
 
