@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -137,7 +137,9 @@ def main() -> None:
     outcomes = []
     fitted = with_offset(blind, fit_weights([*blind, *own]))
     print(fitted)
-    print("blind set, tuning half, fitted on it: {:.3f} {:.3f} {:.3f}".format(*outcome(blind, fitted)))
+    print(
+        "blind set, tuning half, fitted on it: {:.3f} {:.3f} {:.3f}".format(*outcome(blind, fitted))
+    )
     print("own set, tuning half: {:.3f} {:.3f} {:.3f}".format(*outcome(own, fitted)))
     right = []
     for left_out in blocks:

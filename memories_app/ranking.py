@@ -176,9 +176,7 @@ def _rank(
         for (length, terms), row in zip(texts.values(), near, strict=True)
     ]
     scores = best_scores(queries, candidates)
-    ranked = [
-        Ranked(pk, score, row[0]) for pk, score, row in zip(texts, scores, near, strict=True)
-    ]
+    ranked = [Ranked(pk, score, row[0]) for pk, score, row in zip(texts, scores, near, strict=True)]
     return sorted(ranked, key=lambda item: (-item.score, str(item.key)))
 
 

@@ -198,9 +198,7 @@ def fused_score(
     return _logistic(fused_log_odds(lexical, semantic, constants)) * substance
 
 
-def fused_log_odds(
-    lexical: float, semantic: float | None, constants: Constants = IN_USE
-) -> float:
+def fused_log_odds(lexical: float, semantic: float | None, constants: Constants = IN_USE) -> float:
     """The log-odds of both sides together, for ``fused_score``; bounded."""
     floor = constants.lowest_lexical
     words = log_odds(floor + (1 - floor) * lexical)

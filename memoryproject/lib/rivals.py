@@ -86,7 +86,7 @@ IN_OFFICE = Weights(
 
 FUSED, BEHIND = map(list(Weights.__dataclass_fields__).index, ("fused", "behind"))
 # What being behind counts for a question for a name and nothing else.
-BEHIND_ALONE = -0.5
+BEHIND_ALONE = -0.3
 
 
 def features_of(
