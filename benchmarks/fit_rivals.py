@@ -134,7 +134,6 @@ def main() -> None:
     blind = tuning_rows(read_pairs(embedder, BLIND))
     own = tuning_rows(read_pairs(embedder))
     blocks = np.array_split(np.arange(len(blind)), FOLDS)
-    outcomes = []
     fitted = with_offset(blind, fit_weights([*blind, *own]))
     print(fitted)
     print(

@@ -1,6 +1,7 @@
 """What kind of thing a question asks for (an amount, a time of day, a date, a phone number), and
 which of them a text holds. English and Hebrew."""
 
+# ruff: noqa: E501 patterns
 from __future__ import annotations
 
 import re

@@ -4,6 +4,7 @@ It lets "how much is it" find a price and an English question a Hebrew note. A l
 its name, then the English words, then the Hebrew ones.
 """
 
+# ruff: noqa: E501 one line a concept
 from __future__ import annotations
 
 from memoryproject.lib.text.english import stem
