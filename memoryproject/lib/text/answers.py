@@ -17,6 +17,11 @@ _HEBREW_DAYS = (
     r"[בהלמ]?(?:ראשון|שלישי|רביעי|חמישי|שישי|שבת|ינואר|פברואר|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|"
     r"ספטמבר|אוקטובר|נובמבר|דצמבר|מחר|סופש)"
 )
+_NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|couple|both|twice"
+_HEBREW_NUMBERS = (
+    r"אחד|אחת|שני|שתי|שניים|שתיים|שלוש|שלושה|ארבע|ארבעה|חמש|חמישה|שש|שישה|שבע|שבעה|שמונה|תשע|תשעה|"
+    r"עשר|עשרה|פעמיים"
+)
 _HELD = {
     "amount": r"[$€£₪]\s?\d|\d\s?(?:[$€£₪]|usd\b|eur\b|nis\b|dollars?\b|euros?\b|shekels?\b|"
     r"ש[\"״”']?ח|שקל|דולר|יורו)|\d\s?%|\bfree\b|(?<!\w)חינם",
@@ -25,6 +30,11 @@ _HELD = {
     "day": rf"\b(?:{_DAYS})\b|(?-i:\bMay\b)|(?<!\w){_HEBREW_DAYS}(?!\w)|\b\d{{1,2}}(?:st|nd|rd|th)\b"
     r"|(?<!\d)\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?(?!\d)|\b(?:19|20)\d\d\b|[בלמה]-?\d{1,2}\s+לחודש",
     "phone": r"(?<!\d)\+?\d(?:[ -]?\d){8,}(?!\d)",
+    "email": r"[\w.+-]@[\w-]+\.\w",
+    "number": rf"\d|\b(?:{_NUMBERS})\b|(?<!\w)[וב]?(?:{_HEBREW_NUMBERS})(?!\w)",
+    "length": rf"(?:\d|\b(?:an?|half|{_NUMBERS})\b)[ -]?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|"
+    r"years?)\b|(?<!\w)ב?(?:דקות|שעה|שעתיים|שעות|יומיים|ימים|שבועיים|שבועות|חודשיים|חודשים|שנתיים|שנים|"
+    r"שבוע|חודש|שנה)(?!\w)",
 }
 _SOUGHT = {
     "amount": r"\bhow much\b|\b(?:price|cost|costs|fee|rate|quote|quoted|total|owe|owes|debt|charge|"
@@ -36,6 +46,9 @@ _SOUGHT = {
     r"(?<!\w)(?:מתי|באיזה יום|באיזה תאריך|באיזה ימים|באילו ימים|תאריך)(?!\w)",
     "phone": r"\b(?:phone|telephone|mobile|call|reach|contact)\b|\bnumber (?:of|for)\b|"
     r"(?<!\w)[ה]?(?:טלפון|נייד|להתקשר|המספר של|מספר של)(?!\w)",
+    "email": r"\be-?mail(?: address)?\b|(?<!\w)ה?(?:מייל|אימייל|דוא[\"״]ל)(?!\w)",
+    "number": r"\bhow many\b|(?<!\w)כמה(?!\s+(?:זמן|זה\s|עולה|עולות|עולים|עלה|עלתה))(?!\w)",
+    "length": r"\bhow long\b|(?<!\w)(?:כמה זמן|תוך כמה|למשך)(?!\w)",
 }
 _HELD_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _HELD.items()}
 _SOUGHT_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _SOUGHT.items()}
