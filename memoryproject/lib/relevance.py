@@ -11,7 +11,7 @@ and held against labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoryproject.lib.text.kinds import Kind
@@ -30,11 +30,15 @@ class KindPrior:
 
 PRIORS: Mapping[Kind, KindPrior] = {
     Kind.FUNCTION: KindPrior(gain=0.03, share=0.3, unknown=0.3),
+    # Judged by itself, see ``rivals``.
+    Kind.SOUGHT: KindPrior(gain=0.0, share=0.2, unknown=0.3),
     Kind.VAGUE: KindPrior(gain=0.2, share=0.1, unknown=0.15),
     Kind.COMMON: KindPrior(gain=0.8, share=0.02, unknown=0.35),
     Kind.PLAIN: KindPrior(gain=1.0, share=0.005, unknown=0.9),
     Kind.NAME: KindPrior(gain=1.25, share=0.002, unknown=1.0),
 }
+# What a question may ask for beside names.
+TELLING = frozenset({Kind.PLAIN, Kind.COMMON})
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,16 @@ class Scope:
 
 @dataclass(frozen=True)
 class LexicalQuery:
-    """A question weighed for one scope; ``relevance`` is called for each candidate."""
+    """A question weighed for one scope; ``relevance`` is called for each candidate.
+
+    terms: the weight of each and what it may be found as. kinds: of each. specific: the
+    information that it asks for beside what it is about (names, or else its rarest word), as far
+    as a text may be expected to hold it.
+    """
 
     terms: Sequence[tuple[float, Sequence[tuple[str, float]]]]
+    kinds: Sequence[Kind]
+    specific: float
     total: float
     substance: float
     average_length: float
@@ -105,14 +116,21 @@ class LexicalQuery:
         ``counts`` may leave out terms that are in no query term's alternatives. Fractions are
         allowed, for instance for what neighbouring messages say. In [0, 1].
         """
+        return _curve(self.coverage(self.matches(counts, length)), self.constants)
+
+    def coverage(self, matches: Sequence[float]) -> float:
+        """The share of the question that a text with these ``matches`` covers, in [0, 1]."""
         if self.total <= 0:
             return 0.0
-        matches = self.matches(counts, length)
         covered = sum(
             weight * match for (weight, _), match in zip(self.terms, matches, strict=True)
         )
-        coverage = min(1.0, covered / self.total) * self.substance
-        return _curve(coverage, self.constants)
+        return min(1.0, covered / self.total) * self.substance
+
+    def held(self, matches: Sequence[float], kinds: Collection[Kind]) -> float:
+        """The information of the words of these ``kinds`` in a text with these ``matches``."""
+        terms = zip(self.terms, self.kinds, matches, strict=True)
+        return sum(weight * match for (weight, _), kind, match in terms if kind in kinds)
 
     def matches(self, counts: Mapping[str, float], length: float) -> list[float]:
         """How far the text matches each term, from 0 up to 1 + ``saturation``."""
@@ -133,14 +151,23 @@ def weigh_query(
         raise ValueError("a scope needs one frequency for each query term")
     weighed = []
     total = information = 0.0
+    telling = []
     for term, frequency in zip(terms, scope.frequencies, strict=True):
         prior = constants.priors[term.kind]
         weight = prior.gain * _surprise(frequency, scope.texts, prior.share, constants.prior_texts)
         information += prior.gain * -math.log(prior.share)
-        total += weight if frequency else weight * prior.unknown
+        expected = weight if frequency else weight * prior.unknown
+        total += expected
+        if term.kind in TELLING:
+            telling.append(expected)
         weighed.append((weight, term.alternatives))
+    if len(telling) == 1 and not any(term.kind is Kind.NAME for term in terms):
+        # The one word that the question is about, and it asks nothing about it.
+        telling = []
     return LexicalQuery(
         terms=weighed,
+        kinds=[term.kind for term in terms],
+        specific=sum(telling),
         total=total,
         substance=1 - math.exp(-information / constants.enough_information),
         average_length=_smoothed_length(scope),
@@ -168,9 +195,14 @@ def fused_score(
     """
     if semantic is None:
         return lexical
+    return _logistic(fused_log_odds(lexical, semantic, constants)) * substance
+
+
+def fused_log_odds(lexical: float, semantic: float | None, constants: Constants = IN_USE) -> float:
+    """The log-odds of both sides together, for ``fused_score``; bounded."""
     floor = constants.lowest_lexical
-    log_odds = _logit(floor + (1 - floor) * lexical) + constants.vector_weight * _logit(semantic)
-    return _logistic(log_odds) * substance
+    words = log_odds(floor + (1 - floor) * lexical)
+    return words if semantic is None else words + constants.vector_weight * log_odds(semantic)
 
 
 def _match(
@@ -207,6 +239,7 @@ def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
 
 
-def _logit(probability: float) -> float:
+def log_odds(probability: float) -> float:
+    """The log-odds of a probability, which is kept off 0 and 1 by a thousandth."""
     bounded = min(_SUREST, max(1 - _SUREST, probability))
     return math.log(bounded / (1 - bounded))
