@@ -62,7 +62,8 @@ class Weights:
     the best. crowd: the logarithm of how many texts hold as much of the question. telling: the
     information of words that are no names that it holds. farther: how much farther its vector is
     than the nearest, in log-odds. answers, lacks: it has the kind of answer that is asked for, or
-    hasn't.
+    hasn't. least: how well it has that telling word of the question which it has least. other:
+    the question has names and the text none of them.
     """
 
     offset: float
@@ -74,19 +75,23 @@ class Weights:
     farther: float
     answers: float
     lacks: float
+    least: float
+    other: float
 
 
 # Fitted by benchmarks/fit_rivals.py, rounded.
 IN_OFFICE = Weights(
-    offset=-1.75,
-    fused=0.68,
-    lead=0.94,
+    offset=-1.67,
+    fused=0.59,
+    lead=0.97,
     behind=-0.29,
-    crowd=-0.18,
+    crowd=-0.19,
     telling=0.19,
-    farther=-0.26,
-    answers=0.72,
-    lacks=-1.13,
+    farther=-0.22,
+    answers=0.51,
+    lacks=-1.07,
+    least=2.0,
+    other=0.0,
 )
 
 _NAMES = [field.name for field in fields(Weights)]
@@ -121,6 +126,8 @@ def features_of(
         _farther([text.semantic for text in texts]),
         answers,
         asks - answers,
+        np.array([_least_held(query, match) for match in matches]),
+        np.array([_other_name(query, match) for match in matches], dtype=float),
     ]
     return np.stack(columns, axis=1)
 
@@ -180,3 +187,22 @@ def _answers(query: LexicalQuery, matches: Sequence[float]) -> bool:
     """Whether the text has the kind of answer that is asked for."""
     kinds = zip(query.kinds, matches, strict=True)
     return any(kind is Kind.SOUGHT and match > 0 for kind, match in kinds)
+
+
+def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
+    """How well the text matches that telling word of the question which it matches least, in
+    [0, 1]; 0 where the question has none."""
+    told = [
+        match
+        for kind, match in zip(query.kinds, matches, strict=True)
+        if kind in TELLING or kind is Kind.NAME
+    ]
+    return min(1.0, min(told, default=0.0))
+
+
+def _other_name(query: LexicalQuery, matches: Sequence[float]) -> bool:
+    """Whether the question has names and the text none of them."""
+    named = [
+        match for kind, match in zip(query.kinds, matches, strict=True) if kind is Kind.NAME
+    ]
+    return bool(named) and max(named) <= 0

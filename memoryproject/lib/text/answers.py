@@ -40,8 +40,8 @@ _SOUGHT = {
     "amount": r"\bhow much\b|\b(?:price|cost|costs|fee|rate|quote|quoted|total|owe|owes|debt|charge|"
     r"charges|pay|budget|salary|rent|deposit)\b|כמה\s+(?:זה\s+|הוא\s+|היא\s+)?(?:עולה|עולות|עולים|עלה|"
     r"עלתה|לשלם|משלמים|שילמנו|חייב|כסף|לוקח)|(?<!\w)[הבלמ]?(?:מחיר|מחירים|תעריף|עלות|שכר|שכירות|חוב)(?!\w)",
-    "clock": r"\b(?:when|what time|until when|how late|how early|open|close|closes|hours)\b|"
-    r"(?<!\w)(?:מתי|שעות|פתוח|פתוחים|פתוחה|סגור|נסגר|נפתח)(?!\w)|באיז[הו] שע",
+    "clock": r"\b(?:when|what time|until when|how late|how early|hours)\b|"
+    r"(?<!\w)(?:מתי|שעות|נסגר|נפתח)(?!\w)|באיז[הו] שע",
     "day": r"\b(?:when|what date|what day|which day|which days|what days|deadline|birthday)\b|"
     r"(?<!\w)(?:מתי|באיזה יום|באיזה תאריך|באיזה ימים|באילו ימים|תאריך)(?!\w)",
     "phone": r"\b(?:phone|telephone|mobile|call|reach|contact)\b|\bnumber (?:of|for)\b|"
