@@ -37,6 +37,8 @@ PRIORS: Mapping[Kind, KindPrior] = {
     Kind.PLAIN: KindPrior(gain=1.0, share=0.005, unknown=0.9),
     Kind.NAME: KindPrior(gain=1.25, share=0.002, unknown=1.0),
 }
+# Words that ask for something in particular; "what" and "מה" needn't.
+ASKING = frozenset("where who why when how which איפה היכנ מי למה מדוע מתי איכ איזה איזו".split())
 # What a question may ask for beside names.
 TELLING = frozenset({Kind.PLAIN, Kind.COMMON})
 
@@ -161,7 +163,7 @@ def weigh_query(
         if term.kind in TELLING:
             telling.append(expected)
         weighed.append((weight, term.alternatives))
-    if len(telling) == 1 and not any(term.kind is Kind.NAME for term in terms):
+    if len(telling) == 1 and not any(_asks_something(term) for term in terms):
         # The one word that the question is about, and it asks nothing about it.
         telling = []
     return LexicalQuery(
@@ -173,6 +175,11 @@ def weigh_query(
         average_length=_smoothed_length(scope),
         constants=constants,
     )
+
+
+def _asks_something(term: QueryTerm) -> bool:
+    """Whether the term makes a question with one word one about something of that word's."""
+    return term.kind in (Kind.NAME, Kind.SOUGHT) or term.word in ASKING
 
 
 def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float:

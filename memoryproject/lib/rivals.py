@@ -81,17 +81,17 @@ class Weights:
 
 # Fitted by benchmarks/fit_rivals.py, rounded.
 IN_OFFICE = Weights(
-    offset=-1.67,
-    fused=0.59,
-    lead=0.97,
-    behind=-0.29,
-    crowd=-0.19,
+    offset=-1.58,
+    fused=0.57,
+    lead=0.94,
+    behind=-0.24,
+    crowd=-0.17,
     telling=0.19,
-    farther=-0.22,
-    answers=0.51,
-    lacks=-1.07,
-    least=2.0,
-    other=0.0,
+    farther=-0.25,
+    answers=0.54,
+    lacks=-1.5,
+    least=2.56,
+    other=-0.44,
 )
 
 _NAMES = [field.name for field in fields(Weights)]
