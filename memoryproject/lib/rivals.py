@@ -58,7 +58,8 @@ class Weights:
     """What each kind of evidence counts, in log-odds a unit.
 
     offset: for nothing. fused: the log-odds of the words and the vector by themselves. lead: how
-    far these are ahead of the second best text, for the best one. behind: how far they are behind
+    far these are ahead of the second best text, for the best one, where it isn't about
+    another name. behind: how far they are behind
     the best. crowd: the logarithm of how many texts hold as much of the question. telling: the
     information of words that are no names that it holds. farther: how much farther its vector is
     than the nearest, in log-odds. answers, lacks: it has the kind of answer that is asked for, or
@@ -81,17 +82,17 @@ class Weights:
 
 # Fitted by benchmarks/fit_rivals.py, rounded.
 IN_OFFICE = Weights(
-    offset=-1.58,
-    fused=0.57,
-    lead=0.94,
-    behind=-0.24,
-    crowd=-0.17,
-    telling=0.19,
-    farther=-0.25,
-    answers=0.54,
-    lacks=-1.5,
-    least=2.56,
-    other=-0.44,
+    offset=-1.63,
+    fused=0.58,
+    lead=0.92,
+    behind=-0.26,
+    crowd=-0.21,
+    telling=0.2,
+    farther=-0.27,
+    answers=0.58,
+    lacks=-1.51,
+    least=2.47,
+    other=-0.1,
 )
 
 _NAMES = [field.name for field in fields(Weights)]
@@ -116,10 +117,11 @@ def features_of(
     behind = np.minimum(fused.max(initial=-60.0) - fused, FARTHEST)
     asks = Kind.SOUGHT in query.kinds
     answers = np.array([_answers(query, match) for match in matches], dtype=float)
+    other = np.array([_other_name(query, match) for match in matches], dtype=float)
     columns = [
         np.ones(len(texts)),
         fused,
-        _lead(fused),
+        _lead(fused) * (1 - other),
         behind,
         np.log1p(len(texts) - np.searchsorted(np.sort(shares), shares * _AS_MUCH)),
         np.array([query.held(match, TELLING) for match in matches]),
@@ -127,7 +129,7 @@ def features_of(
         answers,
         asks - answers,
         np.array([_least_held(query, match) for match in matches]),
-        np.array([_other_name(query, match) for match in matches], dtype=float),
+        other,
     ]
     return np.stack(columns, axis=1)
 
