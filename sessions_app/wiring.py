@@ -127,16 +127,18 @@ def file_tools() -> FileTools:
     )
 
 
-@lru_cache(maxsize=1)
 def transcriber() -> Transcriber | None:
     """Who listens to recordings; nobody where TRANSCRIPTION_MODEL is unset."""
     if not settings.TRANSCRIPTION_MODEL:
         return None
-    return OpenAITranscriber(
-        api_key=settings.OPENAI_API_KEY,
-        base_url=settings.OPENAI_BASE_URL,
-        model=settings.TRANSCRIPTION_MODEL,
+    return _openai_transcriber(
+        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.TRANSCRIPTION_MODEL
     )
+
+
+@lru_cache(maxsize=4)
+def _openai_transcriber(api_key: str, base_url: str, model: str) -> OpenAITranscriber:
+    return OpenAITranscriber(api_key=api_key, base_url=base_url, model=model)
 
 
 def forget_tools() -> ForgetTools:
@@ -171,15 +173,18 @@ def strategy() -> MemoryManagementStrategy:
     )
 
 
-@lru_cache(maxsize=1)
 def chat_model() -> ChatModel:
     if settings.CHAT_MODEL == "openai":
-        return OpenAIChatModel(
-            api_key=settings.OPENAI_API_KEY,
-            base_url=settings.OPENAI_BASE_URL,
-            model=settings.OPENAI_MODEL,
+        return _openai_chat(
+            settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.OPENAI_MODEL
         )
     return OfflineChatModel()
+
+
+@lru_cache(maxsize=4)
+def _openai_chat(api_key: str, base_url: str, model: str) -> OpenAIChatModel:
+    """One for all turns: it keeps its connections open."""
+    return OpenAIChatModel(api_key=api_key, base_url=base_url, model=model)
 
 
 def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:

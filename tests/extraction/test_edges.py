@@ -21,9 +21,7 @@ def on(settings: Any) -> Any:
     settings.EXTRACT_MEMORIES = True
     settings.CHAT_MODEL = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
-    wiring.chat_model.cache_clear()
-    yield settings  # type: ignore[misc]
-    wiring.chat_model.cache_clear()
+    return settings
 
 
 class TestSettings:
