@@ -82,7 +82,7 @@ class Weights:
 
 # Fitted by benchmarks/fit_rivals.py, rounded.
 IN_OFFICE = Weights(
-    offset=-1.63,
+    offset=-1.88,
     fused=0.58,
     lead=0.92,
     behind=-0.26,
