@@ -179,9 +179,7 @@ def main() -> None:
     own = list(rows_of(read_pairs(embedder, OWN), "tune", 1_000))
     judged = left_out([*blind, *own])
     blind_numbers = {row.number for row in blind}
-    whole = [
-        item for item in judged if item[0].weight == ALL and item[0].number in blind_numbers
-    ]
+    whole = [item for item in judged if item[0].weight == ALL and item[0].number in blind_numbers]
     steps = np.arange(3.0, -3.0, -0.05).tolist()
     step = next(step for step in steps if outcome(shifted(whole, step))[0] >= PRECISION)
     fitted = fit_weights([*blind, *own])

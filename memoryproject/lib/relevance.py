@@ -118,7 +118,11 @@ class LexicalQuery:
         ``counts`` may leave out terms that are in no query term's alternatives. Fractions are
         allowed, for instance for what neighbouring messages say. In [0, 1].
         """
-        return _curve(self.coverage(self.matches(counts, length)), self.constants)
+        return self.relevance_of(self.matches(counts, length))
+
+    def relevance_of(self, matches: Sequence[float]) -> float:
+        """How relevant a text with these ``matches`` is, in [0, 1]."""
+        return _curve(self.coverage(matches), self.constants)
 
     def coverage(self, matches: Sequence[float]) -> float:
         """The share of the question that a text with these ``matches`` covers, in [0, 1]."""

@@ -110,8 +110,8 @@ def features_of(
     shares = np.array([query.coverage(match) for match in matches])
     fused = np.array(
         [
-            fused_log_odds(query.relevance(text.counts, text.length), text.semantic, constants)
-            for text in texts
+            fused_log_odds(query.relevance_of(match), text.semantic, constants)
+            for text, match in zip(texts, matches, strict=True)
         ]
     )
     behind = np.minimum(fused.max(initial=-60.0) - fused, FARTHEST)
@@ -204,7 +204,5 @@ def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
 
 def _other_name(query: LexicalQuery, matches: Sequence[float]) -> bool:
     """Whether the question has names and the text none of them."""
-    named = [
-        match for kind, match in zip(query.kinds, matches, strict=True) if kind is Kind.NAME
-    ]
+    named = [match for kind, match in zip(query.kinds, matches, strict=True) if kind is Kind.NAME]
     return bool(named) and max(named) <= 0
