@@ -1,4 +1,4 @@
-"""How relevant a text is to a question, in [0, 1]: by its words, and fused with its vector.
+"""How relevant a text is to a question by itself: by its words, and fused with its vector.
 
 The measure of words is the share of the question's information that the text covers. A word
 carries information by its kind (``text.kinds``) and by its rarity among the searched texts,
@@ -38,7 +38,10 @@ PRIORS: Mapping[Kind, KindPrior] = {
     Kind.NAME: KindPrior(gain=1.25, share=0.002, unknown=1.0),
 }
 # Words that ask for something in particular; "what" and "מה" needn't.
-ASKING = frozenset("where who why when how which איפה היכנ מי למה מדוע מתי איכ איזה איזו".split())
+ASKING = frozenset(
+    ("where", "who", "why", "when", "how", "which")
+    + ("איפה", "היכנ", "מי", "למה", "מדוע", "מתי", "איכ", "איזה", "איזו")
+)
 # What a question may ask for beside names.
 TELLING = frozenset({Kind.PLAIN, Kind.COMMON})
 
@@ -192,25 +195,9 @@ def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float
     return _logistic(slope * (cosine - midpoint))
 
 
-def fused_score(
-    lexical: float,
-    semantic: float | None,
-    *,
-    substance: float = 1.0,
-    constants: Constants = IN_USE,
-) -> float:
-    """One relevance in [0, 1] out of both sides; ``lexical`` where the model is silent (None).
-
-    The vector's log-odds are added to those of the words, as independent evidence.
-    ``substance`` is the query's: a question about nothing in particular is near everything.
-    """
-    if semantic is None:
-        return lexical
-    return _logistic(fused_log_odds(lexical, semantic, constants)) * substance
-
-
 def fused_log_odds(lexical: float, semantic: float | None, constants: Constants = IN_USE) -> float:
-    """The log-odds of both sides together, for ``fused_score``; bounded."""
+    """The log-odds of both sides together, bounded; those of the words alone where the model is
+    silent (None). The vector's are added to those of the words, as independent evidence."""
     floor = constants.lowest_lexical
     words = log_odds(floor + (1 - floor) * lexical)
     return words if semantic is None else words + constants.vector_weight * log_odds(semantic)
