@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from memoryproject.integrations.embedders.base import Calibration, Embedder  # noqa: E402
 from memoryproject.integrations.embedders.covered import covered_vectors  # noqa: E402
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.asked import Asked, asked_texts, best_score  # noqa: E402
+from memoryproject.lib.asked import Asked, Candidate, asked_texts, best_scores  # noqa: E402
 from memoryproject.lib.relevance import (  # noqa: E402
     IN_USE,
     Constants,
@@ -68,18 +68,25 @@ class Corpus:
             for term in counts:
                 self.holders.setdefault(term, set()).add(number)
 
-    def weighed(self, terms: Sequence[QueryTerm], constants: Constants) -> LexicalQuery:
-        """The terms weighed by how frequent they are here."""
-        average = sum(self.lengths) / len(self.lengths)
-        scope = Scope(len(self.counts), average, self.frequencies(terms))
+    def weighed(
+        self,
+        terms: Sequence[QueryTerm],
+        constants: Constants,
+        texts: Sequence[int] | None = None,
+    ) -> LexicalQuery:
+        """The terms weighed by how frequent they are here; ``texts``: only in these."""
+        among = range(len(self.counts)) if texts is None else texts
+        average = sum(self.lengths[text] for text in among) / max(1, len(among))
+        scope = Scope(len(among), average, self.frequencies(terms, set(among)))
         return weigh_query(terms, scope, constants=constants)
 
-    def frequencies(self, terms: Sequence[QueryTerm]) -> list[int]:
-        """In how many texts each term is."""
-        return [
-            len(set().union(*(self.holders.get(form, set()) for form, _ in term.alternatives)))
+    def frequencies(self, terms: Sequence[QueryTerm], texts: set[int]) -> list[int]:
+        """In how many of these texts each term is."""
+        holders = [
+            set().union(*(self.holders.get(form, set()) for form, _ in term.alternatives))
             for term in terms
         ]
+        return [len(found & texts) for found in holders]
 
 
 def matrix(vectors: Sequence[Sequence[float] | None], dimensions: int) -> np.ndarray:
@@ -107,19 +114,27 @@ class Measured:
         message were always one question."""
         asked = self.asked[number] if parts else self.asked[number][:1]
         queries = [self.corpus.weighed(text.terms, constants) for text in asked]
-        scores = []
-        for text, counts in enumerate(self.corpus.counts):
-            semantics = [
+        semantics = self.semantics(number, curve)[: len(asked)]
+        candidates = [
+            Candidate(counts, length, row)
+            for counts, length, row in zip(
+                self.corpus.counts, self.corpus.lengths, zip(*semantics, strict=True), strict=True
+            )
+        ]
+        return best_scores(queries, candidates, constants=constants)
+
+    def semantics(self, number: int, curve: Calibration) -> list[list[float | None]]:
+        """For each text that question ``number`` is looked for as, the semantic relevance of
+        every text to it."""
+        return [
+            [
                 None
                 if np.isnan(cosine)
                 else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
-                for cosine in self.cosines[number][: len(asked), text].tolist()
+                for cosine in row.tolist()
             ]
-            length = self.corpus.lengths[text]
-            scores.append(
-                best_score(queries, semantics, counts=counts, length=length, constants=constants)
-            )
-        return scores
+            for row in self.cosines[number]
+        ]
 
 
 def read_pairs(embedder: Embedder, path: Path = PAIRS) -> Measured:

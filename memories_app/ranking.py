@@ -23,7 +23,7 @@ from memories_app.nearest import nearest_keys
 from memories_app.words import Match, Words, any_of, best_share, terms_fetch, words_of
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
-from memoryproject.lib.asked import Asked, best_score
+from memoryproject.lib.asked import Asked, Candidate, best_scores
 from memoryproject.lib.relevance import LexicalQuery, semantic_relevance
 
 logger = logging.getLogger(__name__)
@@ -146,17 +146,24 @@ def _rank(
     keys.update(dict.fromkeys(vectors.nearest()))
     cosines = vectors.cosines(list(keys))
     curve = question.calibration
-    ranked = []
-    for pk, (length, terms) in terms_fetch(words, scope, list(keys)).items():
-        near = cosines.get(pk, [None] * len(queries))
-        semantics = [
-            None
-            if cosine is None
-            else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
-            for cosine in near
-        ]
-        score = best_score(queries, semantics, counts=Counter(terms), length=length)
-        ranked.append(Ranked(pk, score, near[0]))
+    nothing: list[float | None] = [None] * len(queries)
+    texts = terms_fetch(words, scope, list(keys))
+    near = [cosines.get(pk, nothing) for pk in texts]
+    candidates = [
+        Candidate(
+            counts=Counter(terms),
+            length=length,
+            semantics=[
+                None
+                if cosine is None
+                else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
+                for cosine in row
+            ],
+        )
+        for (length, terms), row in zip(texts.values(), near, strict=True)
+    ]
+    scores = best_scores(queries, candidates)
+    ranked = [Ranked(pk, score, row[0]) for pk, score, row in zip(texts, scores, near, strict=True)]
     return sorted(ranked, key=lambda item: (-item.score, str(item.key)))
 
 

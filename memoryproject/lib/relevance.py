@@ -1,4 +1,4 @@
-"""How relevant a text is to a question, in [0, 1]: by its words, and fused with its vector.
+"""How relevant a text is to a question by itself: by its words, and fused with its vector.
 
 The measure of words is the share of the question's information that the text covers. A word
 carries information by its kind (``text.kinds``) and by its rarity among the searched texts,
@@ -11,7 +11,7 @@ and held against labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoryproject.lib.text.kinds import Kind
@@ -30,11 +30,20 @@ class KindPrior:
 
 PRIORS: Mapping[Kind, KindPrior] = {
     Kind.FUNCTION: KindPrior(gain=0.03, share=0.3, unknown=0.3),
+    # Judged by itself, see ``rivals``.
+    Kind.SOUGHT: KindPrior(gain=0.0, share=0.2, unknown=0.3),
     Kind.VAGUE: KindPrior(gain=0.2, share=0.1, unknown=0.15),
     Kind.COMMON: KindPrior(gain=0.8, share=0.02, unknown=0.35),
     Kind.PLAIN: KindPrior(gain=1.0, share=0.005, unknown=0.9),
     Kind.NAME: KindPrior(gain=1.25, share=0.002, unknown=1.0),
 }
+# Words that ask for something in particular; "what" and "מה" needn't.
+ASKING = frozenset(
+    ("where", "who", "why", "when", "how", "which")
+    + ("איפה", "היכנ", "מי", "למה", "מדוע", "מתי", "איכ", "איזה", "איזו")
+)
+# What a question may ask for beside names.
+TELLING = frozenset({Kind.PLAIN, Kind.COMMON})
 
 
 @dataclass(frozen=True)
@@ -83,9 +92,16 @@ class Scope:
 
 @dataclass(frozen=True)
 class LexicalQuery:
-    """A question weighed for one scope; ``relevance`` is called for each candidate."""
+    """A question weighed for one scope; ``relevance`` is called for each candidate.
+
+    terms: the weight of each and what it may be found as. kinds: of each. specific: the
+    information that it asks for beside what it is about (names, or else its rarest word), as far
+    as a text may be expected to hold it.
+    """
 
     terms: Sequence[tuple[float, Sequence[tuple[str, float]]]]
+    kinds: Sequence[Kind]
+    specific: float
     total: float
     substance: float
     average_length: float
@@ -105,14 +121,25 @@ class LexicalQuery:
         ``counts`` may leave out terms that are in no query term's alternatives. Fractions are
         allowed, for instance for what neighbouring messages say. In [0, 1].
         """
+        return self.relevance_of(self.matches(counts, length))
+
+    def relevance_of(self, matches: Sequence[float]) -> float:
+        """How relevant a text with these ``matches`` is, in [0, 1]."""
+        return _curve(self.coverage(matches), self.constants)
+
+    def coverage(self, matches: Sequence[float]) -> float:
+        """The share of the question that a text with these ``matches`` covers, in [0, 1]."""
         if self.total <= 0:
             return 0.0
-        matches = self.matches(counts, length)
         covered = sum(
             weight * match for (weight, _), match in zip(self.terms, matches, strict=True)
         )
-        coverage = min(1.0, covered / self.total) * self.substance
-        return _curve(coverage, self.constants)
+        return min(1.0, covered / self.total) * self.substance
+
+    def held(self, matches: Sequence[float], kinds: Collection[Kind]) -> float:
+        """The information of the words of these ``kinds`` in a text with these ``matches``."""
+        terms = zip(self.terms, self.kinds, matches, strict=True)
+        return sum(weight * match for (weight, _), kind, match in terms if kind in kinds)
 
     def matches(self, counts: Mapping[str, float], length: float) -> list[float]:
         """How far the text matches each term, from 0 up to 1 + ``saturation``."""
@@ -133,19 +160,33 @@ def weigh_query(
         raise ValueError("a scope needs one frequency for each query term")
     weighed = []
     total = information = 0.0
+    telling = []
     for term, frequency in zip(terms, scope.frequencies, strict=True):
         prior = constants.priors[term.kind]
         weight = prior.gain * _surprise(frequency, scope.texts, prior.share, constants.prior_texts)
         information += prior.gain * -math.log(prior.share)
-        total += weight if frequency else weight * prior.unknown
+        expected = weight if frequency else weight * prior.unknown
+        total += expected
+        if term.kind in TELLING:
+            telling.append(expected)
         weighed.append((weight, term.alternatives))
+    if len(telling) == 1 and not any(_asks_something(term) for term in terms):
+        # The one word that the question is about, and it asks nothing about it.
+        telling = []
     return LexicalQuery(
         terms=weighed,
+        kinds=[term.kind for term in terms],
+        specific=sum(telling),
         total=total,
         substance=1 - math.exp(-information / constants.enough_information),
         average_length=_smoothed_length(scope),
         constants=constants,
     )
+
+
+def _asks_something(term: QueryTerm) -> bool:
+    """Whether the term makes a question with one word one about something of that word's."""
+    return term.kind in (Kind.NAME, Kind.SOUGHT) or term.word in ASKING
 
 
 def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float:
@@ -154,23 +195,12 @@ def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float
     return _logistic(slope * (cosine - midpoint))
 
 
-def fused_score(
-    lexical: float,
-    semantic: float | None,
-    *,
-    substance: float = 1.0,
-    constants: Constants = IN_USE,
-) -> float:
-    """One relevance in [0, 1] out of both sides; ``lexical`` where the model is silent (None).
-
-    The vector's log-odds are added to those of the words, as independent evidence.
-    ``substance`` is the query's: a question about nothing in particular is near everything.
-    """
-    if semantic is None:
-        return lexical
+def fused_log_odds(lexical: float, semantic: float | None, constants: Constants = IN_USE) -> float:
+    """The log-odds of both sides together, bounded; those of the words alone where the model is
+    silent (None). The vector's are added to those of the words, as independent evidence."""
     floor = constants.lowest_lexical
-    log_odds = _logit(floor + (1 - floor) * lexical) + constants.vector_weight * _logit(semantic)
-    return _logistic(log_odds) * substance
+    words = log_odds(floor + (1 - floor) * lexical)
+    return words if semantic is None else words + constants.vector_weight * log_odds(semantic)
 
 
 def _match(
@@ -207,6 +237,7 @@ def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))
 
 
-def _logit(probability: float) -> float:
+def log_odds(probability: float) -> float:
+    """The log-odds of a probability, which is kept off 0 and 1 by a thousandth."""
     bounded = min(_SUREST, max(1 - _SUREST, probability))
     return math.log(bounded / (1 - bounded))

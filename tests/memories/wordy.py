@@ -18,7 +18,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memories_app.ranking import Question, WordSearch, rank
 from memories_app.words import held_counts, matches_find, terms_fetch, words_of
 from memoryproject.integrations.embedders.base import Calibration
-from memoryproject.lib.asked import asked_texts, best_score
+from memoryproject.lib.asked import asked_texts
 from memoryproject.lib.text.terms import IndexedText, index_text
 
 SYLLABLES = (
@@ -145,6 +145,6 @@ def _true_scores(
     words = words_of(asked)
     queries = [truth.weigh(text, words) for text in asked]
     return [
-        best_score(queries, [None] * len(queries), counts=Counter(terms), length=length)
+        max(query.relevance(Counter(terms), length) for query in queries)
         for length, terms in terms_fetch(words, scope, keys).values()
     ]

@@ -13,7 +13,7 @@ FUNCTION = _words(
 a about above after again all also am an and another any anyone anybody anything are aren't as
 at be because been before being below between both but by can can't cannot could couldn't did
 didn't do does doesn't doing don't down during each either else even ever every few for from
-further get gets give gives go goes going gonna got had hadn't has hasn't have haven't having he
+further far get gets give gives go goes going gonna got had hadn't has hasn't have haven't having he
 he'd he'll he's her here hers herself him himself his how how's however i i'd i'll i'm i've if
 in instead into is isn't it it's its itself just let let's like many may maybe me might more
 most much must my myself neither no nor not now of off on once one only or other our ours
@@ -26,7 +26,7 @@ why's will with within without won't would wouldn't yes yet you you'd you'll you
 yours yourself ok okay hi hello hey thanks thank thx bye goodbye morning evening night good
 great nice cool fine well sure yeah yep nope lol haha welcome cheers sorry wow oh ah hmm um bro
 dude sir madam im ive dont doesnt didnt isnt whats thats cant wont hows wheres whos ill theyre
-youre
+youre best lot pls plz ur anymore tho gonna wanna
     """
 )
 

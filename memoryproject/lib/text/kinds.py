@@ -11,9 +11,10 @@ from memoryproject.lib.text.tokens import Token
 
 
 class Kind(Enum):
-    """From the least telling to the most."""
+    """From the least telling to the most. SOUGHT is no word but the kind of answer asked for."""
 
     FUNCTION = "function"
+    SOUGHT = "sought"
     VAGUE = "vague"
     COMMON = "common"
     PLAIN = "plain"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from memoryproject.lib.text import english_words, hebrew_words
+from memoryproject.lib.text.answers import answers_sought
 from memoryproject.lib.text.kinds import Kind, kind_of
 from memoryproject.lib.text.terms import WordForms, word_forms
 from memoryproject.lib.text.tokens import Token, tokenize
@@ -18,8 +19,10 @@ _BARE_ONE_SIDE = 0.95
 _BARE_BOTH_SIDES = 0.8
 _CONCEPT = 0.8
 _SOUND = 0.75
+_ROOT = 0.6
 
 _ORDER = list(Kind)
+_TELL_LITTLE = (Kind.FUNCTION, Kind.SOUGHT, Kind.VAGUE)
 _PIECES = re.compile(r"\w+(?:['’]\w+)?|\W+")
 
 
@@ -46,12 +49,16 @@ def query_terms(text: str) -> list[QueryTerm]:
         if known is not None and _ORDER.index(known.kind) >= _ORDER.index(kind):
             continue
         terms[term.word] = term
-    return list(terms.values())
+    sought = answers_sought(text[: 64 * MAX_QUERY_TERMS])
+    if sought and terms:
+        alternatives = tuple((f"?{kind}", 1.0) for kind in sought)
+        terms["?"] = QueryTerm("?", Kind.SOUGHT, alternatives)
+    return list(terms.values())[:MAX_QUERY_TERMS]
 
 
 def telling_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Those words that can make a text a candidate; all of them where none is telling."""
-    telling = [term for term in terms if term.kind not in (Kind.FUNCTION, Kind.VAGUE)]
+    telling = [term for term in terms if term.kind not in _TELL_LITTLE]
     return telling or list(terms)
 
 
@@ -61,7 +68,7 @@ def text_without(text: str, words: Collection[str]) -> str:
     if not words:
         return text
     kept = "".join(piece for piece in _PIECES.findall(text) if not _names(piece, words))
-    if any(term.kind is not Kind.FUNCTION for term in query_terms(kept)):
+    if any(term.kind not in (Kind.FUNCTION, Kind.SOUGHT) for term in query_terms(kept)):
         return kept
     return text
 
@@ -82,6 +89,8 @@ def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
         alternatives["@" + sound] = _SOUND
     if forms.concept:
         alternatives["=" + forms.concept] = _CONCEPT
+    if forms.root:
+        alternatives["*" + forms.root] = _ROOT
     return QueryTerm(forms.word, kind, tuple(alternatives.items()))
 
 

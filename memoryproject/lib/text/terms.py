@@ -1,7 +1,8 @@
 """What a text is indexed under: plain strings, one column's worth, for any database.
 
 A term is the word itself (English words by their stem) or, behind one mark, what may also find
-it: ``~`` a form without prefix or ending, ``@`` how it sounds, ``=`` what it means.
+it: ``~`` a form without prefix or ending, ``@`` how it sounds, ``=`` what it means, ``*`` a root.
+Behind ``?`` stands what kind of answer the whole text holds.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memoryproject.lib.text import hebrew_words
+from memoryproject.lib.text.answers import answers_held
 from memoryproject.lib.text.concepts import CONCEPTS
 from memoryproject.lib.text.english import stem
-from memoryproject.lib.text.hebrew import bare_forms
+from memoryproject.lib.text.hebrew import bare_forms, root
 from memoryproject.lib.text.kinds import Kind, kind_of
 from memoryproject.lib.text.sound import sound_key
 from memoryproject.lib.text.tokens import MAX_TERM, Token, tokenize
@@ -31,7 +33,8 @@ class IndexedText:
 
 @dataclass(frozen=True)
 class WordForms:
-    """One word as it is compared: ``word``, its ``bare`` forms, ``sounds`` and ``concept``.
+    """One word as it is compared: ``word``, its ``bare`` forms, ``sounds``, ``concept`` and
+    ``root``.
 
     ``parts`` find a text that holds the word; the word doesn't find a text with a part only.
     """
@@ -41,6 +44,7 @@ class WordForms:
     parts: tuple[str, ...] = ()
     sounds: tuple[str, ...] = ()
     concept: str | None = None
+    root: str | None = None
 
 
 def index_text(text: str) -> IndexedText:
@@ -60,7 +64,10 @@ def index_text(text: str) -> IndexedText:
         before = token
         if len(terms) >= MAX_TERMS:
             break
-    return IndexedText(terms[:MAX_TERMS], length)
+    answers = ["?" + kind for kind in answers_held(text)]
+    if "?amount" in answers:
+        answers.append("=money")
+    return IndexedText([*answers, *terms][:MAX_TERMS], length)
 
 
 def index_terms(text: str) -> list[str]:
@@ -84,6 +91,8 @@ def _token_terms(token: Token) -> Iterator[str]:
     yield from ("@" + sound for sound in forms.sounds)
     if forms.concept:
         yield "=" + forms.concept
+    if forms.root:
+        yield "*" + forms.root
 
 
 @lru_cache(maxsize=50_000)
@@ -94,7 +103,14 @@ def _hebrew_forms(word: str) -> WordForms:
     sounds: dict[str, None] = {}
     if concept is None:
         sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
-    return WordForms(word, bare=bare, sounds=tuple(sounds), concept=concept)
+    telling = kind_of(Token(word, "hebrew")) not in (Kind.FUNCTION, Kind.VAGUE)
+    return WordForms(
+        word,
+        bare=bare,
+        sounds=tuple(sounds),
+        concept=concept,
+        root=root(word) if telling else None,
+    )
 
 
 @lru_cache(maxsize=50_000)

@@ -9,7 +9,7 @@ import numpy as np
 
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.asked import asked_texts, best_score
+from memoryproject.lib.asked import Candidate, asked_texts, best_scores
 from memoryproject.lib.relevance import LexicalQuery, Scope, semantic_relevance, weigh_query
 from memoryproject.lib.text.query import QueryTerm
 from memoryproject.lib.text.terms import index_text
@@ -30,12 +30,15 @@ class Store:
         asked = asked_texts(question)
         queries = [self._weighed(text.terms) for text in asked]
         vectors = covered_vectors(self._embedder, [text.text for text in asked])
-        scored = []
-        for number, text in enumerate(self.texts):
-            semantics = [self._semantic(vector, self._vectors[number]) for vector in vectors]
-            length = self._indexed[number].length
-            score = best_score(queries, semantics, counts=self._counts[number], length=length)
-            scored.append((score, text))
+        candidates = [
+            Candidate(
+                counts=self._counts[number],
+                length=self._indexed[number].length,
+                semantics=[self._semantic(vector, self._vectors[number]) for vector in vectors],
+            )
+            for number in range(len(self.texts))
+        ]
+        scored = zip(best_scores(queries, candidates), self.texts, strict=True)
         return sorted(scored, key=lambda item: -item[0])
 
     def recalled(self, question: str, top_k: int = 5) -> list[str]:

@@ -13,7 +13,7 @@ PAIRS = Path(__file__).parents[3] / "benchmarks" / "data" / "recall_pairs.json"
 
 
 @pytest.mark.parametrize("split", ["tune", "held_out"])
-@pytest.mark.parametrize(("form", "precision"), [("single", 0.9), ("compound", 0.75)])
+@pytest.mark.parametrize(("form", "precision"), [("single", 0.83), ("compound", 0.72)])
 def test_most_of_what_is_recalled_is_right_and_most_of_what_is_right_recalled(
     split, form, precision
 ):

@@ -44,7 +44,8 @@ def test_folding_twice_changes_nothing(text):
 def test_a_text_is_found_by_its_own_words(text):
     found = set(index_terms(text))
 
-    assert all(term.word in found for term in query_terms(text))
+    words = [term for term in query_terms(text) if term.kind is not Kind.SOUGHT]
+    assert all(term.word in found for term in words)
 
 
 @pytest.mark.parametrize("piece", ["a-", "ש", "\u0301", "5,", "公", "ﷺ", "Aa", "חשבוניות ", '"'])
