@@ -41,7 +41,7 @@ class CardFields:
 def extract_card(lines: Iterable[Line]) -> CardFields:
     """The card of a conversation. Lines without text (a picture alone) say nothing in it.
 
-    Each line is read once and let go, so that a long conversation may be told line by line:
+    A role is a word of at most 32 letters. Each line is read once and let go, so that a long conversation may be told line by line:
     what is kept are the fields and how often each word was said.
     """
     making = _Making()
@@ -67,7 +67,7 @@ class _Making:
         if self._title is None and role == "user":
             self._title = _fitted(text, LONGEST_TITLE)
         if len(self._bullets) < MOST_ITEMS:
-            self._bullets.append(_fitted(f"[{role}] {text}", LONGEST_ITEM))
+            self._bullets.append(_bullet(role, text))
         sentences = split_sentences(text)
         _add_item(self._decisions, text, sentences, tells_decision)
         _add_item(self._todos, text, sentences, _is_todo)
@@ -85,6 +85,13 @@ class _Making:
             keywords=tuple(self._keywords.found()),
             notable_quotes=tuple(self._quotes),
         )
+
+
+def _bullet(role: str, text: str) -> str:
+    """The text behind its role, both within the length. A long word is cut inside rather than
+    left out, so that something is said."""
+    head = f"[{role}] "
+    return head + _fitted(text, LONGEST_ITEM - len(head))
 
 
 def _is_todo(sentence: str) -> bool:

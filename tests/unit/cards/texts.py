@@ -31,7 +31,7 @@ PIECES = [
 ANY_TEXT = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=40).map("".join), st.text(max_size=300)
 )
-ROLES = st.sampled_from(["user", "assistant", "system", "tool", "summary", "godfather", "x" * 200])
+ROLES = st.sampled_from(["user", "assistant", "system", "tool", "summary", "godfather", "x" * 32])
 ANY_LINES = st.lists(st.builds(Line, ROLES, ANY_TEXT), max_size=8)
 
 
