@@ -41,8 +41,9 @@ class CardFields:
 def extract_card(lines: Iterable[Line]) -> CardFields:
     """The card of a conversation. Lines without text (a picture alone) say nothing in it.
 
-    A role is a word of at most 32 letters. Each line is read once and let go, so that a long conversation may be told line by line:
-    what is kept are the fields and how often each word was said.
+    A role is a word of at most 32 letters. Each line is read once and let go, so that a long
+    conversation may be told line by line: what is kept are the fields and how often each word
+    was said.
     """
     making = _Making()
     for line in lines:

@@ -13,6 +13,7 @@ from memoryproject.audit.events import SYSTEM, Actor, audit_record
 from sessions_app.models import ChatSession, InboundDelivery, OutboundPart, SummaryWork, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.services.cards.work import cards_outdate
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class Cleared:
 
 
 def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
-    """Delete a session's messages, summaries and vectors, and empty what holds their texts:
+    """Delete a session's messages, summaries, vectors and card, and empty what holds their texts:
     replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
 
     ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
@@ -45,6 +46,7 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
     summaries = session.summarizations.count()
     session.messages.all().delete()
     SummaryWork.objects.filter(session=session).delete()
+    cards_outdate(session_ids=[session.pk])
     session.total_tokens = 0
     session.window_start = session.message_counter + 1
     session.summarized_until = session.message_counter
