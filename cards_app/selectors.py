@@ -12,8 +12,10 @@ from memoryproject.lib.text.query import query_terms, telling_terms
 
 
 def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:
-    """The cards of the chat's latest sessions that began before ``before``, newest first."""
+    """The cards of the chat's latest sessions that began before ``before``, newest first;
+    those of sessions in which nothing was said are passed over."""
     earlier = MemoryCard.objects.filter(chat_id=chat_id, session_started_at__lt=before)
+    earlier = earlier.exclude(summary_bullets=[])
     return list(earlier.defer("terms").order_by("-session_started_at", "-pk")[:most])
 
 

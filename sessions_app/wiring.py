@@ -65,6 +65,7 @@ def answer_rules() -> AnswerRules:
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
         time_zone=settings.BUSINESS_TIME_ZONE,
+        cards_in_prompt=settings.CARDS_IN_PROMPT,
     )
 
 
