@@ -204,6 +204,15 @@ def test_cards_are_found_by_their_words_in_any_form(world: World) -> None:
     assert not cards_with_words(cards, "garden").exists()
 
 
+def test_export_tells_of_the_chats_own_cards(world: World) -> None:
+    ended(world, ASKED)
+    ended(world, "A matter of somebody else", who=OTHER_CLIENT)
+    make_due()
+    (told,) = world.say(CLIENT, "/export")
+    assert f"Kept in short of 1 of these sessions:\n\n- {timezone.now():%Y-%m-%d}: {ASKED}" in told
+    assert "somebody else" not in told
+
+
 def test_personal_data_is_not_on_it(world: World) -> None:
     session = ended(world, "Call me: 050-1234567 or dana@shop.example, card 4111 1111 1111 1111")
     stored = str(vars(card_make(session_id=session.pk)))
