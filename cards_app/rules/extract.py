@@ -37,8 +37,8 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
 
     It starts with the first request and lists decisions, open points, questions and whatever
     else was said, then names that stand in none of them. All of it is verbatim but for
-    section names, speakers, "…" and the niqqud of names; where there isn't room for all, sentences with figures,
-    money, days and names go first, and newer ones before older ones.
+    section names, speakers, "…" and the niqqud of names; where there isn't room for all,
+    sentences with figures, money, days and names go first, and newer ones before older ones.
 
     Nothing is redacted, unlike on a card: the summary stays in the chat that it is made of,
     and the numbers and names are what people ask for later. ``lines`` are the messages
