@@ -1,4 +1,4 @@
-"""The app of memory cards; it holds nothing yet."""
+"""The app of memory cards."""
 
 from django.apps import AppConfig
 

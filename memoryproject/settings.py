@@ -71,6 +71,9 @@ SUMMARIZATION_SKILL = env.choice(
 )
 DELETE_SUMMARIZED_MESSAGES = env.boolean("DELETE_SUMMARIZED_MESSAGES", False)
 
+# --- cards --------------------------------------------------------------------------------
+CARDS_IN_PROMPT = env.integer("CARDS_IN_PROMPT", 0, maximum=10)
+
 # --- learning by itself -------------------------------------------------------------------
 EXTRACT_MEMORIES = env.boolean("EXTRACT_MEMORIES", False)
 EXTRACTION_MIN_CONFIDENCE = env.fraction("EXTRACTION_MIN_CONFIDENCE", 0.7)

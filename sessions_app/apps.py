@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from uuid import UUID
 
 from django.apps import AppConfig
+
+from sessions_app.signals import cards_due
+
+CARDS_AT_ONCE = 50
 
 logger = logging.getLogger(__name__)
 
@@ -20,12 +25,22 @@ class SessionsAppConfig(AppConfig):
         from sessions_app import checks  # noqa: F401, PLC0415 registers the checks
 
         post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
+        cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
+
+
+def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
+    """Hand due cards to the workers, some at a time."""
+    from sessions_app import wiring  # noqa: PLC0415 imports models
+
+    for start in range(0, len(session_ids), CARDS_AT_ONCE):
+        wiring.enqueue_cards(session_ids[start : start + CARDS_AT_ONCE])
 
 
 def _sweep_at_start(**_: Any) -> None:
     """A worker that starts may stand in for one that was killed: what that one left is taken
     up now, not at the next scheduled sweep."""
     from sessions_app.tasks import (  # noqa: PLC0415 imports models
+        sweep_cards,
         sweep_documents,
         sweep_extractions,
         sweep_summaries,
@@ -37,5 +52,6 @@ def _sweep_at_start(**_: Any) -> None:
         sweep_summaries()
         sweep_extractions()
         sweep_documents()
+        sweep_cards()
     except Exception:
         logger.exception("The sweep at a worker's start failed; the scheduled one follows.")

@@ -144,6 +144,10 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "No messages of this conversation are stored.",
         HEBREW: "לא נשמרו הודעות מהשיחה הזאת.",
     },
+    "export_cards": {
+        ENGLISH: "Kept in short of {count} of these sessions:\n\n{lines}",
+        HEBREW: "נשמרו בקצרה {count} מהשיחות האלה:\n\n{lines}",
+    },
     "export_rest_client": {
         ENGLISH: "This is what belongs to this chat. For a complete copy with all messages, or to "
         "have everything erased, ask the business that you write to here.",

@@ -14,6 +14,8 @@ from memories_app.services.document_leases import DocumentBusyError
 from memories_app.services.document_store import document_store
 from memories_app.services.document_sweep import documents_sweep
 from sessions_app import wiring
+from sessions_app.services.cards.make import cards_make
+from sessions_app.services.cards.work import cards_sweep
 from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.extraction.extract import chat_learn
@@ -65,6 +67,16 @@ def sweep_extractions() -> int:
     if not wiring.learns():
         return 0
     return extractions_sweep(enqueue=wiring.enqueue_learning)
+
+
+def make_cards(session_ids: list[str]) -> int:
+    """Make the cards of these sessions."""
+    return cards_make(session_ids=[UUID(key) for key in session_ids])
+
+
+def sweep_cards() -> int:
+    """Take up the cards that are due and were made by nobody."""
+    return cards_sweep(enqueue=wiring.enqueue_cards)
 
 
 def expire_sessions() -> int:

@@ -5,6 +5,7 @@ Only edges (webhooks, tasks, commands) call this; services are handed what it ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
@@ -67,6 +68,7 @@ def answer_rules() -> AnswerRules:
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
         time_zone=settings.BUSINESS_TIME_ZONE,
+        cards_in_prompt=settings.CARDS_IN_PROMPT,
     )
 
 
@@ -263,3 +265,9 @@ def enqueue_vectors(session_id: UUID) -> None:
     """Let a worker make the vectors that this session's messages lack."""
     name = f"vectors {session_id}"
     async_task("sessions_app.tasks.embed_session", str(session_id), task_name=name)
+
+
+def enqueue_cards(session_ids: Sequence[UUID]) -> None:
+    """Let a worker make the cards of these sessions."""
+    keys = [str(key) for key in session_ids]
+    async_task("sessions_app.tasks.make_cards", keys, task_name=f"cards of {len(keys)} sessions")

@@ -5,14 +5,14 @@ The same lines give the same fields, on every platform.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cards_app.rules.lines import Line, one_line
 from cards_app.rules.phrases import asks_or_calls, tells_decision, tells_todo
 from cards_app.rules.redact import redact
-from cards_app.rules.sentences import is_question, split_sentences
-from cards_app.rules.vocabulary import find_entities, find_keywords
+from cards_app.rules.sentences import Sentence, is_question, split_sentences
+from cards_app.rules.vocabulary import EntityCounter, KeywordCounter
 from memoryproject.lib.shorten import cut_at_word
 
 ALGORITHM_VERSION = "1.0"
@@ -38,62 +38,77 @@ class CardFields:
     notable_quotes: tuple[str, ...]
 
 
-def extract_card(lines: Sequence[Line]) -> CardFields:
-    """The card of a conversation. Lines without text (a picture alone) say nothing in it."""
-    said = redacted_lines(lines)
-    return CardFields(
-        title=title(said),
-        summary_bullets=summary_bullets(said),
-        decisions=decisions(said),
-        todos=todos(said),
-        entities=tuple(find_entities(said)),
-        keywords=tuple(find_keywords(said)),
-        notable_quotes=notable_quotes(said),
-    )
+def extract_card(lines: Iterable[Line]) -> CardFields:
+    """The card of a conversation. Lines without text (a picture alone) say nothing in it.
 
-
-def redacted_lines(lines: Sequence[Line]) -> list[Line]:
-    """The lines that have a text, free of personal data: what the functions below take."""
-    return [Line(line.role, redact(line.content)) for line in lines if line.content.strip()]
-
-
-def title(lines: Sequence[Line]) -> str:
-    """What the user said first."""
-    first = next((line.content for line in lines if line.role == "user"), UNTITLED)
-    return _fitted(first, LONGEST_TITLE)
-
-
-def summary_bullets(lines: Sequence[Line]) -> tuple[str, ...]:
-    """The first messages, whoever wrote them, each behind its role in brackets."""
-    firsts = lines[:MOST_ITEMS]
-    return tuple(_fitted(f"[{line.role}] {line.content}", LONGEST_ITEM) for line in firsts)
-
-
-def decisions(lines: Sequence[Line]) -> tuple[str, ...]:
-    return _items(lines, tells_decision)
-
-
-def todos(lines: Sequence[Line]) -> tuple[str, ...]:
-    """What is to be done. A question isn't a task."""
-    return _items(lines, lambda sentence: tells_todo(sentence) and not is_question(sentence))
-
-
-def notable_quotes(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Questions and exclamations."""
-    return _items(lines, asks_or_calls)
-
-
-def _items(lines: Sequence[Line], matches: Callable[[str], bool]) -> tuple[str, ...]:
-    """Of the first messages with a sentence that matches: from that sentence to the end."""
-    found: list[str] = []
+    A role is a word of at most 32 letters. Each line is read once and let go, so that a long
+    conversation may be told line by line: what is kept are the fields and how often each word
+    was said.
+    """
+    making = _Making()
     for line in lines:
-        sentences = split_sentences(line.content)
-        start = next((each.start for each in sentences if matches(each.text)), None)
-        if start is not None:
-            found.append(_fitted(line.content[start:], LONGEST_ITEM))
-        if len(found) == MOST_ITEMS:
-            break
-    return tuple(found)
+        if line.content.strip():
+            making.add(line.role, redact(line.content))
+    return making.fields()
+
+
+class _Making:
+    """A card in the making, from redacted texts."""
+
+    def __init__(self) -> None:
+        self._title: str | None = None
+        self._bullets: list[str] = []
+        self._decisions: list[str] = []
+        self._todos: list[str] = []
+        self._quotes: list[str] = []
+        self._entities = EntityCounter()
+        self._keywords = KeywordCounter()
+
+    def add(self, role: str, text: str) -> None:
+        if self._title is None and role == "user":
+            self._title = _fitted(text, LONGEST_TITLE)
+        if len(self._bullets) < MOST_ITEMS:
+            self._bullets.append(_bullet(role, text))
+        sentences = split_sentences(text)
+        _add_item(self._decisions, text, sentences, tells_decision)
+        _add_item(self._todos, text, sentences, _is_todo)
+        _add_item(self._quotes, text, sentences, asks_or_calls)
+        self._entities.add(sentences)
+        self._keywords.add(text)
+
+    def fields(self) -> CardFields:
+        return CardFields(
+            title=UNTITLED if self._title is None else self._title,
+            summary_bullets=tuple(self._bullets),
+            decisions=tuple(self._decisions),
+            todos=tuple(self._todos),
+            entities=tuple(self._entities.found()),
+            keywords=tuple(self._keywords.found()),
+            notable_quotes=tuple(self._quotes),
+        )
+
+
+def _bullet(role: str, text: str) -> str:
+    """The text behind its role, both within the length. A long word is cut inside rather than
+    left out, so that something is said."""
+    head = f"[{role}] "
+    return head + _fitted(text, LONGEST_ITEM - len(head))
+
+
+def _is_todo(sentence: str) -> bool:
+    """A question isn't a task."""
+    return tells_todo(sentence) and not is_question(sentence)
+
+
+def _add_item(
+    found: list[str], text: str, sentences: Sequence[Sentence], matches: Callable[[str], bool]
+) -> None:
+    """Of the first messages with a sentence that matches: from that sentence to the end."""
+    if len(found) == MOST_ITEMS:
+        return
+    start = next((each.start for each in sentences if matches(each.text)), None)
+    if start is not None:
+        found.append(_fitted(text[start:], LONGEST_ITEM))
 
 
 def _fitted(text: str, longest: int) -> str:

@@ -12,10 +12,11 @@ from cards_app.rules.fragments import (
     same_words,
     telling_words,
 )
+from cards_app.rules.hebrew_names import is_hebrew
 from cards_app.rules.lines import Line
 from cards_app.rules.speakers import SectionWords, section_words, spoken
 from cards_app.rules.vocabulary import find_entities, is_keyword
-from cards_app.rules.words import folded, split_words
+from cards_app.rules.words import folded, split_words, without_points
 
 SHORTEST_SUMMARY = 40
 LONGEST_BULLET = 240
@@ -36,8 +37,8 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
 
     It starts with the first request and lists decisions, open points, questions and whatever
     else was said, then names that stand in none of them. All of it is verbatim but for
-    section names, speakers and "…"; where there isn't room for all, sentences with figures,
-    money, days and names go first, and newer ones before older ones.
+    section names, speakers, "…" and the niqqud of names; where there isn't room for all,
+    sentences with figures, money, days and names go first, and newer ones before older ones.
 
     Nothing is redacted, unlike on a card: the summary stays in the chat that it is made of,
     and the numbers and names are what people ask for later. ``lines`` are the messages
@@ -111,7 +112,13 @@ def _bullet(fragment: Fragment, words: SectionWords) -> str:
 def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
     """A line of those names that the summary doesn't hold yet; "" without any."""
     told = {folded(word) for word in split_words(body)}
-    missing = [name for name in names if folded(name) not in told]
+    plain = without_points(body)
+    # A Hebrew name may stand there behind prefix letters.
+    missing = [
+        name
+        for name in names
+        if folded(name) not in told and not (is_hebrew(name) and name in plain)
+    ]
     line = ""
     for name in missing[:MOST_NAMES]:
         longer = f"{line}, {name}" if line else f"\n{words.names}: {name}"

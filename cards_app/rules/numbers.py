@@ -1,4 +1,11 @@
-"""Finds the telephone and card numbers in a text, and tells them from dates and amounts."""
+"""Finds the telephone and card numbers in a text, and tells them from dates and amounts.
+
+Whether a number can be one is asked of libraries: ``stdnum`` for a card's check digit,
+``phonenumbers`` for what short international numbers and home numbers without their 0 look
+like. Where numbers stand is found here, because phonenumbers' own finder is made to be sure,
+and redaction to be generous: the finder passes over reserved numbers (+1 555 010 0123), local
+ones (555-0123) and those that lack the prefix of their country.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+
+import phonenumbers
+from stdnum import luhn
 
 # Spaces, and the invisible marks of direction that come along with copied numbers.
 _SPACE = "[ \t\u00a0\u2007\u2009\u200b\u200e\u200f\u202a-\u202f\u2066-\u2069]"
@@ -32,6 +43,10 @@ _GLUED = re.compile(r"[A-Za-z_₪$€£]")
 _MOST_GROUPS = 6
 _CARD_DIGITS = range(13, 20)
 _LOOSE_CARD_DIGITS = range(15, 17)
+# Where people leave out the 0 of a number that they give: 50-0000000.
+HOME_REGION = "IL"
+_HOME_DIGITS = range(8, 10)
+_SHORTEST_ABROAD = 6
 
 
 class NumberKind(Enum):
@@ -128,6 +143,7 @@ def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
         (NumberKind.PHONE, _is_surely_phone),
         (NumberKind.PHONE, _is_likely_phone),
         (NumberKind.PHONE, _is_local_phone),
+        (NumberKind.PHONE, _is_home_phone),
     )
     for kind, test in tests:
         marked: set[int] = set()
@@ -142,36 +158,27 @@ def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
 
 
 def _digits(groups: Sequence[_Group]) -> str:
-    return "".join(group.digits for group in groups)
+    """The digits of all groups as 0 to 9, whatever script they are written in."""
+    return "".join(str(int(digit)) for group in groups for digit in group.digits)
 
 
 def _is_card(groups: Sequence[_Group]) -> bool:
     """13 to 19 digits with a valid check digit, in one piece or grouped as on a card; with 15
     or 16 digits in any groups."""
     digits = _digits(groups)
-    if len(digits) not in _CARD_DIGITS or not _luhn(digits):
+    if len(digits) not in _CARD_DIGITS or not luhn.is_valid(digits):
         return False
     lengths = [len(group.digits) for group in groups]
     grouped = lengths[0] == 4 and all(length in (4, 6) for length in lengths[1:-1])
     return len(groups) == 1 or grouped or len(digits) in _LOOSE_CARD_DIGITS
 
 
-def _luhn(digits: str) -> bool:
-    """ISO/IEC 7812: every second digit from the right doubled, the sum of all digits is a
-    multiple of ten."""
-    total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (2 if place % 2 else 1)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
-
-
 def _is_surely_phone(groups: Sequence[_Group]) -> bool:
     """A number that starts as telephone numbers do: "+", 0, or an area code in brackets."""
     digits = _digits(groups)
     if "+" in groups[0].lead:
-        return 8 <= len(digits) <= 15
-    starts_so = int(digits[0]) == 0 or "(" in groups[0].lead
+        return 8 <= len(digits) <= 15 or _is_abroad(digits)
+    starts_so = digits[0] == "0" or "(" in groups[0].lead
     return starts_so and 9 <= len(digits) <= 17
 
 
@@ -193,3 +200,31 @@ def _is_local_phone(groups: Sequence[_Group]) -> bool:
         return False
     round_numbers = all(int(group.digits) % 10 == 0 for group in groups)
     return _DASH_ALONE.fullmatch(groups[1].gap) is not None and not round_numbers
+
+
+def _is_home_phone(groups: Sequence[_Group]) -> bool:
+    """A number of the home region without its 0, grouped as it is said: 50-0000000, 3 600 0000."""
+    lengths = [len(group.digits) for group in groups]
+    if lengths[0] > 2 or lengths[1:] not in ([7], [3, 4]) or sum(lengths) not in _HOME_DIGITS:
+        return False
+    return _is_home(_digits(groups))
+
+
+@lru_cache(maxsize=10_000)
+def _is_home(digits: str) -> bool:
+    """Whether a number of the home region has these digits."""
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(digits, HOME_REGION))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+@lru_cache(maxsize=10_000)
+def _is_abroad(digits: str) -> bool:
+    """Whether a number with the country's code may be as short as this one: +683 4002."""
+    if len(digits) < _SHORTEST_ABROAD:
+        return False
+    try:
+        return phonenumbers.is_possible_number(phonenumbers.parse(f"+{digits}"))
+    except phonenumbers.NumberParseException:
+        return False

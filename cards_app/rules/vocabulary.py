@@ -1,14 +1,24 @@
-"""The entities and keywords of a card."""
+"""The entities and keywords of a card, counted message by message."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
+from cards_app.rules.hebrew_names import (
+    SHORTEST_NAME,
+    is_hebrew,
+    name_in,
+    names_told,
+    towns_of_two_words,
+)
 from cards_app.rules.lines import Line
 from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
-from cards_app.rules.sentences import split_sentences
+from cards_app.rules.sentences import Sentence, split_sentences
 from cards_app.rules.words import folded, letter_count, split_words
+from memoryproject.lib.text import hebrew_words
+from memoryproject.lib.text.hebrew import without_prefixes
+from memoryproject.lib.text.normalise import fold
 
 MOST_ENTITIES = 10
 MOST_KEYWORDS = 10
@@ -16,40 +26,112 @@ SHORTEST_ENTITY = 3
 SHORTEST_KEYWORD = 5
 
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
+# "and", "that", "when", "the": written together with any word.
+_BEFORE_STOP_WORDS = ("וכש", "כש", "וש", "וה", "ו", "ש", "ה")
+
+
+class EntityCounter:
+    """Capitalised words of three letters or more; in Hebrew what is told to be a name.
+
+    At a sentence's start every word has a capital, so there a word counts only if it has
+    further ones ("PostgreSQL"), stands among Hebrew words, or stands with a capital within a
+    sentence, too.
+    """
+
+    def __init__(self) -> None:
+        # In the order of first appearance: capitalised words, and all words in Hebrew.
+        self._seen: Counter[str] = Counter()
+        self._sure: set[str] = set()
+        self._told: set[str] = set()
+
+    def add(self, sentences: Iterable[Sentence]) -> None:
+        """Those of one message."""
+        for sentence in sentences:
+            words = list(split_words(sentence.text))
+            hebrew = is_hebrew(sentence.text)
+            towns = dict(towns_of_two_words(words)) if hebrew else {}
+            for place, word in enumerate(words):
+                if place in towns:
+                    self._seen[towns[place]] += 1
+                    self._sure.add(towns[place])
+                elif place - 1 in towns:
+                    continue
+                elif hebrew and is_hebrew(word[0]):
+                    self._seen[folded(word)] += 1
+                elif _is_name(word):
+                    self._seen[word] += 1
+                    if place > 0 or hebrew or _has_further_capitals(word):
+                        self._sure.add(word)
+            if hebrew:
+                self._told.update(names_told(sentence.text, words))
+
+    def found(self, most: int | None = MOST_ENTITIES) -> list[str]:
+        """The most frequent first, then the one that came first."""
+        counts: Counter[str] = Counter()
+        for word, count in self._seen.items():
+            name = word if word in self._sure else self._hebrew_name(word)
+            if name is not None:
+                counts[name] += count
+        return _ranked(counts)[:most]
+
+    def _hebrew_name(self, word: str) -> str | None:
+        name = name_in(word, self._told) if is_hebrew(word[0]) else None
+        return name if name is not None and letter_count(name) >= SHORTEST_NAME else None
+
+
+class KeywordCounter:
+    """Words of five letters or more that aren't stop words, in lower case."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def add(self, text: str) -> None:
+        """A message."""
+        words = map(folded, split_words(text))
+        self._seen.update(word for word in words if letter_count(word) >= SHORTEST_KEYWORD)
+
+    def found(self, most: int | None = MOST_KEYWORDS) -> list[str]:
+        """The most frequent first, then the one that came first. A Hebrew word with prefix
+        letters counts as the word without them where that stands by itself, too."""
+        counts: Counter[str] = Counter()
+        for word, count in self._seen.items():
+            if is_keyword(word):
+                counts[self._bare(word)] += count
+        return _ranked(counts)[:most]
+
+    def _bare(self, word: str) -> str:
+        if not is_hebrew(word[0]):
+            return word
+        barest_first = without_prefixes(word)[:0:-1]
+        alone = (rest for rest in barest_first if rest in self._seen and is_keyword(rest))
+        return next(alone, word)
 
 
 def find_entities(lines: Iterable[Line], *, most: int | None = MOST_ENTITIES) -> list[str]:
-    """Capitalised words of three letters or more, the most frequent first, then the one that
-    came first.
-
-    At a sentence's start every word has a capital, so there a word counts only if it has
-    further ones ("PostgreSQL") or stands with one within a sentence, too.
-    """
-    seen: Counter[str] = Counter()
-    sure: set[str] = set()
+    """The entities of a conversation: see EntityCounter."""
+    entities = EntityCounter()
     for line in lines:
-        for sentence in split_sentences(line.content):
-            for place, word in enumerate(split_words(sentence.text)):
-                if _is_name(word):
-                    seen[word] += 1
-                    if place > 0 or _has_further_capitals(word):
-                        sure.add(word)
-    # Sorting keeps the order of first appearance among equals.
-    ranked = sorted((word for word in seen if word in sure), key=lambda word: -seen[word])
-    return ranked[:most]
-
-
-def find_keywords(lines: Iterable[Line], *, most: int | None = MOST_KEYWORDS) -> list[str]:
-    """Words of five letters or more that aren't stop words, in lower case, the most frequent
-    first, then the one that came first."""
-    seen = Counter(folded(word) for line in lines for word in split_words(line.content))
-    ranked = sorted(filter(is_keyword, seen), key=lambda word: -seen[word])
-    return ranked[:most]
+        entities.add(split_sentences(line.content))
+    return entities.found(most)
 
 
 def is_keyword(word: str) -> bool:
     """True for a folded word that may be a keyword."""
-    return letter_count(word) >= SHORTEST_KEYWORD and word not in _NO_KEYWORDS
+    return letter_count(word) >= SHORTEST_KEYWORD and not _is_stop_word(word)
+
+
+def _is_stop_word(word: str) -> bool:
+    if word in _NO_KEYWORDS:
+        return True
+    if not is_hebrew(word[0]):
+        return False
+    rests = [word, *(word[len(each) :] for each in _BEFORE_STOP_WORDS if word.startswith(each))]
+    return any(rest in HEBREW_STOP_WORDS or fold(rest) in hebrew_words.FUNCTION for rest in rests)
+
+
+def _ranked(counts: Counter[str]) -> list[str]:
+    """By count; sorting keeps the order of first appearance among equals."""
+    return sorted(counts, key=lambda word: -counts[word])
 
 
 def _is_name(word: str) -> bool:

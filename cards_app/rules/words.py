@@ -19,6 +19,7 @@ _NO_WORDS = re.compile("|".join([URL, *map(re.escape, MARKS)]), re.IGNORECASE)
 _LONG_NUMBER = re.compile(r"\d{7}")
 _APOSTROPHES = "'’ʼ׳"
 _GERSHAYIM = '"״”'
+_PREFIX_LETTERS = re.compile("[ושהבלמכ]{1,3}")
 _HEBREW_LETTER = re.compile("[א-ת]")
 _HEBREW_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
 # "Docker's", "we're", "shouldn't"
@@ -54,7 +55,12 @@ def _joined_runs(text: str) -> Iterator[str]:
     """Runs of letters and digits, together with what joins them to one word."""
     start = end = 0
     for run in _RUN.finditer(text):
-        if end and _joins(text[end : run.start()], text[end - 1], run.group()[0]):
+        gap = text[end : run.start()]
+        if (
+            end
+            and _joins(gap, text[end - 1], run.group()[0])
+            and not _opens(text[start:end], gap, run.group())
+        ):
             end = run.end()
             continue
         if end:
@@ -74,6 +80,11 @@ def _joins(gap: str, before: str, after: str) -> bool:
     # ש"ח
     hebrew = _HEBREW_LETTER.match(before) or _HEBREW_POINTS.match(before)
     return len(bare) == 1 and bare in _GERSHAYIM and bool(hebrew and _HEBREW_LETTER.match(after))
+
+
+def _opens(before: str, gap: str, after: str) -> bool:
+    """True for quotation marks that open behind prefix letters: ב״שולחן״, unlike מנכ״לית."""
+    return gap in _GERSHAYIM and len(after) > 2 and _PREFIX_LETTERS.fullmatch(before) is not None
 
 
 def _after_marks(text: str, end: int) -> int:

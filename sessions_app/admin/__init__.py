@@ -1,6 +1,7 @@
 """Conversations in the admin."""
 
 from sessions_app.admin import (
+    cards,
     chats,
     deliveries,
     documents,
@@ -14,6 +15,7 @@ from sessions_app.admin import (
 )
 
 __all__ = [
+    "cards",
     "chats",
     "deliveries",
     "memories",

@@ -38,6 +38,7 @@ def chat_links(chat: Chat) -> SafeString:
         ),
         (list_address("sessions_app_message", chat__id__exact=chat.pk), "messages"),
         (list_address("sessions_app_turn", chat__id__exact=chat.pk), "turns"),
+        (list_address("cards_app_memorycard", q=chat.pk), "cards"),
         (list_address("memories_app_memory", chat_id__exact=chat.pk), "memories"),
         (list_address("audit_auditevent", q=chat.pk), "audit log"),
     )

@@ -35,7 +35,7 @@ def recalled_table(turn: Turn) -> str:
         (
             shown_text(str(hit.get("content", ""))),
             hit.get("source", ""),
-            hit.get("score", ""),
+            "–" if hit.get("score") is None else hit["score"],
             "–" if hit.get("similarity") is None else hit["similarity"],
             "yes" if hit.get("in_prompt") else "no",
         )

@@ -12,9 +12,9 @@ from django.http import HttpRequest
 
 from memoryproject.audit.events import Actor
 from memoryproject.lib.admin_display import shown_link, shown_state
+from sessions_app.admin.cards import MakeCards, card_link
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address, messages_address
-from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import ChatSession, ForgetReceipt, SummaryWork
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.services.forget.carry_out import ForgetTools
@@ -47,8 +47,8 @@ class StatusFilter(admin.SimpleListFilter):
 
 
 @admin.register(ChatSession)
-class ChatSessionAdmin(ForgetAction, ConversationAdmin):
-    actions = ("forget_selected",)
+class ChatSessionAdmin(ForgetAction, MakeCards):
+    actions = ("make_selected_cards", "forget_selected")
     forget_note = "Its messages, and what was learned from them alone, go along."
     read_as = "session"
     list_display = ("chat", "messages_link", "shown_status", "last_active", "created_at")
@@ -62,6 +62,7 @@ class ChatSessionAdmin(ForgetAction, ConversationAdmin):
         "messages_link",
         "turns_link",
         "summaries_link",
+        "card",
         "status",
         "created_at",
         "last_active",
@@ -98,6 +99,14 @@ class ChatSessionAdmin(ForgetAction, ConversationAdmin):
             "sessions_app_summarizationmetadata", session__session_id__exact=session.pk
         )
         return shown_link(address, f"read {count}")
+
+    @admin.action(description="Make the memory card")
+    def make_selected_cards(self, request: HttpRequest, queryset: QuerySet[ChatSession]) -> None:
+        self.make_cards(request, list(queryset.values_list("pk", flat=True)))
+
+    @admin.display(description="memory card")
+    def card(self, session: ChatSession) -> str:
+        return card_link(session)
 
     @admin.display(description="status", ordering="status")
     def shown_status(self, session: ChatSession) -> str:

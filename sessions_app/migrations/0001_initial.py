@@ -305,6 +305,18 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'sending', 'sent', 'unconfirmed', 'failed'])), name='part_state_known'),
         ),
         migrations.CreateModel(
+            name='CardWork',
+            fields=[
+                ('session', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card_work', serialize=False, to='sessions_app.chatsession')),
+                ('token', models.UUIDField(default=uuid.uuid4)),
+                ('requested_at', models.DateTimeField()),
+            ],
+            options={
+                'verbose_name_plural': 'card work',
+                'indexes': [models.Index(fields=['requested_at'], name='cards_due')],
+            },
+        ),
+        migrations.CreateModel(
             name='SummaryWork',
             fields=[
                 ('session', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='summary_work', serialize=False, to='sessions_app.chatsession')),

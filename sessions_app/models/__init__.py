@@ -1,5 +1,6 @@
 """Chats, sessions, messages, turns and what the providers delivered."""
 
+from sessions_app.models.cards import CardWork
 from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.extraction import ExtractionWork
@@ -13,6 +14,7 @@ from sessions_app.models.turns import Turn
 
 __all__ = [
     "AssistantProfile",
+    "CardWork",
     "Chat",
     "ChatAddress",
     "ChatSession",

@@ -37,6 +37,14 @@ class Recalled:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The card of an earlier session, told in a few lines."""
+
+    content: str
+    said_on: datetime
+
+
+@dataclass(frozen=True)
 class Line:
     """A message of the history, as it is to be read."""
 
@@ -48,7 +56,8 @@ class Line:
 class PromptParts:
     """All that a prompt is made of. ``fence`` is unpredictable to whoever writes messages,
     so that no recalled text can pretend to end the fence. ``passage``: shortened, what was
-    said after the summary and before the history."""
+    said after the summary and before the history. ``cards``: of earlier conversations, the
+    newest first."""
 
     profile: Profile
     now: datetime
@@ -57,6 +66,7 @@ class PromptParts:
     user_role: str = "client"
     is_group: bool = False
     recalled: Sequence[Recalled] = ()
+    cards: Sequence[Earlier] = ()
     summary: str = ""
     passage: str = ""
     history: Sequence[Line] = ()
@@ -73,17 +83,22 @@ class Prompt:
     dropped_recalled: int = 0
     dropped_history: int = 0
     kept_recalled: Sequence[Recalled] = field(default_factory=tuple)
+    kept_cards: int = 0
 
 
 def build_prompt(parts: PromptParts) -> Prompt:
     """Put the prompt together, within ``max_context_tokens`` where that is set.
 
-    What has to go goes in this order: the oldest history, the weakest recalled texts, the
-    passage, the summary's end; the rest of the system text and the last message always stay.
+    What has to go goes in this order: the oldest cards, the oldest history, the weakest
+    recalled texts, the passage, the summary's end; the rest of the system text and the last
+    message always stay.
     """
     history = list(parts.history)
     recalled = list(parts.recalled)
     messages = _messages(parts, recalled, history)
+    while parts.cards and _excess(parts, messages):
+        parts = replace(parts, cards=parts.cards[:-1])
+        messages = _messages(parts, recalled, history)
     while _excess(parts, messages) and (len(history) > 1 or recalled):
         if len(history) > 1:
             history.pop(0)
@@ -99,6 +114,7 @@ def build_prompt(parts: PromptParts) -> Prompt:
         dropped_recalled=len(parts.recalled) - len(recalled),
         dropped_history=len(parts.history) - len(history),
         kept_recalled=tuple(recalled),
+        kept_cards=len(parts.cards),
     )
 
 
@@ -172,11 +188,14 @@ def _languages(codes: Sequence[str]) -> str:
 
 
 def _fenced(parts: PromptParts, recalled: Sequence[Recalled]) -> str:
-    """Recalled texts and the summary, as data that carries no orders."""
-    if not recalled and not parts.summary and not parts.passage:
+    """Cards, the summary and recalled texts, as data that carries no orders."""
+    if not (recalled or parts.cards or parts.summary or parts.passage):
         return ""
     zone = ZoneInfo(parts.time_zone)
     lines = [f"<memories-{parts.fence}>"]
+    for card in reversed(parts.cards):
+        day = card.said_on.astimezone(zone).date().isoformat()
+        lines.append(f"An earlier conversation, which began on {day}, in short:\n{card.content}")
     if parts.summary:
         lines.append(f"Summary of the conversation so far:\n{parts.summary}")
     if parts.passage:

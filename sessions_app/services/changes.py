@@ -15,6 +15,7 @@ from memoryproject.audit.events import Actor
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
+from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.extraction.work import extraction_repeat
 from sessions_app.services.scrub import text_scrub, unstored_forget
@@ -108,6 +109,7 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
         state=TurnState.CANCELLED, finished_at=now, lease_token=None
     )
     text_scrub(message=message, texts=texts)
+    cards_take_back(chat_id=message.chat_id, session_ids=[message.session_id])
     person = Actor("person", chat_id=message.chat_id)
     message_documents_forget(message_id=message.pk, actor=person)
     memories_take_back(message_id=message.pk, actor=person)

@@ -20,6 +20,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.services.cards.work import cards_outdate
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class Cleared:
 
 
 def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
-    """Delete a session's messages, summaries and vectors, and empty what holds their texts:
+    """Delete a session's messages, summaries, vectors and card, and empty what holds their texts:
     replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
 
     ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
@@ -54,6 +55,7 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
     SummaryWork.objects.filter(session=session).delete()
     # A batch file that still lies in its folder is no longer taken for stored.
     TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
+    cards_outdate(session_ids=[session.pk])
     session.total_tokens = 0
     session.window_start = session.message_counter + 1
     session.summarized_until = session.message_counter

@@ -6,6 +6,7 @@ import logging
 
 from django.utils import timezone
 
+from cards_app.services.cards import cards_move
 from memories_app.services.scope import memories_move
 from memoryproject.audit.pseudonyms import person_merge
 from sessions_app.models import (
@@ -47,6 +48,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
     memories_move(from_chat=young.pk, to_chat=old.pk)
+    cards_move(from_chat=young.pk, to_chat=old.pk)
     person_merge(kept=old.pk, gone=young.pk)
     if young.memory_enabled is False:
         # Who was switched off stays off.

@@ -17,6 +17,7 @@ from sessions_app.errors import DataValidationError
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.services.cards.work import cards_outdate, session_grew
 from sessions_app.services.window import window_prune
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ def messages_add(
         session.last_active = now
     window_prune(session=session, token_limit=token_limit)
     session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
+    session_grew(session=session)
     return messages
 
 
@@ -111,7 +113,8 @@ def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
 def message_retext(
     *, message: Message, content: str, session: ChatSession, token_limit: int
 ) -> None:
-    """Give a stored message of the session another text and keep the window right."""
+    """Give a stored message of the session another text and keep the window right. A card that
+    was made of the old one goes."""
     grown = estimate_tokens(content) - message.tokens
     indexed = index_text(content)
     message.content = content
@@ -120,6 +123,7 @@ def message_retext(
     # Stored before the window is pruned, which may take this very message out by its tokens.
     message.save(update_fields=["content", "tokens", "terms", "term_count"])
     message.embeddings.all().delete()
+    cards_outdate(session_ids=[session.pk])
     if message.order_num >= session.window_start:
         session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.utils import timezone
@@ -13,7 +13,15 @@ from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.integrations.llm.offline import answer_from_memory
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
-from sessions_app.prompts.build import Line, Profile, Prompt, PromptParts, Recalled, build_prompt
+from sessions_app.prompts.build import (
+    Earlier,
+    Line,
+    Profile,
+    Prompt,
+    PromptParts,
+    Recalled,
+    build_prompt,
+)
 from sessions_app.reading import text_of
 from sessions_app.recall import Hit, RecallResult, Viewer, recall
 from sessions_app.roles import CLIENT
@@ -22,6 +30,7 @@ from sessions_app.selectors import (
     messages_left_out,
     profile_current,
 )
+from sessions_app.services.cards.recall import CardHit, cards_recall
 from sessions_app.services.draft import Draft
 from sessions_app.services.leases import Lease
 from sessions_app.services.tools import Tools
@@ -37,17 +46,18 @@ def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     draft = Draft(text="")
     history = _history(turn, tools)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, tools))
+    cards = _cards(turn, history, tools)
     lease.renew()
-    prompt = build_prompt(_parts(turn, text, history, recalled, tools))
+    prompt = build_prompt(_parts(turn, text, history, recalled, cards, tools))
     dropped = prompt.dropped_history
     if history is not None and dropped and tools.chat_memory.strategy.fills_gaps:
         # What the model's context has no room for is to be told shortened, too.
         kept = history.messages[dropped:]
         room = sum(message.tokens for message in kept) + history.summary_tokens
         history = _history(turn, tools, max_tokens=room)
-        prompt = build_prompt(_parts(turn, text, history, recalled, tools))
+        prompt = build_prompt(_parts(turn, text, history, recalled, cards, tools))
         dropped += prompt.dropped_history
-    _record(draft, history, recalled, prompt, dropped)
+    _record(draft, history, recalled, cards, prompt, dropped)
     kept_texts = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
     request = ChatRequest(prompt.messages, recalled=kept_texts, language=turn.chat.language or "en")
     try:
@@ -95,8 +105,20 @@ def _recall(turn: Turn, text: str, history: History | None, tools: Tools) -> Rec
     )
 
 
+def _cards(turn: Turn, history: History | None, tools: Tools) -> list[CardHit]:
+    """None where memory is off, or what lasts longer than a session."""
+    if history is None or not tools.rules.longterm_enabled:
+        return []
+    return cards_recall(turn=turn, most=tools.rules.cards_in_prompt)
+
+
 def _parts(
-    turn: Turn, text: str, history: History | None, recalled: RecallResult, tools: Tools
+    turn: Turn,
+    text: str,
+    history: History | None,
+    recalled: RecallResult,
+    cards: Sequence[CardHit],
+    tools: Tools,
 ) -> PromptParts:
     lines = [_line(message, turn) for message in history.messages] if history else []
     return PromptParts(
@@ -107,6 +129,7 @@ def _parts(
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
         recalled=[_recalled(hit) for hit in recalled.hits],
+        cards=[Earlier(card.content, card.said_on) for card in cards],
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
         history=lines or [Line("user", text)],
@@ -151,6 +174,7 @@ def _record(
     draft: Draft,
     history: History | None,
     recalled: RecallResult,
+    cards: Sequence[CardHit],
     prompt: Prompt,
     dropped_history: int,
 ) -> None:
@@ -159,6 +183,10 @@ def _record(
     kept = len(prompt.kept_recalled)
     draft.recalled = [
         {**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)
+    ]
+    draft.recalled += [
+        {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
+        for place, card in enumerate(cards)
     ]
     draft.left_out = {
         "messages_until": history.left_out_until if history else 0,

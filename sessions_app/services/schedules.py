@@ -22,6 +22,7 @@ PLANNED = (
     Planned("Sweep summaries", "sessions_app.tasks.sweep_summaries", 1),
     Planned("Sweep extractions", "sessions_app.tasks.sweep_extractions", 1),
     Planned("Sweep documents", "sessions_app.tasks.sweep_documents", 1),
+    Planned("Sweep cards", "sessions_app.tasks.sweep_cards", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),

@@ -13,6 +13,8 @@ from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.services.cards.work import cards_request
 from sessions_app.services.imports.session import chat_of_session, token_limit
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.window import window_recompute
@@ -53,7 +55,8 @@ class Rebuilt:
 
 def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
     """Set the session's counter, window, tokens, last_active and where its summaries end, and
-    the tokens and terms of each message, from what is stored. Raises SessionNotFoundError."""
+    the tokens and terms of each message, from what is stored; the card of an ended session is
+    made again. Raises SessionNotFoundError."""
     with transaction.atomic():
         chat = chat_of_session(session_id)
         sessions = ChatSession.objects.select_for_update(no_key=True)
@@ -78,6 +81,8 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
                 "last_active",
             ]
         )
+        if session.status != SessionStatus.ACTIVE:
+            cards_request(session_ids=[session.pk])
     after = session_state(session)
     if changed or before != after:
         logger.info("Session %s was rebuilt from its messages.", session_id)

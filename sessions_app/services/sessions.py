@@ -14,6 +14,7 @@ from memoryproject.audit.events import SYSTEM, Actor, Event, audit_record_many
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
+from sessions_app.services.cards.work import cards_request
 from sessions_app.services.leases import is_held
 from sessions_app.signals import session_expired
 
@@ -67,13 +68,14 @@ def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) ->
 
 
 def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor = SYSTEM) -> None:
-    """The same for many at once. The one place where sessions end."""
+    """The same for many at once. The one place where sessions end; their cards are due then."""
     for session, at in ended:
         session.status = SessionStatus.EXPIRED
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
         transaction.on_commit(partial(_tell, session))
+    cards_request(session_ids=[session.pk for session, _ in ended])
     sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
 
 

@@ -30,6 +30,7 @@ class AnswerRules:
     max_context_tokens: int | None = None
     max_answer_age: timedelta = timedelta(hours=24)
     time_zone: str = "UTC"
+    cards_in_prompt: int = 0
 
 
 @dataclass(frozen=True)

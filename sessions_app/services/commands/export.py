@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import Count, Min, Q, QuerySet
 
+from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
 from memories_app.selectors import memories_for_staff, memories_list
 from memoryproject.audit.events import audit_record
@@ -18,12 +19,13 @@ from sessions_app.texts import text_for
 
 # More would flood a phone; who has more gets them from staff.
 MOST = 200
+MOST_CARDS = 50
 EXPORTED = "exported"
 
 
 def export_reply(*, turn: Turn) -> Draft:
     """The memories of this chat (the godfather's: also the owner's) and what is stored of the
-    conversation; nothing of anybody else."""
+    conversation, in counts and by the titles of its cards; nothing of anybody else."""
     language = turn.chat.language
     rest = "export_rest_godfather" if turn.user_role == GODFATHER else "export_rest_client"
     memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
@@ -73,7 +75,22 @@ def _history(turn: Turn) -> str:
     if since is None:
         return text_for("export_no_history", language)
     counts = {name: str(count) for name, count in figures.items()}
-    return text_for("export_history", language, since=f"{since:%Y-%m-%d}", **counts)
+    history = text_for("export_history", language, since=f"{since:%Y-%m-%d}", **counts)
+    return history + _cards(turn)
+
+
+def _cards(turn: Turn) -> str:
+    """What is kept of earlier sessions in short, newest first."""
+    language = turn.chat.language
+    cards = MemoryCard.objects.filter(chat_id=turn.chat_id).order_by("-session_started_at")
+    told = list(cards.only("session_started_at", "title")[:MOST_CARDS])
+    if not told:
+        return ""
+    lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in told]
+    count = cards.count()
+    if count > MOST_CARDS:
+        lines.append(text_for("and_more", language, count=str(count - MOST_CARDS)))
+    return "\n\n" + text_for("export_cards", language, count=str(count), lines="\n".join(lines))
 
 
 def _record(turn: Turn, count: int) -> None:

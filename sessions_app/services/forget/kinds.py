@@ -12,6 +12,8 @@ from uuid import UUID
 
 from django.db import transaction
 
+from cards_app.models import MemoryCard
+from cards_app.services.cards import cards_delete, chat_cards_delete
 from memories_app.models import Memory, SourceDocument, Visibility
 from memories_app.services.locks import scope_of
 from memories_app.services.tombstones import tombstones_remove
@@ -31,6 +33,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.services.addresses import addresses_lock
+from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.forget.carry_out import (
     ForgetTools,
     backup_names,
@@ -160,6 +163,9 @@ def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTE
         batches = TranscriptBatch.objects.filter(session=session_id)
         counts[TranscriptBatch._meta.db_table] = batches.count()
         backups = backup_names(batches)
+        # What was asked for again while its messages went has no session any more.
+        counts[MemoryCard._meta.db_table] = cards_delete(session_ids=[session_id])
+        cards_take_back(chat_id=session.chat_id, session_ids=[session_id])
         ChatSession.objects.filter(pk=session_id).delete()
         counts[ChatSession._meta.db_table] = 1
         counts |= backups_remove(names=backups, tools=tools)
@@ -245,7 +251,10 @@ def _chat_delete(chat: Chat) -> dict[str, int]:
     counts[InboundDelivery._meta.db_table] = raw.update(
         raw=None, change=None, outcome="forgotten", subject_id=""
     )
+    chat_id = chat.pk
     chat.delete()
+    # After its sessions: whoever is storing a card holds one of them.
+    counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
     counts[Chat._meta.db_table] = 1
     return counts
 

@@ -54,6 +54,13 @@ _table(
 )
 _table("memories_app_tombstone", safe="scope key", why="a keyed hash, which tells nothing")
 _table(
+    "cards_app_memorycard",
+    swept="title summary_bullets decisions todos entities keywords notable_quotes terms "
+    "source_digest",
+    safe="algorithm_version",
+    why="the version of the rules",
+)
+_table(
     "sessions_app_message",
     swept="content metadata media history image_path terms sender recipient",
     safe="role kind delivery_status provider number_id provider_message_id",

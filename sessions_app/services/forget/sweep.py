@@ -17,6 +17,7 @@ from django.db.models import Model, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 from django_q.models import OrmQ, Task
 
+from cards_app.models import MemoryCard
 from memoryproject.lib.fragments import MARK, Fragments
 from sessions_app.commands import parse_command
 from sessions_app.models import (
@@ -30,6 +31,8 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.services.cards.recall import cards_take_back
+from sessions_app.services.cards.work import cards_outdate
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.summaries.store import summaries_take_back
 
@@ -81,7 +84,7 @@ class Sweep:
     def out_of_who_asked(self) -> None:
         """The command that asks for it says in its own words what it is about."""
         asked = Message.objects.filter(turn__pk=self._keep_turn, metadata__has_key="command")
-        for message in asked.select_related("chat") if self._keep_turn else ():
+        for message in asked.select_related("chat", "session") if self._keep_turn else ():
             self._empty_command(message)
 
     def messages_delete(self, messages: QuerySet[Message]) -> None:
@@ -109,6 +112,7 @@ class Sweep:
         for session_id, order_num in first.items():
             session = ChatSession.objects.select_for_update(no_key=True).get(pk=session_id)
             self._take_back(session, order_num)
+            self._cards_away(session)
             here = Message.objects.filter(pk__in=ids, session=session)
             in_window = here.filter(order_num__gte=session.window_start)
             session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
@@ -164,6 +168,7 @@ class Sweep:
         kept, gone = self.texts.cut(message.content)
         if not gone:
             return False
+        self._cards_away(message.session)
         for summary in self._chat_memory.retext(message=message, content=kept):
             self.texts.add_quoted(summary)
         self._count_once(Message, message.pk)
@@ -176,6 +181,7 @@ class Sweep:
         """A command names what it is about: /search, /forget."""
         command = parse_command(message.content, in_group=message.chat.is_group)
         name = command.name if command else message.metadata["command"]
+        self._cards_away(message.session)
         self._chat_memory.retext(message=message, content=f"/{name} {MARK}")
         self._raw(InboundDelivery.objects.filter(message=message))
         self._count_once(Message, message.pk)
@@ -202,6 +208,13 @@ class Sweep:
         for text in summaries_take_back(session=session, order_num=order_num):
             self.texts.add_quoted(text)
         self.count(SummarizationMetadata, before - session.summarizations.count())
+
+    def _cards_away(self, session: ChatSession) -> None:
+        """The card of a session whose messages change goes, and is made again of what is left;
+        where it stood in a prompt it is taken out."""
+        locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+        self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
+        cards_take_back(chat_id=locked.chat_id, session_ids=[locked.pk])
 
     def _extractions(self, chat_ids: Collection[UUID]) -> None:
         """What a model's server said when it refused may quote what it was sent."""
@@ -290,4 +303,9 @@ def chats_that_recalled(ids: Iterable[UUID]) -> set[UUID]:
 
 
 def _in_batches(messages: QuerySet[Message]) -> Iterable[Message]:
-    return messages.select_related("chat").defer("terms").order_by("pk").iterator(ROWS_AT_ONCE)
+    return (
+        messages.select_related("chat", "session")
+        .defer("terms")
+        .order_by("pk")
+        .iterator(ROWS_AT_ONCE)
+    )

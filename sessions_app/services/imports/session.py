@@ -23,6 +23,7 @@ from sessions_app.services.addresses import (
     chat_for_group,
     chat_for_party,
 )
+from sessions_app.services.cards.work import cards_request
 from sessions_app.services.imports.messages import StoredMessages, messages_import
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.sessions import sessions_record
@@ -106,6 +107,8 @@ def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run:
             session.save(update_fields=["message_counter", "total_tokens", "window_start"])
             if session.status == SessionStatus.ACTIVE:
                 rules.chat_memory.manage_after_commit(session)
+        if (messages.added or fresh) and session.status != SessionStatus.ACTIVE:
+            cards_request(session_ids=[session.pk])
         if dry_run:
             transaction.set_rollback(True)
     active = session.status == SessionStatus.ACTIVE

@@ -49,6 +49,11 @@ def test_a_bullet_has_its_role_within_its_length():
     assert bullets[0] == "[assistant] " + "word " * 16 + "word..."
 
 
+def test_a_bullet_of_one_long_word_says_its_beginning():
+    (bullet,) = extract_card(said("x" * 200)).summary_bullets
+    assert bullet == "[user] " + "x" * 90 + "..."
+
+
 @pytest.mark.parametrize("phrase", DECISIONS)
 def test_each_word_of_decision_is_found_whatever_its_case(phrase):
     for text in (f"so {phrase} it", f"So {phrase.upper()}!", f"*{phrase}*", f"_{phrase}_"):

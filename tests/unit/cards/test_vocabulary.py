@@ -33,12 +33,44 @@ def keywords(*contents: str) -> list[str]:
         ("see https://Shop.example/Docker now", []),
         ("call Dana at [phone], [Email] or +1 555 010 0123", ["Dana"]),
         ("the Tel-Aviv office", ["Tel", "Aviv"]),
-        ("אני גר בתל אביב", []),
         ("a key AAAA" + "b" * 60, []),
     ],
 )
 def test_entities(text, expected):
     assert entities(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # after a title, a word such as "called", or what kind of place or firm it is
+        ("ד\"ר רבינוביץ אמר לגב' שטרן", ["רבינוביץ", "שטרן"]),
+        ("קוראים לי שחר ואני מחברת אלקטרוניקס", ["שחר", "אלקטרוניקס"]),
+        ("גר ברחוב הרצל, ליד העיר הזאת", ["הרצל"]),
+        ("עורכת הדין פורת והרב קוק", ["פורת", "קוק"]),
+        ("חברת ביטוח, חברת החשמל, חברה גדולה וקפה מר מאוד", []),
+        # behind prefix letters, once it is known
+        ("עו״ד זילבר. זילבר יודע, תן לזילבר ושזילבר יבוא", ["זילבר"]),
+        # in quotation marks
+        ("הזמנו שולחן ב״אלומה״", ["אלומה"]),
+        ("כתוב שם ״תודה״", []),
+        # acronyms, but not abbreviations
+        ('בצה"ל ובארה"ב, עולה 3 ש"ח לפי הדו"ח של המנכ"ל', ['צה"ל', 'ארה"ב']),
+        # names that are hardly anything else
+        ("ודנה נסעה מאשדוד לחיפה עם יוֹסִי", ["דנה", "אשדוד", "חיפה", "יוסי"]),
+        ("אני גר בתל אביב ועובד בבאר שבע", ["תל אביב", "באר שבע"]),
+        ("משרה טובה, שמשה נשברה, לחיים נתן דוד", []),
+        # other scripts inside of Hebrew
+        ("Docker עובד מצוין, תשאל את Bob", ["Docker", "Bob"]),
+        ("docker עובד", []),
+    ],
+)
+def test_entities_in_hebrew(text, expected):
+    assert entities(text) == expected
+
+
+def test_a_hebrew_name_counts_in_all_its_forms():
+    assert entities("חיפה וירושלים", "בירושלים", "לירושלים או לחיפה") == ["ירושלים", "חיפה"]
 
 
 def test_frequent_entities_come_first_then_the_first_seen():
@@ -65,7 +97,10 @@ def test_at_most_ten_entities_and_keywords():
         ("we're they'll couldn't client's", ["client"]),
         ("four five5 12345 1234567", ["five5"]),
         ("niño\u0301 mañana", ["mañana"]),
-        ("שלום לכולם, שִׁלְטוֹן ושלטון", ["לכולם", "שלטון", "ושלטון"]),
+        ("שלום לכולם, שִׁלְטוֹן ושלטון", ["שלטון", "לכולם"]),
+        ("החשבונית בחשבונית ולחשבונית, והמקדמה", ["החשבונית", "בחשבונית", "ולחשבונית", "והמקדמה"]),
+        ("ולחשבונית והחשבונית, חשבונית ומקדמה, מקדמה", ["חשבונית", "מקדמה"]),
+        ("שאנחנו והייתה כשהייתי להתראות ושולחן", ["ושולחן"]),
         ("write to dana@shop.example or https://shop.example/table", ["write"]),
         ("[phone] [email] phones", ["phones"]),
         ("straße STRASSE", ["straße", "strasse"]),

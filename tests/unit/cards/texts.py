@@ -8,6 +8,7 @@ from cards_app.rules.lines import Line
 
 PIECES = [
     *["we decided to go", "need to", "Should we", "TODO", "don't forget", "The", "Docker", "I've"],
+    *["בתל אביב", "ולדנה", 'בצה"ל', "ד״ר", "רבינוביץ", "קוראים לי", "״אלומה״", "חברת"],
     *["החלטנו", "צריך לשלם", 'ש"ח', "שָׁלוֹם", "don’t", "e.g.", "Dr.", "...", "…", "3.5", "1.", "- "],
     *[" ", " ", " ", "\n", "\t", "\u00a0", "\u200f", "\x00", "\x1c", ". ", "? ", "! ", ", ", "_"],
     *["(", ")", '"', "+", "-", "/", "@", "[phone]", "[email]", "https://shop.example/a?b=c!"],
@@ -30,7 +31,7 @@ PIECES = [
 ANY_TEXT = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=40).map("".join), st.text(max_size=300)
 )
-ROLES = st.sampled_from(["user", "assistant", "system", "tool", "summary", "godfather", "x" * 200])
+ROLES = st.sampled_from(["user", "assistant", "system", "tool", "summary", "godfather", "x" * 32])
 ANY_LINES = st.lists(st.builds(Line, ROLES, ANY_TEXT), max_size=8)
 
 

@@ -1,0 +1,110 @@
+"""The memory card of a session (seed 001): made by rules alone, without Django.
+
+    from cards_app.memory_card import generate_memory_card
+
+    card = generate_memory_card(session_data)
+    print(card.title, card.to_yaml())
+
+The rules are in ``cards_app/rules/``; docs/cards.md tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from cards_app.rules.card import ALGORITHM_VERSION, CardFields, extract_card
+from cards_app.rules.card_yaml import card_yaml
+from cards_app.rules.check import check_fields
+from cards_app.rules.lines import Line
+from cards_app.rules.session_data import read_session
+
+FIELDS = (
+    "title",
+    "summary_bullets",
+    "decisions",
+    "todos",
+    "entities",
+    "keywords",
+    "notable_quotes",
+)
+
+
+@dataclass(frozen=True)
+class Card(CardFields):
+    """A card. ``extracted_at``: when it was made, where that was given; in UTC."""
+
+    session_id: str
+    algorithm_version: str = ALGORITHM_VERSION
+    extracted_at: datetime | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON takes it."""
+        return {
+            "session_id": self.session_id,
+            "algorithm_version": self.algorithm_version,
+            "extracted_at": _iso(self.extracted_at),
+            **self.fields(),
+        }
+
+    def to_yaml(self) -> str:
+        """Seed 001's template: three comments, then the fields. The same card gives the same
+        bytes, on every platform and in any locale."""
+        return card_yaml(
+            self.fields(),
+            session_id=self.session_id,
+            generated=_iso(self.extracted_at),
+            algorithm_version=self.algorithm_version,
+        )
+
+    def fields(self) -> dict[str, str | list[str]]:
+        """The seven fields of the template, in its order."""
+        values = {name: getattr(self, name) for name in FIELDS}
+        return {
+            name: value if isinstance(value, str) else list(value) for name, value in values.items()
+        }
+
+
+def generate_memory_card(session_data: object, *, extracted_at: datetime | None = None) -> Card:
+    """The card of a session given as ``{"session_id", "messages": [{"role", "content",
+    "timestamp"}]}``. The same session and time give the same card.
+
+    Each message is read once and let go, so ``messages`` may be an iterator over a long
+    session. extracted_at: what the card says about when it was made, with a time zone; the
+    clock is never asked. Raises SessionDataError, a ValueError whose ``path`` says where the
+    data is wrong, and ValueError for a time without a zone.
+    """
+    session_id, lines = read_session(session_data)
+    return card_of_lines(lines, session_id=session_id, extracted_at=extracted_at)
+
+
+def card_of_lines(
+    lines: Iterable[Line], *, session_id: str, extracted_at: datetime | None = None
+) -> Card:
+    """The same, of lines that were checked already."""
+    if extracted_at is not None:
+        if extracted_at.tzinfo is None:
+            raise ValueError("extracted_at: must have a time zone.")
+        extracted_at = extracted_at.astimezone(timezone.utc)
+    fields = extract_card(lines)
+    return Card(**vars(fields), session_id=session_id, extracted_at=extracted_at)
+
+
+def check_card(card: object, *, session_data: object = None) -> list[str]:
+    """Seed 001's validation checklist: every failure, each with the path of its field; an empty
+    list for a card that may be stored.
+
+    card: a Card, or an object of its fields such as YAML gives. session_data: what it was made
+    of; only with it can be told whether a title was cut without saying so.
+    """
+    fields = card.fields() if isinstance(card, Card) else card
+    if session_data is None:
+        return check_fields(fields)
+    _, lines = read_session(session_data)
+    return check_fields(fields, lines=lines)
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,66 @@
+"""The stored memory card of a session (seed 001)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+
+from cards_app.memory_card import FIELDS, Card
+
+
+def _texts() -> ArrayField[list[str], list[str]]:
+    return ArrayField(models.TextField(), default=list, blank=True)
+
+
+class MemoryCard(models.Model):
+    """One card a session, made of its messages by rules. ``session_id`` and ``chat_id`` are
+    plain columns: this app knows no sessions.
+
+    ``source_digest`` is of what the card was made of, with the version of the rules: where it
+    is the same, nothing is made again. ``session_started_at`` orders the cards of a chat.
+    """
+
+    session_id = models.UUIDField(primary_key=True, editable=False)
+    chat_id = models.UUIDField()
+    session_started_at = models.DateTimeField()
+    title = models.TextField()
+    summary_bullets = _texts()
+    decisions = _texts()
+    todos = _texts()
+    entities = _texts()
+    keywords = _texts()
+    notable_quotes = _texts()
+    algorithm_version = models.CharField(max_length=16)
+    extracted_at = models.DateTimeField()
+    source_digest = models.CharField(max_length=64, editable=False, help_text="SHA-256, hex.")
+    last_order = models.PositiveIntegerField(
+        help_text="The last order_num given in the session when the card was made."
+    )
+    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+    term_count = models.PositiveIntegerField(default=0, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-session_started_at"]
+        indexes: ClassVar = [
+            models.Index(fields=["chat_id", "-session_started_at"], name="cards_of_a_chat"),
+            models.Index(fields=["-session_started_at"], name="cards_listed"),
+            GinIndex(fields=["terms"], name="card_terms"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def card(self) -> Card:
+        """As it was generated."""
+        fields = {name: getattr(self, name) for name in FIELDS if name != "title"}
+        return Card(
+            title=self.title,
+            **{name: tuple(items) for name, items in fields.items()},
+            session_id=str(self.session_id),
+            algorithm_version=self.algorithm_version,
+            extracted_at=self.extracted_at,
+        )

@@ -1,0 +1,68 @@
+"""The YAML form of a card: seed 001's template, one line a text, the same bytes everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+HEADER = (
+    "# Memory Card for Session: {session_id}\n"
+    "# Generated: {generated}\n"
+    "# Algorithm: v{algorithm_version}\n\n"
+)
+NOT_GIVEN = "not given"
+
+# What turns the direction of text around, or can't be seen: as it stands in the file, a reader
+# would take the line for another.
+_UNSEEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069]")
+
+
+class _Text(str):
+    """A text that is written in quotation marks, whatever it looks like."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists stand two spaces further in than their names, as in the template."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _write_text(dumper: yaml.SafeDumper, text: _Text) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"')
+
+
+_Dumper.add_representer(_Text, _write_text)
+
+
+def card_yaml(
+    fields: Mapping[str, str | Sequence[str]],
+    *,
+    session_id: str,
+    generated: str | None,
+    algorithm_version: str,
+) -> str:
+    """The fields under a header of three comments. Any text survives: what can't stand in a
+    YAML file (control characters, halves of characters), or can't be seen in one, is escaped.
+    """
+    header = HEADER.format(
+        session_id=session_id,
+        generated=generated or NOT_GIVEN,
+        algorithm_version=algorithm_version,
+    )
+    blocks = (_block(name, value) for name, value in fields.items())
+    return _UNSEEN.sub(_escaped, header + "\n".join(blocks))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04X}"
+
+
+def _block(name: str, value: str | Sequence[str]) -> str:
+    marked: Any = _Text(value) if isinstance(value, str) else [_Text(item) for item in value]
+    return yaml.dump(
+        {name: marked}, Dumper=_Dumper, allow_unicode=True, width=float("inf"), line_break="\n"
+    )

@@ -1,0 +1,81 @@
+"""Seed 001's validation checklist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from cards_app.rules.card import CUT_MARK, LONGEST_ITEM, LONGEST_TITLE, MOST_ITEMS, UNTITLED
+from cards_app.rules.lines import Line, one_line
+from cards_app.rules.redact import redact
+from cards_app.rules.vocabulary import MOST_ENTITIES, MOST_KEYWORDS
+from cards_app.rules.words import LONGEST_WORD
+
+MOST = {
+    "summary_bullets": MOST_ITEMS,
+    "decisions": MOST_ITEMS,
+    "todos": MOST_ITEMS,
+    "entities": MOST_ENTITIES,
+    "keywords": MOST_KEYWORDS,
+    "notable_quotes": MOST_ITEMS,
+}
+OF_WORDS = frozenset({"entities", "keywords"})
+
+_ROLE_PREFIX = re.compile(r"\[[^\[\]\s]+\] \S")
+
+
+def check_fields(fields: object, *, lines: Iterable[Line] | None = None) -> list[str]:
+    """Every failure of a card's fields, each as "path: what is wrong". ``lines``: what the card
+    was made of."""
+    if not isinstance(fields, Mapping):
+        return [f"card: must be an object, not of type {type(fields).__name__}."]
+    failures = list(_title(fields.get("title")))
+    for name, most in MOST.items():
+        failures += _list(name, fields.get(name), most)
+    if lines is not None and isinstance(fields.get("title"), str):
+        failures += _title_of(fields["title"], lines)
+    return failures
+
+
+def _title(title: object) -> Iterator[str]:
+    if not isinstance(title, str) or not title.strip():
+        yield "title: must be there, as a text."
+        return
+    yield from _text("title", title, LONGEST_TITLE)
+
+
+def _list(name: str, items: object, most: int) -> Iterator[str]:
+    if not isinstance(items, list | tuple):
+        yield f"{name}: must be a list."
+        return
+    if len(items) > most:
+        yield f"{name}: has {len(items)} items, at most {most} are allowed."
+    longest = LONGEST_WORD if name in OF_WORDS else LONGEST_ITEM
+    for place, item in enumerate(items):
+        path = f"{name}[{place}]"
+        if not isinstance(item, str) or not item.strip():
+            yield f"{path}: must be a text with something in it."
+            continue
+        yield from _text(path, item, longest)
+        if name == "summary_bullets" and not _ROLE_PREFIX.match(item):
+            yield f"{path}: must begin with the role in brackets, such as [user]."
+
+
+def _text(path: str, text: str, longest: int) -> Iterator[str]:
+    """Truncated, on one line, and free of personal data."""
+    if len(text) > longest:
+        yield f"{path}: has {len(text)} characters, at most {longest} are allowed."
+    if text != one_line(text):
+        yield f"{path}: must be one line, with single spaces."
+    if redact(text) != text:
+        yield f"{path}: holds personal data, which is to be redacted."
+
+
+def _title_of(title: str, lines: Iterable[Line]) -> Iterator[str]:
+    """A title that isn't the whole of what the user said first ends with dots."""
+    said = (line.content for line in lines if line.role == "user" and line.content.strip())
+    first = next(said, UNTITLED)
+    # Redacted before and after its lines are joined, as the title is.
+    whole = redact(one_line(redact(first)))
+    if title != whole and not title.endswith(CUT_MARK):
+        yield f'title: is cut, so it must end with "{CUT_MARK}".'

@@ -1,0 +1,91 @@
+"""Reads a session as a card takes it: ``{"session_id", "messages": [{"role", "content",
+"timestamp"}]}`` (seed 001). What else stands there is left alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from cards_app.errors import SessionDataError
+from cards_app.rules.lines import Line
+
+LONGEST_SESSION_ID = 255
+LONGEST_ROLE = 32
+
+# It stands in a comment of the YAML form: a line break in it would end that.
+_SESSION_ID = re.compile(
+    f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]{{1,{LONGEST_SESSION_ID}}}"
+)
+# Letters alone: no personal data, and no bracket that would end the bullet's "[role]".
+_ROLE = re.compile(r"[^\W\d_]+(?:[-_][^\W\d_]+)*")
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::[0-5]\d(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?",
+    re.ASCII,
+)
+
+
+def read_session(session_data: object) -> tuple[str, Iterator[Line]]:
+    """The session's id, and its messages in their order, each checked as it is read.
+    ``messages`` may be any iterable of objects. Raises SessionDataError, for a message when it
+    is read."""
+    session = _object("session_data", session_data)
+    messages = session.get("messages")
+    if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
+        raise SessionDataError("messages", f"must be a list, not {_kind(messages)}.")
+    lines = (_line(f"messages[{place}]", message) for place, message in enumerate(messages))
+    return _session_id(session.get("session_id")), lines
+
+
+def _session_id(session_id: object) -> str:
+    if not isinstance(session_id, str):
+        raise SessionDataError("session_id", f"must be a text, not {_kind(session_id)}.")
+    if not session_id.strip() or not _SESSION_ID.fullmatch(session_id):
+        raise SessionDataError(
+            "session_id",
+            f"must be one line of 1 to {LONGEST_SESSION_ID} characters without control characters.",
+        )
+    return session_id
+
+
+def _line(path: str, message: object) -> Line:
+    said = _object(path, message)
+    role, content = said.get("role"), said.get("content")
+    if not isinstance(role, str):
+        raise SessionDataError(f"{path}.role", f"must be a text, not {_kind(role)}.")
+    if len(role) > LONGEST_ROLE or not _ROLE.fullmatch(role):
+        raise SessionDataError(
+            f"{path}.role",
+            f"must be a word of letters such as user or assistant, at most {LONGEST_ROLE} long.",
+        )
+    if not isinstance(content, str):
+        raise SessionDataError(f"{path}.content", f"must be a text, not {_kind(content)}.")
+    _check_timestamp(f"{path}.timestamp", said.get("timestamp"))
+    return Line(role, content)
+
+
+def _object(path: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise SessionDataError(path, f"must be an object, not {_kind(value)}.")
+    return value
+
+
+def _check_timestamp(path: str, timestamp: object) -> None:
+    """No rule reads it, but a wrong one shows that the data isn't what it is taken for."""
+    if timestamp is None or isinstance(timestamp, datetime):
+        return
+    if not isinstance(timestamp, str):
+        raise SessionDataError(path, f"must be a text, not {_kind(timestamp)}.")
+    found = _TIMESTAMP.fullmatch(timestamp)
+    try:
+        if found is None:
+            raise ValueError
+        datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}")
+    except ValueError:
+        raise SessionDataError(
+            path, "must be a time in ISO 8601, such as 2025-01-15T10:30:00Z."
+        ) from None
+
+
+def _kind(value: object) -> str:
+    return "missing" if value is None else f"of type {type(value).__name__}"

@@ -1,0 +1,33 @@
+"""A card told in a few lines, for a prompt."""
+
+from __future__ import annotations
+
+from cards_app.rules.card import CardFields
+from cards_app.rules.lines import Line
+from cards_app.rules.speakers import section_words
+from memoryproject.lib.shorten import cut_at_word
+
+SHORTEST = 80
+
+
+def card_told(card: CardFields, *, longest: int) -> str:
+    """The title, then decisions, tasks, questions, names and keywords, as many lines of them as
+    fit into ``longest`` characters (80 or more). In the language of the title."""
+    words = section_words([Line("user", card.title)])
+    lines = [
+        f"{words.about}: {card.title}",
+        *(f"{words.decisions}: {text}" for text in card.decisions),
+        *(f"{words.todos}: {text}" for text in card.todos),
+        *(f"{words.questions}: {text}" for text in card.notable_quotes),
+        *_listed(words.names, card.entities),
+        *_listed(words.details, card.keywords),
+    ]
+    told = cut_at_word(lines[0], longest)
+    for line in lines[1:]:
+        if len(told) + len(line) < longest:
+            told += f"\n{line}"
+    return told
+
+
+def _listed(name: str, words: tuple[str, ...]) -> list[str]:
+    return [f"{name}: {', '.join(words)}"] if words else []

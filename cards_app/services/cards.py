@@ -1,0 +1,81 @@
+"""Stores cards, moves them along with their chats, and takes them away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from uuid import UUID
+
+from cards_app.memory_card import FIELDS, Card, check_card
+from cards_app.models import MemoryCard
+from memoryproject.lib.text.terms import index_text
+
+
+class CardCheckError(Exception):
+    """A card doesn't pass its checklist. ``failures`` says where and why; the text says how
+    many: a card's own text is in no log."""
+
+    def __init__(self, failures: list[str]) -> None:
+        super().__init__(f"The card fails its checklist in {len(failures)} points: {failures}")
+        self.failures = failures
+
+
+def card_store(
+    *,
+    card: Card,
+    chat_id: UUID,
+    session_started_at: datetime,
+    source_digest: str,
+    last_order: int,
+) -> MemoryCard:
+    """Store a session's card, in place of the one before it. One that was made of the same by
+    the same rules is left as it is. Raises CardCheckError; then nothing is stored."""
+    known = MemoryCard.objects.filter(pk=card.session_id).defer("terms").first()
+    if known is not None and known.source_digest == source_digest:
+        if known.last_order != last_order:
+            known.last_order = last_order
+            known.save(update_fields=["last_order"])
+        return known
+    failures = check_card(card)
+    if failures:
+        raise CardCheckError(failures)
+    assert card.extracted_at is not None
+    indexed = index_text(searched_text(card))
+    stored, _ = MemoryCard.objects.update_or_create(
+        session_id=UUID(card.session_id),
+        defaults={
+            **card.fields(),
+            "chat_id": chat_id,
+            "session_started_at": session_started_at,
+            "algorithm_version": card.algorithm_version,
+            "extracted_at": card.extracted_at,
+            "source_digest": source_digest,
+            "last_order": last_order,
+            "terms": indexed.terms,
+            "term_count": indexed.length,
+        },
+    )
+    return stored
+
+
+def searched_text(card: Card) -> str:
+    """By which words a card is found."""
+    lists = (getattr(card, name) for name in FIELDS if name != "title")
+    return "\n".join([card.title, *(text for items in lists for text in items)])
+
+
+def cards_delete(*, session_ids: Collection[UUID]) -> int:
+    """Delete the cards of these sessions; returns how many there were."""
+    deleted, _ = MemoryCard.objects.filter(pk__in=list(session_ids)).delete()
+    return deleted
+
+
+def chat_cards_delete(*, chat_id: UUID) -> int:
+    """Delete the cards of a chat; returns how many there were."""
+    deleted, _ = MemoryCard.objects.filter(chat_id=chat_id).delete()
+    return deleted
+
+
+def cards_move(*, from_chat: UUID, to_chat: UUID) -> None:
+    """Two chats turned out to be one person's."""
+    MemoryCard.objects.filter(chat_id=from_chat).update(chat_id=to_chat)

@@ -1,0 +1,28 @@
+"""The work of making the cards of sessions."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+
+from sessions_app.models.sessions import ChatSession
+
+
+class CardWork(models.Model):
+    """That a session's card is to be made, or made again. ``token`` is new with every
+    change to the session: who made a card of what was there before doesn't store it."""
+
+    session = models.OneToOneField(
+        ChatSession, primary_key=True, on_delete=models.CASCADE, related_name="card_work"
+    )
+    token = models.UUIDField(default=uuid.uuid4)
+    requested_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "card work"
+        indexes: ClassVar = [models.Index(fields=["requested_at"], name="cards_due")]
+
+    def __str__(self) -> str:
+        return f"card of {self.session_id}"

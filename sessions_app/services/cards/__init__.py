@@ -1,0 +1,1 @@
+"""The cards of sessions: when they are due, of what they are made, and where they are told."""

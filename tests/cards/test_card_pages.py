@@ -1,0 +1,118 @@
+"""Staff's pages of cards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from cards_app.models import MemoryCard
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import CardWork, ChatSession
+from sessions_app.services.cards.make import card_make
+from tests.world import CLIENT, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/cards_app/memorycard/"
+SESSIONS = "/admin/sessions_app/chatsession/"
+
+
+@pytest.fixture
+def sessions(world: World) -> list[ChatSession]:
+    world.say(CLIENT, "We decided to take two rooms <b>in Haifa</b>")
+    world.say(OTHER_CLIENT, "מתי פותחים את הבריכה?")
+    found = [world.session(CLIENT), world.session(OTHER_CLIENT)]
+    for session in found:
+        card_make(session_id=session.pk)
+    return found
+
+
+def shown(staff: Client, address: str, **query: str) -> str:
+    page = staff.get(address, query)
+    assert page.status_code == 200
+    return str(page.content.decode())
+
+
+def act(staff: Client, at: str, action: str, *items: Any) -> Any:
+    chosen = {"action": action, "_selected_action": [str(item.pk) for item in items]}
+    return staff.post(at, chosen, follow=True)
+
+
+def test_the_list_shows_titles_and_chats(admin_client: Client, sessions: Any) -> None:
+    page = shown(admin_client, LIST)
+    assert "two rooms &lt;b&gt;in Haifa&lt;/b&gt;" in page
+    assert "מתי פותחים" in page
+    assert CLIENT in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("room", [0]), ("בריכה", [1]), ("nothing", []), (CLIENT, [0]), ("room Haifa", [0])],
+)
+def test_search_finds_words_in_any_form_and_chats(
+    admin_client: Client, sessions: Any, asked: str, found: list[int]
+) -> None:
+    page = shown(admin_client, LIST, q=asked)
+    assert [number for number, session in enumerate(sessions) if str(session.pk) in page] == found
+
+
+def test_search_by_the_id_of_a_session_or_a_chat(admin_client: Client, sessions: Any) -> None:
+    for key in (sessions[1].pk, sessions[1].chat_id):
+        page = shown(admin_client, LIST, q=str(key))
+        assert "בריכה" in page
+        assert "Haifa" not in page
+
+
+def test_filters(admin_client: Client, sessions: Any) -> None:
+    assert "בריכה" not in shown(admin_client, LIST, holds="decisions")
+    assert "Haifa" not in shown(admin_client, LIST, holds="todos")
+    assert "Haifa" in shown(admin_client, LIST, algorithm_version="1.0")
+
+
+def test_the_page_of_a_card(admin_client: Client, sessions: Any) -> None:
+    page = shown(admin_client, f"{LIST}{sessions[0].pk}/change/")
+    assert page.count("We decided to take two rooms &lt;b&gt;in Haifa&lt;/b&gt;") >= 3
+    assert f"# Memory Card for Session: {sessions[0].pk}" in page
+    assert f"{SESSIONS}{sessions[0].pk}/change/" in page
+    event = AuditEvent.objects.latest("id")
+    assert (event.action, event.object_type) == ("conversation.read", "card")
+    assert event.object_id == str(sessions[0].pk)
+
+
+def test_a_session_leads_to_its_card(admin_client: Client, sessions: Any) -> None:
+    page = shown(admin_client, f"{SESSIONS}{sessions[0].pk}/change/")
+    assert f"{LIST}{sessions[0].pk}/change/" in page
+    MemoryCard.objects.all().delete()
+    assert "none yet" in shown(admin_client, f"{SESSIONS}{sessions[0].pk}/change/")
+
+
+def test_make_the_card_again(admin_client: Client, sessions: Any) -> None:
+    MemoryCard.objects.filter(pk=sessions[0].pk).update(title="old", source_digest="old")
+    page = act(admin_client, LIST, "make_again", MemoryCard.objects.get(pk=sessions[0].pk))
+    assert "1 cards are as the messages are now" in page.content.decode()
+    assert MemoryCard.objects.get(pk=sessions[0].pk).title.startswith("We decided")
+
+
+def test_make_the_cards_of_sessions(admin_client: Client, sessions: Any) -> None:
+    MemoryCard.objects.all().delete()
+    act(admin_client, SESSIONS, "make_selected_cards", *sessions)
+    assert MemoryCard.objects.count() == 2
+    assert not CardWork.objects.exists()
+
+
+def test_nobody_writes_cards(admin_client: Client, sessions: Any) -> None:
+    assert admin_client.get(f"{LIST}add/").status_code == 403
+    assert admin_client.post(f"{LIST}{sessions[0].pk}/delete/").status_code == 403
+
+
+def test_the_list_asks_no_more_for_more_cards(
+    admin_client: Client, world: World, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(12):
+        whom = f"155501001{number:02}@c.us"
+        world.say(whom, "Hello there")
+        card_make(session_id=world.session(whom).pk)
+    with django_assert_max_num_queries(16):
+        shown(admin_client, LIST)
