@@ -24,10 +24,8 @@ from memories_app.memory_documents.times import read_stamp, stamp
 def _stamp_check(value: Any, path: str) -> Problems:
     yield from text(value, path)
     if isinstance(value, str) and read_stamp(value) is None:
-        yield Problem(
-            path,
-            f"must be an ISO 8601 time that ends in Z, as 2025-11-25T10:30:00Z: {shown(value)}",
-        )
+        example = "2025-11-25T10:30:00Z"
+        yield Problem(path, f"must be an ISO 8601 time with Z, such as {example}: {shown(value)}")
 
 
 def _summary_check(value: Any, path: str) -> Problems:
