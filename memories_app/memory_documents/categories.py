@@ -17,6 +17,9 @@ CATEGORIES = (CONTEXT, DECISIONS, INTERFACES, HANDOFFS)
 ACCEPTED, SUPERSEDED, DEPRECATED = "accepted", "superseded", "deprecated"
 STATUSES = (ACCEPTED, SUPERSEDED, DEPRECATED)
 
+# The status of a handoff that may be completed.
+COMPLETE = "100%"
+
 _TEXTS = list_of(text)
 _PERCENT = re.compile(r"(\d{1,3})\s?%", re.ASCII)
 
@@ -74,7 +77,7 @@ def is_completed(category: str, content: Mapping[str, Any]) -> bool:
     """Whether a handoff is done with: progress is 100%, nothing is pending, nothing blocks."""
     return (
         category == HANDOFFS
-        and _percent(content) == 100
+        and status_of(category, content) == COMPLETE
         and not content.get("pending")
         and not content.get("blockers")
     )
