@@ -12,11 +12,12 @@ from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.formats import date_format
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from memories_app.admin.actions import staff_actor
-from memories_app.memory_documents.categories import ACCEPTED, DEPRECATED, SUPERSEDED
+from memories_app.memory_documents.categories import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
 from memories_app.models import MemoryDocument
 from memories_app.services.memory_documents.remove import documents_remove
 from memories_app.services.memory_documents.rows import envelope_of
@@ -55,10 +56,25 @@ class ArchivedFilter(admin.SimpleListFilter):
         return [{**everything, "display": "Not archived"}, *others]
 
 
+class DecisionFilter(admin.SimpleListFilter):
+    """Percentages of handoffs would be no choices."""
+
+    title = "decision"
+    parameter_name = "decision"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(status, status) for status in STATUSES]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> QuerySet[MemoryDocument]:
+        return queryset.filter(status=self.value()) if self.value() else queryset
+
+
 @admin.register(MemoryDocument)
 class MemoryDocumentAdmin(ReadOnlyAdmin):
     list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
-    list_filter = ("category", ArchivedFilter, "status", "changed")
+    list_filter = ("category", ArchivedFilter, DecisionFilter, "changed")
     search_fields = ("name", "summary", "session_id", "id")
     date_hierarchy = "changed"
     paginator = BoundedPaginator
@@ -76,7 +92,9 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     @admin.display(description="content")
     def shown_content(self, document: MemoryDocument) -> str:
         content = envelope_of(document).content
-        return shown_table(("", ""), ((key, _shown(value)) for key, value in content.items()))
+        return shown_table(
+            ("field", "says"), ((key, _shown(value)) for key, value in content.items())
+        )
 
     @admin.display(description="versions, the newest first")
     def shown_versions(self, document: MemoryDocument) -> str:
@@ -127,7 +145,7 @@ def _shown(value: Any) -> SafeString:
     if isinstance(value, str):
         return shown_text(value)
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
-        return shown_text("\n".join(f"• {each}" for each in value))
+        return format_html_join("", "{}", ((shown_text(f"• {each}"),) for each in value))
     return shown_json(value)
 
 

@@ -31,7 +31,7 @@ def add_actions(parser: ArgumentParser) -> None:
         found: ArgumentParser = actions.add_parser(name, help=told, description=told)
         found.add_argument(
             "--root",
-            type=Path,
+            type=_folder,
             metavar="DIR",
             help="Use the files below this memory folder, such as .claude/memory. "
             "Default: the database.",
@@ -84,13 +84,20 @@ def _archived(parser: ArgumentParser) -> None:
 
 
 def _transfer(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="DIR", help="The memory folder.")
+    parser.add_argument("folder", type=_folder, metavar="DIR", help="The memory folder.")
     parser.add_argument(
         "--replace",
         action="store_true",
         help="Where another text stands under the same name, put this one in its place. "
         "Default: leave it alone and tell.",
     )
+
+
+def _folder(text: str) -> Path:
+    # An unset variable of a shell must not mean the current folder.
+    if not text.strip() or "\x00" in text:
+        raise argparse.ArgumentTypeError("a folder is needed")
+    return Path(text).expanduser()
 
 
 def _duration(text: str) -> timedelta:

@@ -103,8 +103,16 @@ class DatabaseStore:
         return Saved(key, outcome, new, archived_as)
 
     def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
-        row = self._meant(category, identifier, archived=archived)
-        return Kept(key_of(row), envelope_of(row))
+        # One look for both: the document may be saved or removed at this moment.
+        name = self._name_meant(category, identifier, archived=archived)
+        version = (
+            newest_versions()
+            .filter(document__in=rows_in(category, archived=archived).filter(name=name))
+            .first()
+        )
+        if version is None:
+            raise _not_found(category, identifier, archived=archived)
+        return kept_of(version)
 
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         for category in wanted.categories:
@@ -138,7 +146,8 @@ class DatabaseStore:
     def archive(self, *, category: str, identifier: str) -> Key:
         with transaction.atomic():
             categories_lock([category])
-            return self._archive(self._meant(category, identifier))
+            name = self._name_meant(category, identifier)
+            return self._archive(rows_in(category).get(name=name))
 
     def count(self) -> int:
         return MemoryDocument.objects.count()
@@ -165,17 +174,15 @@ class DatabaseStore:
             documents=documents, replace=replace, actor=self._actor, now=self._now()
         )
 
-    def _meant(self, category: str, identifier: str, *, archived: bool = False) -> MemoryDocument:
-        """The document that an identifier names. Raises MemoryDocumentNotFoundError."""
+    def _name_meant(self, category: str, identifier: str, *, archived: bool = False) -> str:
+        """The name that an identifier means. Raises MemoryDocumentNotFoundError."""
         identifier = identifier_read(identifier)
         rows = rows_in(category, archived=archived)
         named = rows.filter(Q(identifier=identifier) | Q(name=identifier))
         name = newest(category, identifier, named.values_list("name", flat=True))
         if name is None:
-            raise MemoryDocumentNotFoundError(
-                f"There is no {Key(category, identifier, archived).path}."
-            )
-        return rows.get(name=name)
+            raise _not_found(category, identifier, archived=archived)
+        return name
 
     def _archive(self, row: MemoryDocument) -> Key:
         row_archive(row, now=self._now())
@@ -184,3 +191,7 @@ class DatabaseStore:
 
     def _record(self, action: str, row: MemoryDocument, **details: Any) -> None:
         audit_record_many(events=[event_of(action, row, self._actor, **details)])
+
+
+def _not_found(category: str, identifier: str, *, archived: bool) -> MemoryDocumentNotFoundError:
+    return MemoryDocumentNotFoundError(f"There is no {Key(category, identifier, archived).path}.")
