@@ -4,9 +4,10 @@
 
 Fills a tree and a database of its own, in a temporary folder, with half of the documents and
 then with all of them, and measures for both: bringing them in, bringing them in again, listing,
-finding by a pattern, loading one, exporting and cleaning up. Prints seconds, the most memory
-that Python held meanwhile, and how both grew. Then how long a megabyte of the worst bytes takes
-the parser, against half of it.
+finding by a pattern, loading one, exporting and cleaning up. Prints the seconds that it took,
+those of them that this process computed (waiting for the disk and the database is not in them),
+how these grew, and, of a second run, the most memory that Python held. Then how long a megabyte
+of the worst bytes takes the parser, against half of it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ from memories_app.memory_documents.transfer import documents_transfer  # noqa: E
 from memories_app.memory_documents.tree.store import TreeStore  # noqa: E402
 from memories_app.services.memory_documents.store import DatabaseStore  # noqa: E402
 from memoryproject.audit.events import COMMAND_LINE  # noqa: E402
-from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
+from memoryproject.postgres import embedded_postgres  # noqa: E402
+
+Measure = tuple[float, float]
 
 WORST = {
     "brackets": lambda size: "[" * size,
@@ -83,21 +86,25 @@ def main() -> None:
         )
         counts = (arguments.documents // 2, arguments.documents)
         for name in ("tree", "database"):
-            print(f"{name:<22}{counts[0]:>9,}{counts[1]:>9,}  growth    peak memory")
-            few, many = (measure_store(name, count) for count in counts)
-            for step in few:
-                show(step, few[step], many[step])
+            print(f"{name:<22}{counts[0]:>18,}{counts[1]:>18,}  growth       memory")
+            times = [measure_store(name, count, timed) for count in counts]
+            peaks = [measure_store(name, count, traced) for count in counts]
+            for step in times[0]:
+                show(step, [each[step] for each in times], [each[step] for each in peaks])
             print()
         measure_parser()
     finally:
         connections.close_all()
-        EmbeddedPostgres(_FOLDER / "data").release()
+        embedded_postgres(_FOLDER / "data").release()
         shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
-def measure_store(name: str, count: int) -> dict[str, tuple[float, float]]:
-    """Seconds and megabytes of each step."""
-    root = _FOLDER / f"{name}-{count}"
+def measure_store(
+    name: str, count: int, measured: Callable[[Callable[[], object]], Measure]
+) -> dict[str, Measure]:
+    """What is measured of each step; nothing is left afterwards."""
+    root = _FOLDER / "trees"
+    shutil.rmtree(root, ignore_errors=True)
     source = TreeStore(root / "source")
     for batch in documents(count):
         source.put(batch)
@@ -139,24 +146,26 @@ def consume(found: Iterator[object]) -> int:
     return sum(1 for _ in found)
 
 
-def measured(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds without and megabytes with memory being traced: a step is done once only, so
-    that both are of the same run; tracing slows all of them alike."""
-    tracemalloc.start()
-    started = time.perf_counter()
+def timed(work: Callable[[], object]) -> Measure:
+    """Seconds, and those that this process computed."""
+    started, computed = time.perf_counter(), time.process_time()
     work()
-    seconds = time.perf_counter() - started
-    _, peak = tracemalloc.get_traced_memory()
+    return time.perf_counter() - started, time.process_time() - computed
+
+
+def traced(work: Callable[[], object]) -> Measure:
+    """Megabytes at the most, and at the end."""
+    tracemalloc.start()
+    work()
+    left, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return seconds, peak / 1_000_000
+    return peak / 1_000_000, left / 1_000_000
 
 
-def show(step: str, few: tuple[float, float], many: tuple[float, float]) -> None:
-    growth = many[0] / max(few[0], 1e-9)
-    print(
-        f"    {step:<18}{few[0]:>8.2f}s{many[0]:>8.2f}s{growth:>7.1f}x"
-        f"{few[1]:>8.1f} →{many[1]:>6.1f} MB"
-    )
+def show(step: str, times: list[Measure], peaks: list[Measure]) -> None:
+    shown = "".join(f"{wall:>9.2f}s{computed:>7.2f}s" for wall, computed in times)
+    growth = times[1][1] / max(times[0][1], 1e-9)
+    print(f"    {step:<18}{shown}{growth:>7.1f}x{peaks[0][0]:>7.1f} →{peaks[1][0]:>5.1f} MB")
 
 
 def measure_parser() -> None:

@@ -34,8 +34,14 @@ def _summary_check(value: Any, path: str) -> Problems:
         yield Problem(path, "is empty")
 
 
+def _session_check(value: Any, path: str) -> Problems:
+    # Programs that have no session write null.
+    if value is not None:
+        yield from text(value, path)
+
+
 _META = fields(
-    {"session_id": text},
+    {"session_id": _session_check},
     required={
         "created": _stamp_check,
         "category": one_of(*CATEGORIES),
@@ -71,7 +77,7 @@ class Envelope:
 
     @property
     def session_id(self) -> str:
-        return str(self.meta.get("session_id", ""))
+        return str(self.meta.get("session_id") or "")
 
     @property
     def created(self) -> datetime:

@@ -85,17 +85,14 @@ class DatabaseStore:
         with transaction.atomic():
             categories_lock([category])
             row = rows_in(category).filter(name=key.name).first()
-            outcome = CREATED if row is None else UPDATED
             if row is None:
-                row = new_row(Kept(key, new), now=now)
-                row.save(force_insert=True)
-                new_version(row, new, actor=self._actor, now=now).save()
+                outcome = CREATED
+                row = self._create(Kept(key, new), now)
             else:
                 old = envelope_of(row)
                 new = envelope_saved(old, **values)
-                if new is old:
-                    outcome = UNCHANGED
-                else:
+                outcome = UNCHANGED if new is old else UPDATED
+                if outcome == UPDATED:
                     row_update(row, new, actor=self._actor, now=now)
             if outcome != UNCHANGED:
                 self._record("save", row, sha256=new.sha256, version=row.version)
@@ -183,6 +180,12 @@ class DatabaseStore:
         if name is None:
             raise _not_found(category, identifier, archived=archived)
         return name
+
+    def _create(self, document: Kept, now: datetime) -> MemoryDocument:
+        row = new_row(document, now=now)
+        row.save(force_insert=True)
+        new_version(row, document.envelope, actor=self._actor, now=now).save()
+        return row
 
     def _archive(self, row: MemoryDocument) -> Key:
         row_archive(row, now=self._now())

@@ -202,6 +202,12 @@ def test_other_times_are_refused_also_such_as_end_in_an_offset(stamp: Any) -> No
     assert problem.path == "meta.created"
 
 
+def test_a_session_that_is_null_is_none() -> None:
+    assert (
+        envelope_read(json.dumps(document("context", meta={"session_id": None}))).session_id == ""
+    )
+
+
 def test_a_document_among_those_of_another_category_is_told() -> None:
     told = problems(document("context", content={}), category="handoffs")
     assert told == ["meta.category: is context, but the document is among the handoffs"]
