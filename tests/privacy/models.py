@@ -57,11 +57,11 @@ def learn(world: World, chat: Chat) -> list[str]:
     )
     chat_learn(chat_id=chat.pk, extractor=extractor)
     assert model.seen, "nothing was learned from"
-    work = ExtractionWork.objects.filter(turn__chat=chat)
+    work = ExtractionWork.objects.filter(turn__chat=chat).order_by("turn")
     assert not work.filter(due=True).exists()
-    learned = Memory.objects.exclude(pk__in=known).values_list("content", flat=True)
-    outcomes = work.values_list("outcome", flat=True)
-    return [*model.seen, *learned, *outcomes, *work.values_list("error", flat=True)]
+    learned = Memory.objects.exclude(pk__in=known).order_by("created_at", "content")
+    told = [text for pair in work.values_list("outcome", "error") for text in pair]
+    return [*model.seen, *learned.values_list("content", flat=True), *told]
 
 
 def sum_up(world: World, chat: Chat) -> list[str]:
@@ -77,7 +77,7 @@ def sum_up(world: World, chat: Chat) -> list[str]:
         strategy.post_add_messages_hook(session=session)
         service.manage(conversation_id=session.pk)
     assert model.seen, "nothing was summed up"
-    records = SummarizationMetadata.objects.filter(session__chat=chat)
+    records = SummarizationMetadata.objects.filter(session__chat=chat).order_by("created_at")
     stored = [text for pair in records.values_list("digest", "chapter") for text in pair]
-    summaries = Message.objects.filter(chat=chat, role="summary")
+    summaries = Message.objects.filter(chat=chat, role="summary").order_by("received_at")
     return [*model.seen, *stored, *summaries.values_list("content", flat=True)]
