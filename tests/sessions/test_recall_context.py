@@ -139,3 +139,6 @@ def test_in_a_group_who_is_named_counts(world: World) -> None:
     assert first(ask(world, "What is Omer allergic to?")) == "I am allergic to peanuts"
     both = ask(world, "What are Dana and Omer allergic to?")
     assert abs(both[0].score - both[1].score) < 0.05
+    # By the bar of a turn, too: whose line it is is as good as if the line said so.
+    (found,) = ask(world, "What is Dana allergic to?", bar=0.7)
+    assert found.content == "I am allergic to walnuts"
