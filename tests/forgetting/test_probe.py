@@ -67,7 +67,7 @@ def answer_later(world: World, text: str) -> Message:
     return answer
 
 
-@pytest.mark.parametrize("number", [0, 19, 20, 137, 199])
+@pytest.mark.parametrize("number", [0, 138, 199])
 def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number: int) -> None:
     session_id = told(world, FACTS)
     answer = answer_later(world, f"As you said. {FACTS[number]}. Good bye.")
@@ -82,17 +82,25 @@ def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number
 
 
 def all_swept(world: World) -> tuple[Prober, Doomed, Fragments]:
-    """Everything that was said in a session is gone."""
+    """Everything that was said in a session is gone. In the next one people say much like it,
+    so that who asks for one text isn't shown whatever there is."""
     session_id = told(world, FACTS)
     chat = world.chat(CLIENT)
     since = timezone.now() - timedelta(minutes=5)
     prober = Prober(FACTS, world.tools.embedder)
     doomed = Doomed(texts=dict.fromkeys(FACTS), chats={chat.pk}, since=since)
     ChatSession.objects.get(pk=session_id).delete()
+    world.say(CLIENT, "Good evening")
+    alike = [
+        ConversationMessage(role="user", content=fact(number), timestamp=timezone.now())
+        for number in range(300, 340)
+    ]
+    session_id = world.session(CLIENT).pk
+    world.rules.chat_memory.add_messages(conversation_id=session_id, messages=alike)
     return prober, doomed, Fragments(FACTS)
 
 
-@pytest.mark.parametrize("number", [3, 20, 138, 199])
+@pytest.mark.parametrize("number", [3, 138])
 def test_an_answer_that_was_overlooked_is_found_whichever_text_it_tells(
     world: World, number: int
 ) -> None:
