@@ -14,47 +14,29 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import shutil
-import sys
-import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT))
-_FOLDER = Path(tempfile.mkdtemp(prefix="memory-documents-benchmark-"))
-os.environ |= {
-    "DATA_DIR": str(_FOLDER / "data"),
-    "LOG_DIR": str(_FOLDER / "logs"),
-    "DATABASE_URL": "",
-    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-}
+from own_database import FOLDER, machine, own_database
 
-import django  # noqa: E402 the settings read the environment
+# isort: split
 
-django.setup()
 
-from django.core.management import call_command  # noqa: E402
-from django.db import connections  # noqa: E402
-
-from memories_app.memory_documents.envelope import envelope_problems, envelope_read  # noqa: E402
-from memories_app.memory_documents.names import Pattern  # noqa: E402
-from memories_app.memory_documents.store import (  # noqa: E402
+from memories_app.memory_documents.envelope import envelope_problems, envelope_read
+from memories_app.memory_documents.names import Pattern
+from memories_app.memory_documents.store import (
     Filter,
     Kept,
     Key,
     MemoryDocumentStore,
 )
-from memories_app.memory_documents.transfer import documents_transfer  # noqa: E402
-from memories_app.memory_documents.tree.store import TreeStore  # noqa: E402
-from memories_app.services.memory_documents.store import DatabaseStore  # noqa: E402
-from memoryproject.audit.events import COMMAND_LINE  # noqa: E402
-from memoryproject.postgres import embedded_postgres  # noqa: E402
+from memories_app.memory_documents.transfer import documents_transfer
+from memories_app.memory_documents.tree.store import TreeStore
+from memories_app.services.memory_documents.store import DatabaseStore
+from memoryproject.audit.events import COMMAND_LINE
 
 Measure = tuple[float, float]
 
@@ -78,12 +60,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=10_000, help="in each store")
     arguments = parser.parse_args()
-    try:
-        call_command("migrate", verbosity=0)
-        print(
-            f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
-            f"Python {platform.python_version()}; PostgreSQL and files on the same disk\n"
-        )
+    with own_database():
+        print(f"{machine()}\n")
         counts = (arguments.documents // 2, arguments.documents)
         for name in ("tree", "database"):
             print(f"{name:<22}{counts[0]:>18,}{counts[1]:>18,}  growth       memory")
@@ -93,17 +71,13 @@ def main() -> None:
                 show(step, [each[step] for each in times], [each[step] for each in peaks])
             print()
         measure_parser()
-    finally:
-        connections.close_all()
-        embedded_postgres(_FOLDER / "data").release()
-        shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
 def measure_store(
     name: str, count: int, measured: Callable[[Callable[[], object]], Measure]
 ) -> dict[str, Measure]:
     """What is measured of each step; nothing is left afterwards."""
-    root = _FOLDER / "trees"
+    root = FOLDER / "trees"
     shutil.rmtree(root, ignore_errors=True)
     source = TreeStore(root / "source")
     for batch in documents(count):
