@@ -173,8 +173,10 @@ def summing_up(town: Town, viewer: Viewer, query: str) -> Shown:
     the turn that is answered with it."""
     for text in (query, "And what else is there?"):
         town.say(viewer, text)
-    summaries = sum_up(town.world, town.chat(viewer.chat))
-    return Shown([*summaries, *asking(town, viewer, query).texts])
+    texts = sum_up(town.world, town.chat(viewer.chat))
+    texts += town.say(viewer, "Is that all?")
+    # Not the replay: what was said just now is in it, by an id that is new each time.
+    return Shown([*texts, str(Turn.objects.latest("id").prompt)])
 
 
 PROBES: dict[str, Probe] = {
