@@ -41,6 +41,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(_folder, ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """When tests run side by side, a file's tests stay together, as they share what is set up for
     it; and those with processes of their own run one after another, as they need the machine."""
