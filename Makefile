@@ -29,7 +29,7 @@ run: install
 	@exec $(BIN)/python -m memoryproject.launch
 
 test: install
-	@$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --cov --cov-report=term $(ARGS)
+	@$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --cov --cov-report=term $(ARGS)
 
 test-scale: install
 	@$(BIN)/python -m pytest -m scale $(ARGS)

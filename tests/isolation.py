@@ -39,12 +39,3 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         connections.close_all()
         embedded_postgres(Path(os.environ["DATA_DIR"])).release()
     shutil.rmtree(_folder, ignore_errors=True)
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """When tests run side by side, a file's tests stay together, as they share what is set up for
-    it; and those with processes of their own run one after another, as they need the machine."""
-    for item in items:
-        group = "processes" if item.get_closest_marker("processes") else item.path.as_posix()
-        item.add_marker(pytest.mark.xdist_group(group))
