@@ -282,12 +282,13 @@ def _status(found: dict[str, Any]) -> list[str]:
         lines.append("There is nothing to save.")
     else:
         lines.append("A save would refuse, for:")
-        told = [
-            f"  {each['file']}"
-            + (f", line {each['line']}" if each["line"] else "")
-            + f": {each['what']} {each['mend']}"
-            for each in found["problems"][:SHOWN]
-        ]
+        told = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
         more = len(found["problems"]) + found["further"] - len(told)
         lines += told + ([f"  and {counted(more, 'problem')} more"] if more else [])
     return lines
+
+
+def _problem(told: dict[str, Any]) -> str:
+    """As validate shows it."""
+    keys = ("code", "file", "what", "mend", "line")
+    return str(Problem(**{key: told[key] for key in keys}))

@@ -62,6 +62,8 @@ def transcripts_export(
     exported = Exported(conversation.chat.whatsapp_chat)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FolderError(f"{path} is no folder.", usage=True) from None
     except OSError as error:
         raise FolderError(f"{path} can't be made: {error.strerror}.") from error
     folder = BatchFolder(path)
