@@ -115,6 +115,7 @@ def test_status_tells_what_is_there_and_what_a_save_would_do(folder: Path) -> No
         (("save", "--dir", "nowhere"), "There is no folder nowhere"),
         (("export", "--dir", "nowhere"), "--session or --chat"),
         (("save", "--session", "x"), "is no session's id"),
+        (("save", "--session=--"), "session"),
         (("save", "--chat", ""), "give a WhatsApp chat"),
         (("save", "--chat", "two words"), "give a WhatsApp chat"),
         (("export", "--chat", CLIENT, "--batch-size", "3"), "even number"),
@@ -170,7 +171,7 @@ def test_one_who_saves_into_the_same_chat_from_elsewhere_is_told(tmp_path: Path)
 
 
 def test_as_a_program_it_ends_without_a_traceback(tmp_path: Path) -> None:
-    for arguments, code in ((["save", "--dir", "nowhere"], 2), (["nothing"], 2), ([], 2)):
+    for arguments, code in ((["save", "--dir", "nowhere"], 2), (["save", "--dir", ""], 2), ([], 2)):
         ended = subprocess.run(
             [sys.executable, "manage.py", "chat_memory", *arguments],
             cwd=PROJECT,
