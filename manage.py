@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the project's commands."""
 
+import io
 import os
 import sys
 
@@ -11,10 +12,18 @@ if sys.version_info < (3, 10):
     )
 
 
+def write_utf8() -> None:
+    """What people wrote is printed as it is stored, whatever the locale."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
+
+
 def main() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415 after the check
     from django.db import OperationalError  # noqa: PLC0415
 
+    write_utf8()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     try:
         execute_from_command_line(sys.argv)

@@ -92,6 +92,8 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     @admin.display(description="content")
     def shown_content(self, document: MemoryDocument) -> str:
         content = envelope_of(document).content
+        if not content:
+            return "–"
         return shown_table(
             ("field", "says"), ((key, _shown(value)) for key, value in content.items())
         )

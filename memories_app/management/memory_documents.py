@@ -6,7 +6,6 @@ import argparse
 import sys
 from argparse import ArgumentParser
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from memories_app.memory_documents.categories import CATEGORIES, SUPERSEDED
@@ -15,6 +14,7 @@ from memories_app.memory_documents.problems import MemoryDocumentInvalidError, t
 from memories_app.memory_documents.store import Broken, Found, Key, Removed, Saved
 from memories_app.memory_documents.times import read_duration, stamp
 from memories_app.memory_documents.transfer import TransferReport
+from memoryproject.lib.command_options import folder_given
 
 _SHOWN = 20
 _CATEGORY = f"One of {', '.join(CATEGORIES)}."
@@ -23,20 +23,15 @@ _NAMED = "What it is called, such as feature-auth; in context the newest of that
 
 def add_actions(parser: ArgumentParser) -> None:
     """The sub-commands with their options."""
+    _everywhere(parser, root=None, as_json=False)
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
     )
 
     def action(name: str, told: str) -> ArgumentParser:
         found: ArgumentParser = actions.add_parser(name, help=told, description=told)
-        found.add_argument(
-            "--root",
-            type=_folder,
-            metavar="DIR",
-            help="Use the files below this memory folder, such as .claude/memory. "
-            "Default: the database.",
-        )
-        found.add_argument("--json", action="store_true", help="Print the result as JSON.")
+        # Suppressed, or what stands before the action would be set back to its default.
+        _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
         return found
 
     save = action("save", "Create or update a document.")
@@ -69,6 +64,21 @@ def add_actions(parser: ArgumentParser) -> None:
     _transfer(action("import", "Bring in all documents of a memory folder, archived ones too."))
 
 
+def _everywhere(parser: ArgumentParser, *, root: str | None, as_json: bool | str) -> None:
+    """The options that may stand before the action or after it, with their defaults."""
+    parser.add_argument(
+        "--root",
+        type=folder_given,
+        default=root,
+        metavar="DIR",
+        help="Use the files below this memory folder, such as .claude/memory. "
+        "Default: the database.",
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=as_json, help="Print the result as JSON."
+    )
+
+
 def _one(parser: ArgumentParser, identifier: str) -> None:
     _category(parser)
     parser.add_argument("--identifier", required=True, metavar="NAME", help=identifier)
@@ -84,20 +94,13 @@ def _archived(parser: ArgumentParser) -> None:
 
 
 def _transfer(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", type=_folder, metavar="DIR", help="The memory folder.")
+    parser.add_argument("folder", type=folder_given, metavar="DIR", help="The memory folder.")
     parser.add_argument(
         "--replace",
         action="store_true",
         help="Where another text stands under the same name, put this one in its place. "
         "Default: leave it alone and tell.",
     )
-
-
-def _folder(text: str) -> Path:
-    # An unset variable of a shell must not mean the current folder.
-    if not text.strip() or "\x00" in text:
-        raise argparse.ArgumentTypeError("a folder is needed")
-    return Path(text).expanduser()
 
 
 def _duration(text: str) -> timedelta:
@@ -166,7 +169,11 @@ def removed_as_dict(removed: Removed, *, dry_run: bool) -> dict[str, Any]:
 
 def removed_as_text(removed: Removed, *, dry_run: bool) -> str:
     verb = "would be removed" if dry_run else "removed"
-    return "\n".join([*removed.names, f"{len(removed.names)} documents {verb}."])
+    return "\n".join([*removed.names, f"{counted(len(removed.names))} {verb}."])
+
+
+def counted(count: int) -> str:
+    return "1 document" if count == 1 else f"{count} documents"
 
 
 def broken_as_text(broken: Broken) -> str:
@@ -175,8 +182,8 @@ def broken_as_text(broken: Broken) -> str:
 
 def report_as_text(report: TransferReport) -> str:
     lines = [
-        f"{report.created} documents came in, {report.updated} were replaced, "
-        f"{report.unchanged} were there already, {report.refused} were left alone."
+        f"{counted(report.created)} copied, {report.updated} replaced, "
+        f"{report.unchanged} there already, {report.refused} left alone."
     ]
     for title, entries in (("conflict", report.conflicts), ("broken", report.broken)):
         lines += [f"  {title}: {each['path']}: {each['detail']}" for each in entries[:_SHOWN]]

@@ -51,7 +51,7 @@ def name_refused(name: str) -> str:
     if _RESERVED.fullmatch(name):
         return "is a name that Windows keeps for a device"
     if len(name.encode()) > _MOST_OF_A_NAME:
-        return f"is longer than {_MOST_OF_A_NAME} bytes"
+        return f"is longer than {MOST_BYTES} bytes"
     if unicodedata.normalize("NFC", name) != name:
         return "is not in Unicode's form NFC"
     return ""

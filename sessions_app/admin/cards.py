@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 
 from cards_app.models import MemoryCard
 from cards_app.selectors import cards_with_words
-from memoryproject.lib.admin_display import shown_link, shown_short, shown_text
+from memoryproject.lib.admin_display import shown_link, shown_message, shown_short, shown_text
 from sessions_app.admin.links import messages_address
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import CardWork, Chat, ChatSession
@@ -23,6 +23,13 @@ from sessions_app.services.cards.work import cards_request
 
 # More are left to the workers.
 MADE_AT_ONCE = 20
+# What cards may hold, and what the pages call it.
+HELD = {
+    "decisions": "decisions",
+    "todos": "tasks",
+    "entities": "names",
+    "notable_quotes": "questions",
+}
 
 
 class HoldsFilter(admin.SimpleListFilter):
@@ -30,14 +37,13 @@ class HoldsFilter(admin.SimpleListFilter):
 
     title = "what it holds"
     parameter_name = "holds"
-    names = ("decisions", "todos", "entities", "notable_quotes")
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name.replace("_", " ")) for name in self.names]
+        return list(HELD.items())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> Any:
         name = self.value()
-        return queryset.exclude(**{name: []}) if name in self.names else queryset
+        return queryset.exclude(**{name: []}) if name and name in HELD else queryset
 
 
 class MakeCards(ConversationAdmin):
@@ -142,7 +148,10 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description="first messages")
     def bullets(self, card: MemoryCard) -> str:
-        return _shown_list(card.summary_bullets)
+        """The role apart from the text, which has its own direction."""
+        parts = (bullet.removeprefix("[").partition("] ") for bullet in card.summary_bullets)
+        shown = ((shown_message(role, text),) for role, _, text in parts)
+        return format_html_join("", "<div>{}</div>", shown) or "–"
 
     @admin.display(description="questions and exclamations")
     def shown_quotes(self, card: MemoryCard) -> str:

@@ -6,6 +6,7 @@ Any bytes give a result: messages, problems, or both. Nothing raises.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from sessions_app.transcripts.text import (
 
 LARGEST_FILE = 16 * 1024 * 1024
 BOM = "\ufeff"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 # In other letters, indented or with a space before its colon it is no speaker's line.
 _ALMOST = re.compile(r"^(?!(?-i:User|Assistant):)[ \t]*(?:user|assistant)[ \t]*:", re.I | re.M)
@@ -58,16 +60,20 @@ class Reader:
             return
         rules = Rules(self.problems)
         rules.begin(lines_before=lines_before(text))
-        ending_in_cr = 0
+        ends: Counter[str] = Counter()
+        last = ""
         for message in messages_in(text):
             rules.look(message)
             self.count += 1
-            ending_in_cr += message.content.endswith("\r")
+            ends[last] += 1
+            last = message.content[-1:]
             yield message
         rules.end()
-        self._note(text, all_end_in_cr=self.count > 0 and ending_in_cr == self.count)
+        self._note_ends({end for end in ends if end and ends[end] == self.count - 1})
+        self._note_almost(text)
 
     def _decoded(self, data: bytes) -> str | None:
+        """The text, also where some bytes aren't UTF-8: what else is wrong is told with them."""
         if len(data) > LARGEST_FILE:
             self.problems.add(
                 "too_large",
@@ -78,7 +84,7 @@ class Reader:
         try:
             return data.decode("utf-8").removeprefix(BOM)
         except UnicodeDecodeError as error:
-            is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+            is_utf16 = data.startswith(UTF_16)
             self.problems.add(
                 "not_exact",
                 "The file is in UTF-16, not in UTF-8."
@@ -87,15 +93,25 @@ class Reader:
                 "Save it as UTF-8 from its source, so that every character stays as it was.",
                 line=data.count(b"\n", 0, error.start) + 1,
             )
-            return None
+            return None if is_utf16 else data.decode("utf-8", "replace").removeprefix(BOM)
 
-    def _note(self, text: str, *, all_end_in_cr: bool) -> None:
+    def _note_ends(self, ends: set[str]) -> None:
+        """``ends``: the character, if any, that all messages end with, but for the last one:
+        what belongs to the line's end is often missing at the end of a file."""
         file = self.problems.file
-        if all_end_in_cr:
+        if "\r" in ends:
             self.notes.append(
                 f"{file}: every message ends with a carriage return, which is kept as part of "
                 "it. If an editor put them there, save the file with Unix line ends."
             )
+        if "\n" in ends:
+            self.notes.append(
+                f"{file}: every message is followed by a blank line, which is kept as part of "
+                "it. If these lines only stand between messages, remove them."
+            )
+
+    def _note_almost(self, text: str) -> None:
+        file = self.problems.file
         found = _ALMOST.search(text)
         if found is not None:
             line = text.count("\n", 0, found.start()) + 1

@@ -48,6 +48,37 @@ def test_exit_codes(tmp_path: Path, arguments: list[str], code: int) -> None:
     assert bool(ran.stdout) is (code == 0)
 
 
+def test_options_for_all_actions_may_stand_before_the_action(tmp_path: Path) -> None:
+    root = str(tmp_path / "memory")
+    save = ["save", "--category", "context", "--identifier", "x", "--content", "{}"]
+    for arguments in (["--root", root, "--json", *save], ["--json", *save, "--root", root]):
+        ran = subprocess.run(
+            [sys.executable, "manage.py", "manage_memory", *arguments],
+            cwd=PROJECT,
+            capture_output=True,
+            check=True,
+        )
+        assert json.loads(ran.stdout)["category"] == "context"
+    assert len(list(Path(root).glob("context/*.json"))) == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_document_is_printed_as_it_is_stored_whatever_the_terminal(
+    tmp_path: Path, encoding: str
+) -> None:
+    where = ["--category", "decisions", "--identifier", "שלום"]
+    program(tmp_path, "save", *where, "--content", '{"rationale": "שלום 🙂 é"}')
+    ran = subprocess.run(
+        command(tmp_path, "load", *where),
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert ran.stdout == (tmp_path / "decisions/שלום.json").read_bytes()
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 def test_content_comes_from_standard_input_as_bytes(tmp_path: Path) -> None:
     where = ["--category", "context", "--identifier", "x"]
     saved = program(tmp_path, "save", *where, "--content", "-", given='{"notes": "שלום"}')

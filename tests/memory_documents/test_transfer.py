@@ -49,9 +49,7 @@ def test_out_of_the_database_and_in_again_is_the_same(database: Place, tmp_path:
 
     MemoryDocument.objects.all().delete()
     brought_in = database.run("import", str(tmp_path / "out"))
-    assert brought_in.out == (
-        "9 documents came in, 0 were replaced, 0 were there already, 0 were left alone.\n"
-    )
+    assert brought_in.out == ("9 documents copied, 0 replaced, 0 there already, 0 left alone.\n")
     assert [database.paths(), database.paths(archived=True)] == before
     database.run("export", str(tmp_path / "again"))
     assert files_below(tmp_path / "again") == first, "byte for byte"
@@ -118,7 +116,7 @@ def test_another_text_under_the_same_name_is_a_conflict_until_it_may_be_replaced
     left = database.run(action, str(tmp_path / "out"))
     assert left.code == 1
     assert f"conflict: {path}: another text stands there" in left.out
-    assert "1 documents were left alone" in left.err
+    assert "1 document was left alone" in left.err
     assert json.loads((tmp_path / "out" / path).read_text()) == theirs
     loaded = database.run("load", "--category", "decisions", "--identifier", "auth")
     assert loaded.json["content"] == {"decision": "ours"}

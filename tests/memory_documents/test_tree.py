@@ -91,6 +91,18 @@ def test_the_tree_is_laid_out_as_the_format_has_it_with_its_modes(tree: Place) -
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
+def test_nobody_else_can_look_into_what_is_made_above_the_root(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        TreeStore(tmp_path / "project/.claude/memory").save(
+            category="context", identifier="x", content={}
+        )
+    finally:
+        os.umask(before)
+    for path in tmp_path.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
 def test_folders_that_are_there_keep_their_modes(tree: Place) -> None:
     root = root_of(tree)
     (root / "context").mkdir(parents=True)

@@ -104,6 +104,9 @@ def test_status_tells_what_is_there_and_what_a_save_would_do(folder: Path) -> No
     told = run("status", "--dir", folder)
     assert told.code == 0
     assert "A save would refuse" in told.out
+    (folder / batch_name(2)).write_bytes(b"User:c\nAssistant: d\n")
+    (folder / batch_name(4)).unlink()
+    assert "chat_memory_batch_002.txt, line 1: rule 6: " in run("status", "--dir", folder).out
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,7 @@ def test_status_tells_what_is_there_and_what_a_save_would_do(folder: Path) -> No
         (("save", "--dir", "nowhere"), "There is no folder nowhere"),
         (("export", "--dir", "nowhere"), "--session or --chat"),
         (("save", "--session", "x"), "is no session's id"),
+        (("save", "--session=--"), "session"),
         (("save", "--chat", ""), "give a WhatsApp chat"),
         (("save", "--chat", "two words"), "give a WhatsApp chat"),
         (("export", "--chat", CLIENT, "--batch-size", "3"), "even number"),
@@ -121,6 +125,18 @@ def test_wrong_usage_is_2(db: None, arguments: tuple[str, ...], said_: str) -> N
     ran = run(*arguments)
     assert ran.code == 2
     assert said_ in ran.errors
+
+
+@pytest.mark.parametrize("action", ["validate", "save", "status", "export"])
+def test_a_file_in_place_of_the_folder_is_told_as_such(
+    folder: Path, tmp_path: Path, action: str
+) -> None:
+    run("save", "--dir", folder, "--chat", CLIENT)
+    file = tmp_path / "file"
+    file.touch()
+    ran = run(action, "--dir", file, "--chat", CLIENT)
+    assert ran.code == 2
+    assert f"{file} is no folder" in ran.errors
 
 
 def test_what_is_not_there_is_1(folder: Path) -> None:
@@ -155,7 +171,7 @@ def test_one_who_saves_into_the_same_chat_from_elsewhere_is_told(tmp_path: Path)
 
 
 def test_as_a_program_it_ends_without_a_traceback(tmp_path: Path) -> None:
-    for arguments, code in ((["save", "--dir", "nowhere"], 2), (["nothing"], 2), ([], 2)):
+    for arguments, code in ((["save", "--dir", "nowhere"], 2), (["save", "--dir", ""], 2), ([], 2)):
         ended = subprocess.run(
             [sys.executable, "manage.py", "chat_memory", *arguments],
             cwd=PROJECT,

@@ -20,12 +20,14 @@ from memories_app.memory_documents.names import Pattern
 from memories_app.memory_documents.problems import (
     MemoryDocumentError,
     MemoryDocumentInvalidError,
+    MemoryDocumentNotFoundError,
 )
 from memories_app.memory_documents.store import Broken, Filter, Found, MemoryDocumentStore
 from memories_app.memory_documents.transfer import documents_transfer
 from memories_app.memory_documents.tree.store import TreeStore
 from memories_app.services.memory_documents.store import DatabaseStore
 from memoryproject.audit.events import COMMAND_LINE
+from memoryproject.lib.command_options import refuse_missing_values
 from memoryproject.lib.progress import ProgressBar
 
 
@@ -42,6 +44,7 @@ class Command(BaseCommand):
         shown.add_actions(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        refuse_missing_values(options)
         root = options["root"]
         store: MemoryDocumentStore = (
             DatabaseStore(actor=COMMAND_LINE) if root is None else TreeStore(root)
@@ -50,6 +53,8 @@ class Command(BaseCommand):
             getattr(self, f"_{options['action']}")(store, options)
         except MemoryDocumentInvalidError as error:
             raise CommandError(shown.problems_as_text(error)) from error
+        except MemoryDocumentNotFoundError as error:
+            raise CommandError(f"{error}{_elsewhere(store, options)}") from error
         except MemoryDocumentError as error:
             raise CommandError(str(error)) from error
         except OperationalError:
@@ -137,7 +142,9 @@ class Command(BaseCommand):
             raise CommandError("Stopped. What is in stays; run it again to go on.") from None
         self._tell(options, report.as_dict(), shown.report_as_text(report))
         if report.refused:
-            raise CommandError(f"{report.refused} documents were left alone: see the report.")
+            verb = "was" if report.refused == 1 else "were"
+            left = f"{shown.counted(report.refused)} {verb} left alone"
+            raise CommandError(f"{left}: see the report.")
 
     def _tell(self, options: dict[str, Any], result: dict[str, Any], text: str) -> None:
         self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else text)
@@ -156,6 +163,19 @@ class Command(BaseCommand):
                 self.stdout.write(shown.found_as_text(each))
         if options["json"]:
             self.stdout.write("]" if before != "[" else "[]")
+
+
+def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
+    """Where a document is that was not found, if it is in the archive."""
+    if "identifier" not in options:
+        return ""
+    try:
+        store.load(category=options["category"], identifier=options["identifier"], archived=True)
+    except MemoryDocumentNotFoundError:
+        return ""
+    except MemoryDocumentError:
+        pass  # It is there, broken.
+    return " There is one in the archive: see it by load --archived."
 
 
 def _categories(options: dict[str, Any]) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from memories_app.memory_documents.categories import CATEGORIES
 from memories_app.memory_documents.problems import MemoryDocumentStoreError
 from memories_app.memory_documents.store import ARCHIVE
+from memoryproject.lib.private_folders import FOLDER_MODE, folder_make
 
-FOLDER_MODE = 0o700
 LOCK_SECONDS = 30.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ASIDE = "is no folder, or a symbolic link: put a folder there"
@@ -34,9 +34,7 @@ class Folders:
     def make(self) -> None:
         """Make what is missing of the tree. Folders that are there stay as they are."""
         try:
-            self.root.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                self.root.mkdir(mode=FOLDER_MODE)
+            folder_make(self.root)
             with self._root() as root:
                 _make(root, [*CATEGORIES, ARCHIVE])
                 with _inside(root, ARCHIVE) as archive:
@@ -91,7 +89,7 @@ class Folders:
             root = os.open(self.root, _OPEN)
         except FileNotFoundError:
             raise MemoryDocumentStoreError(
-                f"There is no folder {self.root}. Saving or importing makes it."
+                f"There is no folder {self.root}. Check its name; a save makes it."
             ) from None
         except OSError as error:
             raise self.unusable("can't be used", error) from error

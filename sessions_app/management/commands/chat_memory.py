@@ -13,6 +13,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
+from memoryproject.lib.command_options import folder_given, refuse_missing_values
 from memoryproject.lib.progress import ProgressBar
 from sessions_app import wiring
 from sessions_app.errors import ConversationNotFoundError
@@ -63,7 +64,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=ACTIONS, help="What to do.")
         parser.add_argument(
-            "--dir", type=Path, default=FOLDER, help=f"The folder of batches. Default: {FOLDER}."
+            "--dir",
+            type=folder_given,
+            default=FOLDER,
+            help=f"The folder of batches. Default: {FOLDER}.",
         )
         whose = parser.add_mutually_exclusive_group()
         whose.add_argument("--session", metavar="SESSION_ID", help="The session they belong to.")
@@ -93,6 +97,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        refuse_missing_values(options)
         target = _target(options)
         run = getattr(self, f"_{options['action']}")
         try:
@@ -282,12 +287,13 @@ def _status(found: dict[str, Any]) -> list[str]:
         lines.append("There is nothing to save.")
     else:
         lines.append("A save would refuse, for:")
-        told = [
-            f"  {each['file']}"
-            + (f", line {each['line']}" if each["line"] else "")
-            + f": {each['what']} {each['mend']}"
-            for each in found["problems"][:SHOWN]
-        ]
+        told = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
         more = len(found["problems"]) + found["further"] - len(told)
         lines += told + ([f"  and {counted(more, 'problem')} more"] if more else [])
     return lines
+
+
+def _problem(told: dict[str, Any]) -> str:
+    """As validate shows it."""
+    keys = ("code", "file", "what", "mend", "line")
+    return str(Problem(**{key: told[key] for key in keys}))

@@ -12,7 +12,7 @@ class TranscriptsError(Exception):
 
 
 class FolderError(TranscriptsError):
-    """The folder can't be used. ``usage``: it is not there at all."""
+    """The folder can't be used. ``usage``: there is no such folder."""
 
     def __init__(self, text: str, *, usage: bool = False) -> None:
         super().__init__(text)

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from memoryproject.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.lib.private_folders import folder_make
 from sessions_app.services.backup.naming import name_file
 from sessions_app.services.transcripts.check import Progress, no_progress
 from sessions_app.services.transcripts.errors import FaultError, FolderError
@@ -61,7 +62,7 @@ def transcripts_export(
         raise ValueError("messages_a_batch: must be an even number, 2 or more.")
     exported = Exported(conversation.chat.whatsapp_chat)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder_make(path)
     except OSError as error:
         raise FolderError(f"{path} can't be made: {error.strerror}.") from error
     folder = BatchFolder(path)

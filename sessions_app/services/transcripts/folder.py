@@ -113,8 +113,10 @@ class BatchFolder:
     def _open(self) -> int:
         try:
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             raise FolderError(f"There is no folder {self.path}.", usage=True) from None
+        except NotADirectoryError:
+            raise FolderError(f"{self.path} is no folder.", usage=True) from None
         except OSError as error:
             raise FolderError(f"{self.path} can't be read: {error.strerror}.") from error
 

@@ -139,6 +139,13 @@ def test_every_problem_is_told_not_just_the_first() -> None:
     ]
 
 
+def test_what_else_is_wrong_is_told_beside_bytes_that_are_no_text() -> None:
+    assert codes(b"Assistant:a\nAssistant: \xe9\nUser:  \n") == [
+        *("not_exact", "starts_with_user", "spacing", "alternates", "consecutive"),
+        *("blank_message", "ends_with_assistant"),
+    ]
+
+
 def test_of_many_problems_the_first_are_told_and_the_rest_counted() -> None:
     parsed = parse(b"User:x\nAssistant:y\n" * 1_000)
     assert len(parsed.problems) == MOST_PROBLEMS
@@ -174,6 +181,24 @@ def test_carriage_returns_at_every_end_are_kept_and_noted() -> None:
     assert parsed.notes
     assert "carriage return" in parsed.notes[0]
     assert parse(GOOD).notes == []
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"User: a\r\nAssistant: b\r\nUser: c\r\nAssistant: d", "carriage return"),
+        (b"User: a\n\nAssistant: b\n\nUser: c\n\nAssistant: d\n", "blank line"),
+    ],
+)
+def test_line_ends_that_only_the_last_message_lacks_are_noted(data: bytes, said: str) -> None:
+    parsed = parse(data)
+    assert parsed.problems == []
+    assert parsed.notes is not None
+    assert [said in note for note in parsed.notes] == [True]
+
+
+def test_a_blank_line_in_one_message_is_not_noted() -> None:
+    assert parse(b"User: a\n\nAssistant: b\nUser: c\nAssistant: d\n\n").notes == []
 
 
 @pytest.mark.parametrize("line", [b"user: b", b" User: b", b"ASSISTANT : b"])

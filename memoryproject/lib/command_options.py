@@ -1,0 +1,26 @@
+"""What the options of commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management import CommandError
+
+
+def folder_given(text: str) -> Path:
+    """The type of an option that names a folder. Raises ArgumentTypeError."""
+    # An unset variable of a shell must not mean the current folder.
+    if not text.strip() or "\x00" in text:
+        raise argparse.ArgumentTypeError("a folder is needed")
+    return Path(text).expanduser()
+
+
+def refuse_missing_values(options: Mapping[str, Any]) -> None:
+    """Raises CommandError for ``--option=--``, which argparse takes for an empty list."""
+    for name, value in options.items():
+        if value == []:
+            option = name.replace("_", "-")
+            raise CommandError(f"--{option}: a value is needed, not --.", returncode=2)
