@@ -12,50 +12,32 @@ of it without parts of the search.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-_FOLDER = Path(tempfile.mkdtemp(prefix="conversations-benchmark-"))
-os.environ |= {
-    "DATA_DIR": str(_FOLDER / "data"),
-    "LOG_DIR": str(_FOLDER / "logs"),
-    "DATABASE_URL": "",
-    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-}
+from own_database import own_database
 
-import django  # noqa: E402 the settings read the environment
+# isort: split
 
-django.setup()
+from conversations import CATEGORIES, Conversation, Question, read_conversations
+from pgvector.django import CosineDistance
 
-from conversations import CATEGORIES, Conversation, Question, read_conversations  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.db import connections  # noqa: E402
-from pgvector.django import CosineDistance  # noqa: E402
-
-from memories_app import ranking  # noqa: E402
-from memoryproject.integrations.embedders.base import Embedder  # noqa: E402
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.asked import asked_texts  # noqa: E402
-from memoryproject.lib.context import BY_WORDS, WITH_VECTORS, Judge  # noqa: E402
-from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
-from sessions_app.conversation import ConversationMessage  # noqa: E402
-from sessions_app.lines import Judges, SaidQuestion, rank_said, topics_of  # noqa: E402
-from sessions_app.models import Chat, MessageEmbedding  # noqa: E402
-from sessions_app.recall import MESSAGES, Viewer, messages_visible, recall  # noqa: E402
-from sessions_app.services.addresses import chat_for_group  # noqa: E402
-from sessions_app.services.chat_memory import ChatMemoryService  # noqa: E402
-from sessions_app.services.embed import session_embed  # noqa: E402
-from sessions_app.services.sessions import session_end, session_start  # noqa: E402
+from memories_app import ranking
+from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.lib.asked import asked_texts
+from memoryproject.lib.context import BY_WORDS, WITH_VECTORS, Judge
+from sessions_app.conversation import ConversationMessage
+from sessions_app.lines import Judges, SaidQuestion, rank_said, topics_of
+from sessions_app.models import Chat, MessageEmbedding
+from sessions_app.recall import MESSAGES, Viewer, messages_visible, recall
+from sessions_app.services.addresses import chat_for_group
+from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.embed import session_embed
+from sessions_app.services.sessions import session_end, session_start
 
 FIRST = (5, 10, 20)
 Search = Callable[[str, Chat], list[UUID]]
@@ -197,8 +179,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="conversations, as JSON")
     parser.add_argument("--no-ablation", action="store_true", help="only recall as it is in use")
     options = parser.parse_args()
-    try:
-        call_command("migrate", verbosity=0)
+    with own_database():
         conversations = read_conversations(options.data)
         stored = [
             (conversation, *store(conversation, number))
@@ -211,10 +192,6 @@ def main() -> None:
             measure(search, stored)
             if options.no_ablation:
                 break
-    finally:
-        connections.close_all()
-        EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()
-        shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
 if __name__ == "__main__":

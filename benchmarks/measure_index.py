@@ -12,40 +12,20 @@ and worst question), and milliseconds, beside those of an exact search.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import shutil
 import statistics
-import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
+from own_database import machine, own_database
 
-PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT))
-_FOLDER = Path(tempfile.mkdtemp(prefix="index-benchmark-"))
-os.environ |= {
-    "DATA_DIR": str(_FOLDER / "data"),
-    "LOG_DIR": str(_FOLDER / "logs"),
-    "DATABASE_URL": "",
-    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-}
+# isort: split
 
-import django  # noqa: E402 the settings read the environment
 
-django.setup()
-
-from django.core.management import call_command  # noqa: E402
-from django.db import connection, connections  # noqa: E402
-
-from memories_app.models import MemoryEmbedding  # noqa: E402
-from memories_app.nearest import nearest_by_index, nearest_exactly, nearest_keys  # noqa: E402
-from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
-from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, fill, index  # noqa: E402
+from memories_app.models import MemoryEmbedding
+from memories_app.nearest import nearest_by_index, nearest_exactly, nearest_keys
+from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, fill, index
 
 SIZES = (10, 100, 1_000, 3_000, 10_000, 30_000)
 WANTED = 10
@@ -124,8 +104,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=50, help="questions a line")
     parser.add_argument("--dimensions", type=int, default=256, help="of the vectors")
     options = parser.parse_args()
-    try:
-        call_command("migrate", verbosity=0)
+    with own_database():
         sizes = [size for size in SIZES if 2 * size < options.memories]
         filled = fill(sizes, options.memories, options.dimensions)
         started = time.perf_counter()
@@ -133,9 +112,7 @@ def main() -> None:
         seconds = time.perf_counter() - started
         print(
             f"{options.memories} memories of {options.dimensions} dimensions, index built in "
-            f"{seconds:.0f} s; {os.cpu_count()} cores, {platform.machine()}, Python "
-            f"{platform.python_version()}, PostgreSQL {connection.pg_version // 10_000}, "
-            f"load of the machine {os.getloadavg()[0]:.1f}"
+            f"{seconds:.0f} s; {machine()}"
         )
         asking = Clusters(options.dimensions, seed=3)
         for size, places in filled.places.items():
@@ -147,10 +124,6 @@ def main() -> None:
                 asked = asking.beside(others, options.questions)
                 measure(filled, size, asked, "asked about others'")
             measure(filled, size, asking.of(options.questions), "asked about neither")
-    finally:
-        connections.close_all()
-        EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()
-        shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -10,42 +10,24 @@ on. The texts are made of templates: the figures are of time, and say nothing ab
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import random
-import shutil
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT))
-_FOLDER = Path(tempfile.mkdtemp(prefix="recall-benchmark-"))
-os.environ |= {
-    "DATA_DIR": str(_FOLDER / "data"),
-    "LOG_DIR": str(_FOLDER / "logs"),
-    "DATABASE_URL": "",
-    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-}
+from own_database import machine, own_database
 
-import django  # noqa: E402 the settings read the environment
+# isort: split
 
-django.setup()
+from django.db import connection
+from django.utils import timezone
 
-from django.core.management import call_command  # noqa: E402
-from django.db import connection, connections  # noqa: E402
-from django.utils import timezone  # noqa: E402
-
-from memories_app.models import Memory, MemoryEmbedding  # noqa: E402
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.text.terms import index_text  # noqa: E402
-from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
-from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding  # noqa: E402
-from sessions_app.recall import MEMORIES, MESSAGES, Viewer, recall  # noqa: E402
+from memories_app.models import Memory, MemoryEmbedding
+from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.lib.text.terms import index_text
+from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding
+from sessions_app.recall import MEMORIES, MESSAGES, Viewer, recall
 
 TEMPLATES = (
     "{name} owes me {amount} from invoice INV-{number}, the payment is due in {month}",
@@ -107,7 +89,6 @@ def _name(number: int, salt: int = 0) -> str:
 
 def fill(count: int) -> Chat:
     """A database with ``count`` memories and a chat of ``count`` messages; the chat."""
-    call_command("migrate", verbosity=0)
     embedder = WordLlamaEmbedder()
     texts = list(made_up(count, random.Random(1)))
     indexed = [index_text(text) for text in texts]
@@ -180,14 +161,9 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=10_000, help="memories, and messages")
     parser.add_argument("--rounds", type=int, default=10, help="recalls of each question")
     options = parser.parse_args()
-    try:
+    with own_database():
         chat = fill(options.texts)
-        version = connection.pg_version // 10_000
-        print(
-            f"{options.texts} memories and a chat of as many messages; {os.cpu_count()} cores, "
-            f"{platform.machine()}, Python {platform.python_version()}, PostgreSQL {version}, "
-            f"load of the machine {os.getloadavg()[0]:.1f}"
-        )
+        print(f"{options.texts} memories and a chat of as many messages; {machine()}")
         for sources in ((MEMORIES,), (MESSAGES,), (MEMORIES, MESSAGES)):
             print(f"recall of {' and '.join(sources)}, milliseconds (least, median, p95):")
             everything: list[float] = []
@@ -196,10 +172,6 @@ def main() -> None:
                 everything += taken
                 print(f"  {name:16} {_summary(taken)}")
             print(f"  {'all':16} {_summary(everything)}")
-    finally:
-        connections.close_all()
-        EmbeddedPostgres(Path(os.environ["DATA_DIR"])).release()
-        shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -11,42 +11,23 @@ archiving all that are due. Prints milliseconds, and what they were measured on.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import shutil
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT))
-_FOLDER = Path(tempfile.mkdtemp(prefix="sessions-benchmark-"))
-os.environ |= {
-    "DATA_DIR": str(_FOLDER / "data"),
-    "LOG_DIR": str(_FOLDER / "logs"),
-    "DATABASE_URL": "",
-    "GODFATHER_PHONE": "15550199999@c.us",
-    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-}
+from own_database import machine, own_database
 
-import django  # noqa: E402 the settings read the environment
+# isort: split
 
-django.setup()
+from django.db import connection, transaction
+from django.utils import timezone
 
-from django.core.management import call_command  # noqa: E402
-from django.db import connection, connections, transaction  # noqa: E402
-from django.utils import timezone  # noqa: E402
-
-from memoryproject.postgres import EmbeddedPostgres  # noqa: E402
-from sessions_app.conversation import ConversationMessage  # noqa: E402
-from sessions_app.models import Chat, ChatSession, Turn  # noqa: E402
-from sessions_app.services.chat_memory import ChatMemoryService  # noqa: E402
-from sessions_app.services.expiry import sessions_archive, sessions_expire  # noqa: E402
-from sessions_app.services.strategies import SummarizationStrategy  # noqa: E402
+from sessions_app.conversation import ConversationMessage
+from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.expiry import sessions_archive, sessions_expire
+from sessions_app.services.strategies import SummarizationStrategy
 
 MESSAGE_SQL = """
 INSERT INTO sessions_app_message (message_id, session_id, chat_id, order_num, role, kind, content,
@@ -76,19 +57,11 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=50_000, help="of twenty messages each")
     parser.add_argument("--rounds", type=int, default=30, help="of each measurement")
     arguments = parser.parse_args()
-    try:
-        call_command("migrate", verbosity=0)
-        print(
-            f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
-            f"Python {platform.python_version()}; PostgreSQL on the same machine\n"
-        )
+    with own_database():
+        print(f"{machine()}\n")
         for count in (100, arguments.messages):
             measure_session(count, arguments.rounds)
         measure_expiry(arguments.sessions)
-    finally:
-        connections.close_all()
-        EmbeddedPostgres(_FOLDER / "data").release()
-        shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
 def measure_session(count: int, rounds: int) -> None:

@@ -100,6 +100,11 @@ TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")
 DOCUMENT_MAX_MB = env.integer("DOCUMENT_MAX_MB", 20, minimum=1, maximum=100)
 DOCUMENT_MAX_PAGES = env.integer("DOCUMENT_MAX_PAGES", 500, minimum=1, maximum=10_000)
 
+# --- memory documents ---------------------------------------------------------------------
+MEMORY_DOCUMENTS_CONTEXT_DAYS = env.integer(
+    "MEMORY_DOCUMENTS_CONTEXT_DAYS", 7, minimum=0, maximum=36_500
+)
+
 # --- WhatsApp -----------------------------------------------------------------------------
 WHATSAPP_PROVIDER = env.choice("WHATSAPP_PROVIDER", "console", ["cloud", "green", "console"])
 WHATSAPP_CLOUD_API_URL = env.url("WHATSAPP_CLOUD_API_URL", "https://graph.facebook.com/v24.0")

@@ -1,7 +1,11 @@
-"""How a stored message reads: for a prompt, a summary or a passage."""
+"""How a stored message reads: for a prompt, a summary, a passage or a search."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from memoryproject.lib.text.terms import IndexedText, index_text
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
 from sessions_app.roles import CLIENT
@@ -21,6 +25,13 @@ def speaker_of(message: Message, *, user_role: str = CLIENT) -> str:
     if message.role != Role.USER:
         return str(message.role)
     return str(message.metadata.get("sender_name") or user_role)
+
+
+def indexed_of(content: str, metadata: Mapping[str, Any]) -> IndexedText:
+    """By which words it is found. In a group whose line it is counts as if the line said it:
+    "What is Dana allergic to?" asks for Dana's "I'm allergic to walnuts"."""
+    name = metadata.get("sender_name")
+    return index_text(f"{name}: {content}" if name and content else content)
 
 
 def is_knowledge(message: Message) -> bool:

@@ -13,6 +13,7 @@ from memories_app.services.consolidate import memories_propose_merges
 from memories_app.services.document_leases import DocumentBusyError
 from memories_app.services.document_store import document_store
 from memories_app.services.document_sweep import documents_sweep
+from memories_app.services.memory_documents.lifecycle import documents_tend
 from sessions_app import wiring
 from sessions_app.services.cards.make import cards_make
 from sessions_app.services.cards.work import cards_sweep
@@ -125,6 +126,14 @@ def sweep_documents() -> dict[str, int]:
 def tend_embeddings() -> dict[str, int]:
     """Make the index of the model in use where it is missing, clear a model out of use."""
     return embeddings_tend(embedder=wiring.embedder(), now=timezone.now())
+
+
+def tend_memory_documents() -> dict[str, int]:
+    """Remove old context documents, archive completed handoffs."""
+    days = settings.MEMORY_DOCUMENTS_CONTEXT_DAYS
+    return documents_tend(
+        now=timezone.now(), context_older_than=timedelta(days=days) if days else None
+    )
 
 
 def drop_raw_deliveries() -> int:

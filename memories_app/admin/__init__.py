@@ -4,6 +4,6 @@ The pages of memories and proposals make vectors and name chats, which this app 
 ``sessions_app.admin.memories`` completes and registers them.
 """
 
-from memories_app.admin import embeddings
+from memories_app.admin import embeddings, memory_documents
 
-__all__ = ["embeddings"]
+__all__ = ["embeddings", "memory_documents"]

@@ -4,6 +4,7 @@ from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.models.history import MemoryRevision, MemoryTelling, RevisionReason
 from memories_app.models.memories import Memory, MemoryStatus, Visibility
+from memories_app.models.memory_documents import MemoryDocument, MemoryDocumentVersion
 from memories_app.models.proposals import (
     MergeProposal,
     ProposalKind,
@@ -17,6 +18,8 @@ __all__ = [
     "EmbeddingModel",
     "EmbeddingState",
     "Memory",
+    "MemoryDocument",
+    "MemoryDocumentVersion",
     "MemoryEmbedding",
     "MemoryRevision",
     "MemoryStatus",

@@ -18,6 +18,7 @@ MODELS = (
     "Memory",
     "MergeProposal",
     "SourceDocument",
+    "MemoryDocument",
     "ForgetReceipt",
     "InboundDelivery",
     "OutboundPart",

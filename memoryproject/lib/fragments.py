@@ -7,6 +7,7 @@ compared without case; in scripts without spaces each character counts as a word
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ RUN = 4
 FEWEST_WORDS = 2
 
 _WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_]+")
+# Between sentences and lines. What is indented below a line belongs to it: the marks of a list.
+_BETWEEN = re.compile(r"(?<=[.!?…])(?=\s)(?!\n {4})|(?<=\n)(?! {4})")
 
 
 class Fragments:
@@ -28,7 +31,9 @@ class Fragments:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._runs: set[tuple[str, ...]] = set()
         self._whole: set[tuple[str, ...]] = set()
+        # Telling words of texts and of their sentences, and which of them hold a word.
         self._telling: list[frozenset[str]] = []
+        self._holding: defaultdict[str, list[int]] = defaultdict(list)
         self._quoted: list[str] = []
         for text in texts:
             self.add(text)
@@ -41,11 +46,11 @@ class Fragments:
         self._whole.add(tuple(words))
         if len(words) >= FEWEST_WORDS:
             self._runs.update(_runs(words))
-        telling = frozenset(
-            term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)
-        )
-        if len(telling) > 1:
-            self._telling.append(telling)
+        for telling in {_telling(part) for part in [text, *_pieces(text)]}:
+            if len(telling) > 1:
+                for word in telling:
+                    self._holding[word].append(len(self._telling))
+                self._telling.append(telling)
         return True
 
     def add_quoted(self, text: str) -> None:
@@ -71,11 +76,15 @@ class Fragments:
 
     def retold_in(self, text: str) -> bool:
         """Whether the text holds a fragment, or half and at least two of the telling words of
-        a text that is looked for: the same in other words."""
+        a text that is looked for, or of a sentence in it: the same in other words."""
         if self.are_in(text):
             return True
-        held = set(index_terms(text))
-        return any(len(words & held) >= max(2, len(words) / 2) for words in self._telling)
+        held = Counter(
+            place for word in set(index_terms(text)) for place in self._holding.get(word, ())
+        )
+        return any(
+            shared >= max(2, len(self._telling[place]) / 2) for place, shared in held.items()
+        )
 
     def cut(self, text: str) -> tuple[str, list[str]]:
         """The text without the sentences and lines that tell any of it, each replaced by
@@ -122,6 +131,13 @@ def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
+def _telling(text: str) -> frozenset[str]:
+    """The words that say what it is about."""
+    return frozenset(
+        term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)
+    )
+
+
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
     length = min(RUN, len(words))
     for start in range(len(words) - length + 1):
@@ -130,4 +146,4 @@ def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 def _pieces(text: str) -> list[str]:
     """The sentences and lines of a text; together they are the text."""
-    return [piece for piece in re.split(r"(?<=[.!?…])(?=\s)|(?<=\n)", text) if piece]
+    return [piece for piece in _BETWEEN.split(text) if piece]

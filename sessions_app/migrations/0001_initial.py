@@ -309,11 +309,12 @@ class Migration(migrations.Migration):
             fields=[
                 ('session', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card_work', serialize=False, to='sessions_app.chatsession')),
                 ('token', models.UUIDField(default=uuid.uuid4)),
-                ('requested_at', models.DateTimeField()),
+                ('due_at', models.DateTimeField()),
+                ('attempts', models.PositiveIntegerField(default=0)),
             ],
             options={
                 'verbose_name_plural': 'card work',
-                'indexes': [models.Index(fields=['requested_at'], name='cards_due')],
+                'indexes': [models.Index(fields=['due_at'], name='cards_due')],
             },
         ),
         migrations.CreateModel(

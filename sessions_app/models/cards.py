@@ -12,17 +12,19 @@ from sessions_app.models.sessions import ChatSession
 
 class CardWork(models.Model):
     """That a session's card is to be made, or made again. ``token`` is new with every
-    change to the session: who made a card of what was there before doesn't store it."""
+    change to the session: who made a card of what was there before doesn't store it.
+    ``due_at`` moves on with every attempt that failed."""
 
     session = models.OneToOneField(
         ChatSession, primary_key=True, on_delete=models.CASCADE, related_name="card_work"
     )
     token = models.UUIDField(default=uuid.uuid4)
-    requested_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
 
     class Meta:
         verbose_name_plural = "card work"
-        indexes: ClassVar = [models.Index(fields=["requested_at"], name="cards_due")]
+        indexes: ClassVar = [models.Index(fields=["due_at"], name="cards_due")]
 
     def __str__(self) -> str:
         return f"card of {self.session_id}"

@@ -46,9 +46,15 @@ def chat_find(whatsapp_chat: str) -> Chat | None:
     return address.chat if address else Chat.objects.filter(whatsapp_chat=whatsapp_chat).first()
 
 
+def chat_known(*, party: Party, group_id: str | None) -> Chat | None:
+    """The chat of a group, or of a person, if there is one."""
+    known = [_group_address(group_id)] if group_id else party.addresses()
+    return next(filter(None, map(chat_find, known)), None)
+
+
 def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = "") -> Chat:
     """The chat of a group, made when it is new. Call it in a transaction."""
-    address = group_id if "@" in group_id else f"{group_id}@g.us"
+    address = _group_address(group_id)
     addresses_lock([address])
     chat = chat_find(address)
     if chat is None:
@@ -228,6 +234,10 @@ def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:
     if stale:
         chat.save(update_fields=[*stale, "updated_at"])
     return chat
+
+
+def _group_address(group_id: str) -> str:
+    return group_id if "@" in group_id else f"{group_id}@g.us"
 
 
 def _phone_of(address: str) -> str:

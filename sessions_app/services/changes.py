@@ -6,21 +6,29 @@ delivery and applied when the message is stored.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
 
 from memories_app.services.documents import message_documents_forget
 from memories_app.services.take_back import memories_take_back
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
-from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.extraction.work import extraction_repeat
 from sessions_app.services.scrub import text_scrub, unstored_forget
 
+logger = logging.getLogger(__name__)
+
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
+
+ELSEWHERE = "not done: its message is in another chat"
 
 Change = MessageEdited | MessageRevoked | Reaction
 
@@ -36,15 +44,25 @@ class Changed:
 
 
 def change_apply(
-    *, event: Change, chat_memory: ChatMemoryService, memory_enabled: bool, now: datetime
+    *,
+    event: Change,
+    chat: Chat | None,
+    chat_memory: ChatMemoryService,
+    memory_enabled: bool,
+    now: datetime,
 ) -> Changed:
-    """Apply a change to its message. Call it in a transaction."""
+    """Apply a change to its message. Call it in a transaction. ``chat`` is where it was made:
+    no message of another chat is touched, whatever id it is told to have. None: the address is
+    nobody's by now."""
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     found = Message.objects.filter(
         provider=event.provider, number_id=event.number_id, provider_message_id=target
     ).first()
     if found is None:
-        return _change_unstored(event, target, memory_enabled=memory_enabled)
+        return _change_unstored(event, target, chat, memory_enabled=memory_enabled)
+    if not _is_there(found.chat_id, chat):
+        logger.warning("A change in chat %s names a message of another chat.", chat and chat.pk)
+        return Changed(ELSEWHERE)
     # Session before message: the order in which everybody locks.
     ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
     message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
@@ -58,7 +76,7 @@ def early_changes_apply(*, message: Message, chat_memory: ChatMemoryService, now
         subject_id=message.provider_message_id,
         event__in=["MessageEdited", "MessageRevoked", "Reaction"],
         change__isnull=False,
-    )
+    ).filter(Q(chat=message.chat_id) | Q(chat__isnull=True))
     for delivery in early.order_by("id"):
         change = delivery.change or {}
         if delivery.event == "MessageRevoked":
@@ -129,12 +147,23 @@ def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now:
     return "reaction stored" if event.emoji else "reaction taken away"
 
 
-def _change_unstored(event: Change, target: str, *, memory_enabled: bool) -> Changed:
+def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
+    return chat is None or chat.pk == chat_id
+
+
+def _change_unstored(
+    event: Change, target: str, chat: Chat | None, *, memory_enabled: bool
+) -> Changed:
     """The message isn't stored: it may be on its way, or memory is off and it lives in its
     turn only."""
     turn = Turn.objects.filter(
-        provider=event.provider, provider_message_id=target, session__isnull=True
+        provider=event.provider,
+        number_id=event.number_id,
+        provider_message_id=target,
+        session__isnull=True,
     ).first()
+    if turn is not None and not _is_there(turn.chat_id, chat):
+        return Changed(ELSEWHERE, forget=True)
     if turn is not None:
         _change_turn(event, turn)
         return Changed("applied to the turn", forget=True)

@@ -12,11 +12,13 @@ class Draft:
     """``is_system_text``: the text is one of ours (a confirmation, an apology, a list of
     what is remembered), not a model's: it is no knowledge and never recalled.
     ``tells_of_memory``: it may hold what was remembered or said when it was made.
+    ``shown``: the memories that it lists.
     The other fields go into the turn as they are."""
 
     text: str
     is_system_text: bool = False
     tells_of_memory: bool = True
+    shown: list[UUID] = field(default_factory=list)
     prompt: list[dict[str, Any]] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     left_out: dict[str, Any] = field(default_factory=dict)

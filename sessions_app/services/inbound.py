@@ -140,10 +140,11 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
 def _change(
     event: changes.Change, delivery: InboundDelivery, rules: IntakeRules, now: datetime
 ) -> Outcome:
-    chat = next(filter(None, map(addresses.chat_find, event.party.addresses())), None)
+    chat = addresses.chat_known(party=event.party, group_id=event.group_id)
     override = chat.memory_enabled if chat else None
     changed = changes.change_apply(
         event=event,
+        chat=chat,
         chat_memory=rules.chat_memory,
         memory_enabled=rules.memory_enabled if override is None else override,
         now=now,

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.errors import DataValidationError
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.reading import indexed_of
 from sessions_app.services.cards.work import cards_outdate, session_grew
 from sessions_app.services.window import window_prune
 
@@ -74,7 +74,7 @@ def messages_add(
 
 
 def _message(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:
-    indexed = index_text(new.content)
+    indexed = indexed_of(new.content, new.metadata)
     return Message(
         session=session,
         chat_id=session.chat_id,
@@ -116,7 +116,7 @@ def message_retext(
     """Give a stored message of the session another text and keep the window right. A card that
     was made of the old one goes."""
     grown = estimate_tokens(content) - message.tokens
-    indexed = index_text(content)
+    indexed = indexed_of(content, message.metadata)
     message.content = content
     message.tokens += grown
     message.terms, message.term_count = indexed.terms, indexed.length

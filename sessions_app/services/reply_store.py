@@ -18,6 +18,7 @@ from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
 from sessions_app.services.extraction.work import extraction_request
 from sessions_app.services.forget.guard import forgetting_check
+from sessions_app.services.forget.reach import SHOWN
 from sessions_app.services.leases import Lease
 from sessions_app.services.messages import NewMessage
 
@@ -104,3 +105,5 @@ def _copy_record(turn: Turn, draft: Draft) -> None:
         "error",
     ):
         setattr(turn, name, getattr(draft, name))
+    if draft.shown:
+        turn.context = {**turn.context, SHOWN: [str(key) for key in draft.shown]}

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.lib.text.terms import index_text
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.reading import indexed_of
 from sessions_app.services.cards.work import cards_request
 from sessions_app.services.imports.session import chat_of_session, token_limit
 from sessions_app.services.intake import IntakeRules
@@ -115,7 +115,7 @@ def _index_again(session: ChatSession) -> int:
 def _corrected(message: Message) -> bool:
     """Set what follows from the text; returns whether it was different."""
     old = [getattr(message, name) for name in INDEXED]
-    indexed = index_text(message.content)
+    indexed = indexed_of(message.content, message.metadata)
     message.tokens = estimate_tokens(message.content)
     message.terms, message.term_count = indexed.terms, indexed.length
     return old != [getattr(message, name) for name in INDEXED]

@@ -18,7 +18,12 @@ from cards_app.models import MemoryCard
 from cards_app.selectors import cards_with_words
 from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Party
 from sessions_app.models import CardWork, Chat, ChatSession, Message
-from sessions_app.services.cards.make import SessionBusyError, SessionNotFoundError, card_make
+from sessions_app.services.cards.make import (
+    SessionBusyError,
+    SessionNotFoundError,
+    card_make,
+    cards_make,
+)
 from sessions_app.services.cards.work import cards_outdate, cards_sweep
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.merge import chat_merge
@@ -310,3 +315,29 @@ def test_the_sweep_leaves_what_was_just_asked_for_to_the_workers(world: World) -
 
 def _said(content: str) -> Any:
     return NewMessage(role="user", content=content, timestamp=timezone.now())
+
+
+def test_a_card_that_can_t_be_made_keeps_no_other_waiting(world: World) -> None:
+    """It is tried again later and later, and made once it can be."""
+    bad = ended(world, "Which rooms do you have?")
+    good = ended(world, "Where are you?", who=OTHER_CLIENT)
+
+    def make(*, session_id: UUID) -> MemoryCard:
+        if session_id == bad.pk:
+            raise RuntimeError("no card of this")
+        return card_make(session_id=session_id)
+
+    assert cards_make(session_ids=[bad.pk, good.pk], make=make) == 1
+    assert MemoryCard.objects.get().session_id == good.pk
+
+    now = timezone.now()
+    assert cards_make(session_ids=[bad.pk], make=make) == 0
+    work = CardWork.objects.get()
+    assert (work.pk, work.attempts) == (bad.pk, 2)
+    assert timedelta(minutes=1) < work.due_at - now <= timedelta(minutes=3)
+    due: list[Any] = []
+    assert cards_sweep(enqueue=due.append, now=now + timedelta(minutes=1)) == 0
+    assert cards_sweep(enqueue=due.append, now=now + timedelta(minutes=4)) == 1
+
+    assert cards_make(session_ids=[bad.pk]) == 1
+    assert not CardWork.objects.exists()

@@ -21,6 +21,7 @@ from memoryproject.audit.events import SYSTEM
 from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import (
@@ -226,8 +227,11 @@ PERSON = "15550177001@c.us"
 
 
 def test_a_chat_is_erased_with_the_person(world: World) -> None:
-    world.remember(PERSON, FACT)
-    world.say(PERSON, OTHER)
+    name = "Quentin Testperson"
+    party = Party(phone=PERSON.split("@")[0], name=name)
+    world.say(PERSON, f"/remember {FACT}", party=party)
+    world.say(PERSON, OTHER, party=party)
+    assert name in world.say(GODFATHER, "/memories")[0]
     world.say(OTHER_CLIENT, "I am somebody else")
     assert world.say(GODFATHER, "What does TestCorp owe?") == [RETOLD]
     chat = world.chat(PERSON)
@@ -237,6 +241,7 @@ def test_a_chat_is_erased_with_the_person(world: World) -> None:
     stored = everything()
     assert left_of([FACT, OTHER], [RETOLD_FACT]) == []
     assert phone not in stored
+    assert name not in stored
     assert Chat.objects.filter(whatsapp_chat=OTHER_CLIENT).exists()
     # Whoever it was may come again, as somebody new.
     assert world.say(PERSON, "Hello")

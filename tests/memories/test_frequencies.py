@@ -17,7 +17,14 @@ from memories_app.selectors import memories_visible
 from memoryproject.lib.asked import asked_texts
 from memoryproject.lib.text.terms import index_text
 from tests.memories.bulk import memories_store
-from tests.memories.wordy import Wordy, held_by_all, held_with, memories_fill, share_of_best
+from tests.memories.wordy import (
+    Wordy,
+    held_by_all,
+    held_of_best,
+    held_with,
+    memories_fill,
+    share_of_best,
+)
 from tests.plans import plans_of, rows_scanned_in_sequence
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +32,11 @@ pytestmark = pytest.mark.django_db
 TOTAL = 12_000
 # So that a scope of some thousands is searched as one of a hundred thousand is.
 LARGE = Effort(passed_over=2_000, sample=1_000, rare=40, enough=100)
+# The best are never lost, but a sample weighs frequent words by about, so that of some with
+# nearly the same score others may come first. Over twelve draws of ids the share of the best ten
+# was 0.997 on average with the sample in use, 0.989 at worst; with this small one 0.985 and 0.922.
+# The ids are the same each time (see wordy), so that neither bound is a matter of luck.
+USUAL, SMALL_SAMPLE = 0.98, 0.95
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +57,12 @@ def publics() -> Any:
     return memories_visible(is_owner=False, is_staff=False, chat_id=None)
 
 
-@pytest.mark.parametrize("effort", [Effort(), LARGE])
-def test_the_best_are_found_in_a_large_scope(wordy: Wordy, effort: Effort) -> None:
+@pytest.mark.parametrize(("effort", "least"), [(Effort(), USUAL), (LARGE, SMALL_SAMPLE)])
+def test_the_best_are_found_in_a_large_scope(wordy: Wordy, effort: Effort, least: float) -> None:
     shares = [share_of_best(question, owners(), effort) for question in wordy.questions()]
 
-    assert sum(shares) / len(shares) >= 0.98
-    assert min(shares) >= 0.8
+    assert sum(shares) / len(shares) >= least
+    assert all(held_of_best(question, owners(), effort) for question in wordy.questions())
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -80,8 +92,8 @@ def test_what_only_others_see_is_not_found_and_costs_no_results(wordy: Wordy) ->
     shares = [share_of_best(question, publics(), LARGE) for question in wordy.questions()]
     seen = {key for question in wordy.questions() for key in found_keys(question, publics())}
 
-    # A small sample weighs words less exactly than the one in use does.
-    assert sum(shares) / len(shares) >= 0.95
+    assert sum(shares) / len(shares) >= SMALL_SAMPLE
+    assert all(held_of_best(question, publics(), LARGE) for question in wordy.questions())
     assert seen <= set(publics().values_list("pk", flat=True))
 
 

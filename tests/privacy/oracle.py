@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+# The states of a memory in which it counts.
+COUNTS = ("active", "pinned", "learned")
 SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru")
 
 
@@ -55,7 +57,7 @@ def may_see(viewer: Viewer, secret: Secret) -> bool:
     the godfather sees all, and a chat's own are for that chat."""
     if secret.is_message:
         return secret.chat == viewer.chat
-    if secret.state not in ("active", "pinned"):
+    if secret.state not in COUNTS:
         return False
     if secret.visibility == "public" or viewer.is_godfather:
         return True

@@ -14,11 +14,12 @@ from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Turn
 from sessions_app.recall import Viewer as RecallViewer
 from sessions_app.recall import recall
+from tests.privacy.models import learn, sum_up, turns_put_on_record
 from tests.privacy.oracle import Viewer
-from tests.privacy.town import GROUP_ID, Town, undone
+from tests.privacy.town import VIEWERS, Town, undone
 
 # They change from one turn to the next, whoever asks.
-CHANGING = re.compile(r"memories-[0-9a-f]{12}|It is \w+, [-0-9]+ [0-9:]+")
+CHANGING = re.compile(r"\w+-[0-9a-f]{12}\b|(It is|Written on) \w+, [-0-9]+ [0-9:]+")
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,6 @@ class Shown:
 
 
 Probe = Callable[[Town, Viewer, str], Shown]
-
-
-def say(town: Town, viewer: Viewer, text: str) -> list[str]:
-    """What is answered to the viewer."""
-    where = {"group_id": GROUP_ID, "mentions_us": True} if viewer.is_group else {}
-    return town.world.say(viewer.writer, text, **where)
 
 
 def recalling(town: Town, viewer: Viewer, query: str) -> Shown:
@@ -66,10 +61,10 @@ def asking(town: Town, viewer: Viewer, query: str) -> Shown:
     first one's answer behind it. And what is kept of them for the replay."""
     requests = town.world.tools.chat_model.requests  # type: ignore[attr-defined]
     seen = len(requests)
-    texts = say(town, viewer, query)
+    texts = town.say(viewer, query)
     found: set[UUID] = set()
     turns = [Turn.objects.latest("id")]
-    texts += say(town, viewer, "And what else is there?")
+    texts += town.say(viewer, "And what else is there?")
     turns.append(Turn.objects.latest("id"))
     for turn in turns:
         texts += [str(turn.prompt), str(turn.recalled), str(turn.left_out), turn.error]
@@ -99,7 +94,7 @@ def _with_model(town: Town, viewer: Viewer, query: str, model: Any) -> Shown:
     tools = town.world.tools
     town.world.tools = replace(tools, chat_model=model)
     try:
-        texts = say(town, viewer, query)
+        texts = town.say(viewer, query)
     finally:
         town.world.tools = tools
     turn = Turn.objects.latest("id")
@@ -110,17 +105,22 @@ def commanding(name: str) -> Probe:
     """The command with the query as its argument."""
 
     def command(town: Town, viewer: Viewer, query: str) -> Shown:
-        return Shown(say(town, viewer, f"/{name} {query}"))
+        return Shown(town.say(viewer, f"/{name} {query}"))
 
     return command
 
 
 def listing(town: Town, viewer: Viewer, _: str) -> Shown:
-    """All pages of /memories, one more than there are, and /export."""
-    texts = say(town, viewer, "/memories")
+    """All pages of /memories, and one more than there are."""
+    texts = town.say(viewer, "/memories")
     for page in ("1", "2", "3", "4", "99"):
-        texts += say(town, viewer, f"/memories {page}")
-    return Shown([*texts, *say(town, viewer, "/export")])
+        texts += town.say(viewer, f"/memories {page}")
+    return Shown(texts)
+
+
+def exporting(town: Town, viewer: Viewer, _: str) -> Shown:
+    """All that somebody is told who asks for what is known about them."""
+    return Shown(town.say(viewer, "/export"))
 
 
 def reading_sessions(town: Town, viewer: Viewer, _: str) -> Shown:
@@ -136,7 +136,7 @@ def reading_sessions(town: Town, viewer: Viewer, _: str) -> Shown:
 
 def asking_after_reset(town: Town, viewer: Viewer, query: str) -> Shown:
     """A turn in a new session."""
-    first = Shown(say(town, viewer, "/reset"))
+    first = Shown(town.say(viewer, "/reset"))
     rest = asking(town, viewer, query)
     return Shown([*first.texts, *rest.texts], rest.found)
 
@@ -148,8 +148,33 @@ def asking_without_memory(town: Town, viewer: Viewer, query: str) -> Shown:
     chat.save()
     texts = asking(town, viewer, query).texts
     for command in ("/memories", "/export", f"/search {query}", f"/forget {query}"):
-        texts += say(town, viewer, command)
+        texts += town.say(viewer, command)
     return Shown(texts)
+
+
+def learning(town: Town, viewer: Viewer, query: str) -> Shown:
+    """What the model of automatic extraction is sent of two turns, and what is made of its
+    answer, while the turns of other chats wait to be learned from, too."""
+    tools = town.world.tools
+    turns_put_on_record(town.world)
+    try:
+        for other in [each for each in VIEWERS if each.chat != viewer.chat][:2]:
+            theirs = [secret for secret in town.secrets if secret.chat == other.chat]
+            town.say(other, theirs[0].text if theirs else "Nobody knows that")
+        for text in (query, "And I pay my invoices on Fridays"):
+            town.say(viewer, text)
+    finally:
+        town.world.tools = tools
+    return Shown(learn(town.world, town.chat(viewer.chat)))
+
+
+def summing_up(town: Town, viewer: Viewer, query: str) -> Shown:
+    """What a model is sent that sums the chat's sessions up, what is stored of its answer, and
+    the turn that is answered with it."""
+    for text in (query, "And what else is there?"):
+        town.say(viewer, text)
+    summaries = sum_up(town.world, town.chat(viewer.chat))
+    return Shown([*summaries, *asking(town, viewer, query).texts])
 
 
 PROBES: dict[str, Probe] = {
@@ -162,8 +187,11 @@ PROBES: dict[str, Probe] = {
     "/search": commanding("search"),
     "/forget": commanding("forget"),
     "/remember": commanding("remember"),
-    "lists": listing,
+    "/memories": listing,
+    "/export": exporting,
     "sessions": reading_sessions,
+    "extraction": learning,
+    "summary": summing_up,
 }
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from memories_app.models import Memory
 from tests.privacy.oracle import may_see
-from tests.privacy.probes import say
 from tests.privacy.town import CHATS, VIEWERS, MemoryPlan, build_town
 from tests.world import GODFATHER
 
@@ -24,10 +23,10 @@ def test_forgetting_what_is_not_ones_own_is_answered_as_what_does_not_exist() ->
     ]
     town = build_town(plans, [])
     viewer = VIEWERS[0]
-    (none,) = say(town, viewer, f"/forget {NO_SUCH_ID}")
+    (none,) = town.say(viewer, f"/forget {NO_SUCH_ID}")
     hidden = [secret for secret in town.secrets if not may_see(viewer, secret)]
     assert len(hidden) == len(plans) - 2
     for secret in hidden:
         for which in (str(secret.key), secret.key.hex[:8], secret.text):
-            assert say(town, viewer, f"/forget {which}") == [none], secret
+            assert town.say(viewer, f"/forget {which}") == [none], secret
     assert Memory.objects.count() == len(plans)

@@ -15,8 +15,8 @@ from memoryproject.audit.events import SYSTEM
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Message, Turn
 from tests.events import moved
-from tests.privacy.oracle import Secret, may_see
-from tests.privacy.probes import PROBES, say
+from tests.privacy.oracle import COUNTS, Secret, may_see
+from tests.privacy.probes import PROBES
 from tests.privacy.test_read_paths import A_FEW, TOWNS, leaks, queries_about
 from tests.privacy.town import (
     CLIENT,
@@ -46,15 +46,27 @@ class History:
     def __init__(self, town: Town) -> None:
         self.town = town
         self.viewers = list(VIEWERS)
-        # By chat: marks that it was told while it might be. They stay in its conversation.
+        # By chat: marks that it was told while it might be, or that were said there. They stay
+        # in its conversation.
         self.told: dict[str, set[str]] = {}
+        for secret in town.secrets:
+            if secret.chat is not None and secret.state == "learned":
+                self.told.setdefault(secret.chat, set()).add(secret.mark)
 
     def step(self, name: str, one: int, other: int) -> None:
         getattr(self, f"_{name}")(one, other)
 
     def check(self, number: int) -> None:
         """Every viewer asks, one after the other, about something that isn't theirs."""
-        names = ("recall", "a turn", "/search", "/forget", "lists", "a turn offline", "/remember")
+        names = (
+            "recall",
+            "a turn",
+            "/search",
+            "/forget",
+            "/memories",
+            "a turn offline",
+            "/remember",
+        )
         for place, viewer in enumerate(self.viewers):
             hidden = [each for each in self.town.secrets if not may_see(viewer, each)]
             if not hidden:
@@ -104,14 +116,14 @@ class History:
         place, secret = found
         past = timezone.now() - timedelta(hours=1)
         memory_expire_at(memory_id=secret.key, at=past, actor=SYSTEM)
-        if secret.state in ("active", "pinned"):
+        if secret.state in COUNTS:
             self._change(place, state="expired")
 
     def _ask(self, one: int, other: int) -> None:
         """A turn that stays: what is answered is part of the conversation from then on."""
         viewer = self.viewers[one % len(self.viewers)]
         matter = self.town.text_of(other)[0].split()
-        say(self.town, viewer, " ".join(word for word in matter if word[:1] != "x"))
+        self.town.say(viewer, " ".join(word for word in matter if word[:1] != "x"))
         self._told_now(viewer.chat)
 
     def _told_now(self, whatsapp_chat: str) -> None:
@@ -121,7 +133,7 @@ class History:
         self.told.setdefault(whatsapp_chat, set()).update(marks)
 
     def _reset(self, one: int, _: int) -> None:
-        say(self.town, self.viewers[one % len(self.viewers)], "/reset")
+        self.town.say(self.viewers[one % len(self.viewers)], "/reset")
 
     def _hand_over(self, one: int, _: int) -> None:
         """A client moves to a new number, and somebody else writes from the old one."""

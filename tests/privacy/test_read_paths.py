@@ -181,7 +181,7 @@ def check_nothing_differs(town: Town, names: Sequence[str], question: Question) 
 def check_own_is_found(town: Town, viewer: Viewer) -> None:
     """Else the other checks would pass where nothing is found at all."""
     visible = [secret for secret in town.secrets if may_see(viewer, secret)]
-    lists = probe(town, "lists", viewer, "").text
+    lists = probe(town, "/memories", viewer, "").text
     read = probe(town, "sessions", viewer, "").text
     for secret in visible:
         assert secret.key in probe(town, "recall", viewer, secret.text).found, secret
@@ -244,8 +244,9 @@ class AnyTown(TestCase):
         self, memories: list[MemoryPlan], said: list[SaidPlan], asked: list[Question]
     ) -> None:
         town = build_town(memories, said)
-        check_nothing_differs(town, ["a turn", "/search", "/remember", "lists"], asked[0])
-        check_nothing_differs(town, ["/forget", "recall", "a turn offline"], asked[1])
+        check_nothing_differs(town, ["a turn", "/search", "/remember", "/memories"], asked[0])
+        other_ways = ["/forget", "recall", "a turn offline", "/export", "extraction", "summary"]
+        check_nothing_differs(town, other_ways, asked[1])
 
 
 @pytest.mark.scale

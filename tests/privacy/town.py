@@ -35,6 +35,7 @@ from sessions_app.services.intake import IntakeRules
 from sessions_app.services.sessions import session_end, session_open
 from sessions_app.services.strategies import SummarizationStrategy
 from sessions_app.services.tools import Tools
+from tests.privacy.models import learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World
 
@@ -63,7 +64,10 @@ MATTERS = (
     "{mark} מהחברה משלמת את החשבונית במזומן",
     "TestCorp quietly promised {mark} a discount on every order",
 )
-STATES = ("active", "active", "active", "pinned", "superseded", "proposed", "expired", "document")
+STATES = (
+    *("active", "active", "active", "pinned", "superseded", "proposed", "expired", "document"),
+    "learned",
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,11 @@ class Town:
     def chat(self, whatsapp_chat: str) -> Chat:
         return self.world.chat(whatsapp_chat)
 
+    def say(self, viewer: Viewer, text: str) -> list[str]:
+        """What is answered to the viewer."""
+        where = {"group_id": GROUP_ID, "mentions_us": True} if viewer.is_group else {}
+        return self.world.say(viewer.writer, text, **where)
+
     def text_of(self, matter: int) -> tuple[str, str]:
         """A new text about the matter, and its mark."""
         word = mark(len(self.secrets) + 1)
@@ -103,14 +112,36 @@ class Town:
     def tell(self, plan: MemoryPlan) -> Secret:
         """Store a memory as it is planned."""
         place = CHATS[plan.place] if plan.place < len(CHATS) else None
-        if place is None and plan.visibility == "chat":
+        if place is None and (plan.visibility == "chat" or plan.state == "learned"):
             place = CHATS[0]
+        if plan.state == "learned":
+            assert place
+            return self._learn(plan, place)
         text, word = self.text_of(plan.matter)
         chat_id = self.chat(place).pk if place else None
         make = _document if plan.state == "document" else _memory
         key = make(self.world, text, plan, chat_id)
         state = "active" if plan.state == "document" else plan.state
         secret = Secret(word, text, key, place, plan.visibility, state)
+        self.secrets.append(secret)
+        return secret
+
+    def _learn(self, plan: MemoryPlan, place: str) -> Secret:
+        """Somebody says it and it is learned from that, for the chat alone or for the owner."""
+        writers = [each for each in VIEWERS if each.chat == place]
+        writer = writers[plan.matter % len(writers)]
+        text, word = self.text_of(plan.matter)
+        before = set(Memory.objects.values_list("pk", flat=True))
+        tools = self.world.tools
+        quiet = ScriptedChatModel(lambda _: "Good to know")
+        self.world.tools = replace(tools, chat_model=quiet)
+        turns_put_on_record(self.world)
+        self.say(writer, text)
+        self.world.tools = tools
+        learn(self.world, self.chat(place))
+        (memory,) = Memory.objects.filter(source="extraction").exclude(pk__in=before)
+        visibility = "owner" if writer.is_godfather else "chat"
+        secret = Secret(word, text, memory.pk, place, visibility, plan.state)
         self.secrets.append(secret)
         return secret
 

@@ -10,7 +10,9 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import sql
 
+from memories_app.services.memory_documents.store import DatabaseStore
 from memories_app.services.remember import memory_remember
+from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import AssistantProfile, InboundDelivery, Message
 from sessions_app.services.backup.tables import Table, all_tables
@@ -44,6 +46,10 @@ def fill(world: World) -> None:
             visibility="public",
             embedder=WordLlamaEmbedder(),
         )
+    documents = DatabaseStore(actor=COMMAND_LINE)
+    for notes in (TEXTS[2], TEXTS[3], TEXTS[7]):
+        documents.save(category="context", identifier="שלום", content={"notes": notes})
+    documents.archive(category="context", identifier="שלום")
     session_embed(session_id=world.session(CLIENT).pk, embedder=WordLlamaEmbedder())
     AssistantProfile.objects.create(pk=1, name="DeniDin", business_facts=TEXTS[3])
     User.objects.create_superuser("staff", password="a-password-of-tests")

@@ -21,7 +21,7 @@ from memoryproject.integrations.whatsapp.events import (
 )
 from sessions_app.models import InboundDelivery, Message, Turn
 from sessions_app.roles import Limits
-from tests.world import CLIENT, NUMBER_ID, World, message_from
+from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 PERSON = Party(phone="15550100123")
 
@@ -237,3 +237,73 @@ def test_a_long_revoked_text_is_gone_from_beside_what_was_recalled(world: World)
     world.receive(revoke(secret))
     turn = Turn.objects.latest("id")
     assert "behind the picture" not in str(turn.recalled) + str(turn.prompt)
+
+
+MAKERS = [lambda message: edit(message, "it is free"), revoke, lambda message: react(message, "👎")]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_change_reaches_no_message_of_another_chat(
+    world: World, message: InboundMessage, make: Any
+) -> None:
+    """Whoever knows the id of somebody else's message can't get at it."""
+    world.say(OTHER_CLIENT, "Hello")
+    world.receive(message)
+    world.work()
+    world.receive(replace(make(message), party=Party(phone=OTHER_CLIENT.split("@")[0])))
+    now = stored(message)
+    assert now.content == message.text
+    assert now.metadata == {}
+    assert (
+        InboundDelivery.objects.latest("id").outcome == "not done: its message is in another chat"
+    )
+    world.receive(replace(make(message), delivery_key="its own"))
+    now = stored(message)
+    assert (now.content, now.metadata) != (message.text, {})
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_not_even_when_it_comes_before_that_message(
+    world: World, message: InboundMessage, make: Any
+) -> None:
+    world.say(OTHER_CLIENT, "Hello")
+    world.receive(replace(make(message), party=Party(phone=OTHER_CLIENT.split("@")[0])))
+    world.receive(message)
+    assert stored(message).content == message.text
+    assert stored(message).metadata == {}
+
+
+def test_nor_a_message_without_memory(world: World, message: InboundMessage) -> None:
+    world.say(OTHER_CLIENT, "Hello")
+    world.with_rules(memory_enabled=False)
+    world.receive(message)
+    world.receive(replace(revoke(message), party=Party(phone=OTHER_CLIENT.split("@")[0])))
+    assert Turn.objects.latest("id").state == "pending"
+    world.receive(replace(revoke(message), delivery_key="its own"))
+    assert Turn.objects.latest("id").state == "cancelled"
+
+
+def test_the_same_id_at_two_providers_is_two_messages(
+    world: World, message: InboundMessage
+) -> None:
+    other = replace(message, provider="green", number_id="7", text="wrap it in paper of Omer's")
+    world.receive(message, other)
+    world.receive(replace(revoke(message), provider="green", number_id="7"))
+    left = Message.objects.get(provider="cloud", role="user")
+    assert left.content == message.text
+    assert Message.objects.get(provider="green", role="user").revoked_at is not None
+
+
+def test_in_a_group_whoever_changes_it_does_so_in_the_group(
+    world: World, message: InboundMessage
+) -> None:
+    group = {"group_id": "120363000000000001"}
+    world.say(OTHER_CLIENT, "Hello")
+    in_group = replace(message, mentions_us=True, **group)
+    world.receive(in_group)
+    someone = Party(phone=OTHER_CLIENT.split("@")[0])
+    world.receive(replace(revoke(in_group), party=someone))
+    assert stored(in_group).revoked_at is None
+    # An admin of the group may.
+    world.receive(replace(revoke(in_group), party=someone, delivery_key="in it", **group))
+    assert stored(in_group).revoked_at is not None

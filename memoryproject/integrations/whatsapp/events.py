@@ -125,32 +125,36 @@ KINDS = (
 @dataclass(frozen=True, kw_only=True)
 class MessageEdited(Event):
     """A message sent before was changed. ``media`` only where the change names a file.
-    ``party`` is the person in the chat, also where the owner changed it on the phone."""
+    ``party`` is the person in the chat, also where the owner changed it on the phone; in a
+    group, ``group_id``, whoever changed it."""
 
     original_id: str
     party: Party
     timestamp: datetime
     text: str
     media: Media | None = None
+    group_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageRevoked(Event):
-    """A message was deleted for everyone. ``party`` as in MessageEdited."""
+    """A message was deleted for everyone. ``party`` and ``group_id`` as in MessageEdited."""
 
     original_id: str
     party: Party
     timestamp: datetime
+    group_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reaction(Event):
-    """An emoji put on a message, or taken away (``emoji`` empty)."""
+    """An emoji put on a message by ``party``, or taken away (``emoji`` empty)."""
 
     target_id: str
     party: Party
     timestamp: datetime
     emoji: str = ""
+    group_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from django.db import transaction
@@ -17,6 +17,7 @@ from cards_app.rules.lines import Line
 from cards_app.services.cards import card_store
 from sessions_app.models import CardWork, ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
+from sessions_app.services.cards.work import card_put_off
 
 logger = logging.getLogger(__name__)
 
@@ -58,15 +59,19 @@ def card_make(*, session_id: UUID) -> MemoryCard:
     raise SessionBusyError(f"Session {session_id} changes all the time: its card is made later.")
 
 
-def cards_make(*, session_ids: list[UUID]) -> int:
+def cards_make(*, session_ids: list[UUID], make: Callable[..., MemoryCard] = card_make) -> int:
     """Make the cards of these sessions; returns how many. Sessions that are gone are passed
-    over, as are those that change all the time, which stay due."""
+    over, as are those that change all the time, which stay due. One that can't be made keeps
+    none of the others waiting: it is due again later."""
     made = 0
     for session_id in session_ids:
         try:
-            card_make(session_id=session_id)
+            make(session_id=session_id)
         except (SessionNotFoundError, SessionBusyError) as error:
             logger.info("%s", error)
+        except Exception:
+            logger.exception("The card of session %s can't be made now.", session_id)
+            card_put_off(session_id=session_id)
         else:
             made += 1
     return made
@@ -115,7 +120,7 @@ def _begin(session_id: UUID) -> UUID:
             if locked.first() is None:
                 raise SessionNotFoundError(f"There is no session {session_id}.")
             CardWork.objects.bulk_create(
-                [CardWork(session_id=session_id, requested_at=timezone.now())],
+                [CardWork(session_id=session_id, due_at=timezone.now())],
                 ignore_conflicts=True,
             )
             work = CardWork.objects.get(pk=session_id)

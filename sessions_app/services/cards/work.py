@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 TIME_FOR_WORKERS = timedelta(seconds=30)
 AT_ONCE = 50
 MOST_SWEPT = 5_000
+# A card that can't be made is tried again after a minute, then after twice as long each time.
+FIRST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT = timedelta(hours=12)
 
 
 def cards_request(*, session_ids: Collection[UUID]) -> None:
@@ -33,8 +36,8 @@ def cards_request(*, session_ids: Collection[UUID]) -> None:
         return
     now = timezone.now()
     known = CardWork.objects.filter(pk__in=list(session_ids))
-    if known.update(token=uuid4(), requested_at=now) < len(set(session_ids)):
-        fresh = [CardWork(session_id=key, requested_at=now) for key in dict.fromkeys(session_ids)]
+    if known.update(token=uuid4(), due_at=now, attempts=0) < len(set(session_ids)):
+        fresh = [CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
         CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
     transaction.on_commit(partial(_tell, list(session_ids)))
 
@@ -65,11 +68,24 @@ def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | No
     """Enqueue what is due and was made by nobody, and the cards of active sessions that went
     on; returns how many. Safe to run at any time, by several at once."""
     before = (now or timezone.now()) - TIME_FOR_WORKERS
-    left = CardWork.objects.filter(requested_at__lt=before).order_by("requested_at")
+    left = CardWork.objects.filter(due_at__lt=before).order_by("due_at")
     keys = [*left.values_list("pk", flat=True)[:MOST_SWEPT], *_grown()]
     for start in range(0, len(keys), AT_ONCE):
         enqueue(keys[start : start + AT_ONCE])
     return len(keys)
+
+
+def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
+    """The card couldn't be made: it is due again later, so that it keeps none of the others
+    waiting."""
+    with transaction.atomic():
+        work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
+        if work is None:
+            return
+        wait = min(FIRST_WAIT * 2 ** min(work.attempts, 20), LONGEST_WAIT)
+        work.attempts += 1
+        work.due_at = (now or timezone.now()) + wait
+        work.save(update_fields=["attempts", "due_at"])
 
 
 def _grown() -> list[UUID]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Min, Q
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
@@ -29,15 +31,17 @@ def export_reply(*, turn: Turn) -> Draft:
     language = turn.chat.language
     rest = "export_rest_godfather" if turn.user_role == GODFATHER else "export_rest_client"
     memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
+    count = memories.count()
+    listed = list(memories[:MOST])
     text = text_for(
         "export",
         language,
-        memories=_memories(memories, turn),
+        memories=_memories(listed, count, turn),
         history=_history(turn),
         rest=text_for(rest, language),
     )
-    _record(turn, memories.count())
-    return said(text)
+    _record(turn, count)
+    return said(text, shown=[memory.pk for memory in listed])
 
 
 def _own(turn: Turn) -> Q:
@@ -47,13 +51,12 @@ def _own(turn: Turn) -> Q:
     return own
 
 
-def _memories(memories: QuerySet[Memory], turn: Turn) -> str:
+def _memories(listed: Sequence[Memory], count: int, turn: Turn) -> str:
     language = turn.chat.language
-    count = memories.count()
     if count:
-        lines = lines_of(memories[:MOST], turn)
-        if count > MOST:
-            lines += "\n" + text_for("and_more", language, count=str(count - MOST))
+        lines = lines_of(listed, turn)
+        if count > len(listed):
+            lines += "\n" + text_for("and_more", language, count=str(count - len(listed)))
         text = text_for("export_memories", language, lines=lines)
     else:
         text = text_for("export_no_memories", language)

@@ -13,7 +13,7 @@ from memories_app.selectors import memories_list, memories_with_words
 from sessions_app.models import Turn
 from sessions_app.roles import GODFATHER
 from sessions_app.services.commands.memories import visible_to
-from sessions_app.services.commands.says import lines_of, person, say, short_ids
+from sessions_app.services.commands.says import lines_of, person, said, say, short_ids
 from sessions_app.services.draft import Draft
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.guard import forgetting_begin
@@ -104,6 +104,4 @@ def _which(memories: list[Memory], turn: Turn) -> Draft:
         lines += "\n…"
     example = short_ids([memory.pk for memory in listed])[listed[0].pk]
     text = text_for("forget_which", language, lines=lines, example=example)
-    draft = say("forget_usage", language)
-    draft.text = text
-    return draft
+    return said(text, shown=[memory.pk for memory in listed])

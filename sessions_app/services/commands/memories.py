@@ -37,10 +37,11 @@ def memories_reply(*, turn: Turn, page: str) -> Draft:
     if not 1 <= wanted <= pages:
         return say("memories_no_page", language, pages=pages)
     start = (wanted - 1) * A_PAGE
-    lines = lines_of(memories[start : start + A_PAGE], turn, first=start + 1)
+    listed = list(memories[start : start + A_PAGE])
+    lines = lines_of(listed, turn, first=start + 1)
     text = text_for("memories", language, count=str(count), lines=lines)
     if pages > 1:
         text += "\n\n" + text_for("memories_page", language, page=str(wanted), pages=str(pages))
         if wanted < pages:
             text += text_for("memories_next", language, next=str(wanted + 1))
-    return said(text)
+    return said(text, shown=[memory.pk for memory in listed])

@@ -21,9 +21,9 @@ def say(name: str, language: str, **values: object) -> Draft:
     return said(text_for(name, language, **{key: str(each) for key, each in values.items()}))
 
 
-def said(text: str) -> Draft:
-    """A text that is put together of ours."""
-    return Draft(text=text, is_system_text=True, model="command")
+def said(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
+    """A text that is put together of ours. ``shown``: the memories that it lists."""
+    return Draft(text=text, is_system_text=True, model="command", shown=list(shown))
 
 
 def failed(name: str, language: str, error: Exception) -> Draft:

@@ -34,7 +34,7 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
         text = text_for("search_none", language)
     if found.degraded:
         text += "\n\n" + text_for("search_degraded", language)
-    return said(text)
+    return said(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
 
 
 def _lines(hits: list[Hit], turn: Turn) -> str:

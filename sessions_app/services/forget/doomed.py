@@ -19,7 +19,7 @@ from memories_app.models import (
 from memories_app.rules.facts import fact_key
 from memories_app.services.delete import with_older
 from sessions_app.models import Message
-from sessions_app.services.forget.sweep import chats_that_recalled
+from sessions_app.services.forget.reach import told_where
 
 # Clocks and transactions: what was made of a text may bear a slightly earlier time.
 MARGIN = timedelta(minutes=1)
@@ -44,20 +44,10 @@ class Doomed:
         fresh = [memory for memory in found if memory.pk not in self.memories]
         if not fresh:
             return
-        ids = [memory.pk for memory in fresh]
-        self.memories |= set(ids)
-        keys = set()
-        for memory in fresh:
-            self._add_text(memory.content, memory.created_at, [memory.chat_id])
-            self.facts.add((memory.scope, memory.content))
-            keys.add(memory.fact_key)
-        for revision in MemoryRevision.objects.filter(memory__in=ids).select_related("memory"):
-            self._add_text(revision.content, revision.memory.created_at, [])
-            self.facts.add((revision.memory.scope, revision.content))
-        for content in MergeProposal.objects.filter(parts__memory__in=ids).values_list("content"):
-            self.texts.setdefault(content[0])
-        self.chats |= chats_that_recalled(ids)
-        self._add_sources(fresh, keys)
+        self.memories |= {memory.pk for memory in fresh}
+        self._add_wordings(fresh)
+        self.chats |= set(told_where(memory.pk for memory in fresh))
+        self._add_sources(fresh, {memory.fact_key for memory in fresh})
 
     def add_messages(self, message_ids: Collection[UUID], *, texts: bool = True) -> None:
         """Messages, what was learned from them alone, and the documents that they brought.
@@ -81,18 +71,31 @@ class Doomed:
         self.add_documents(list(brought.values_list("pk", flat=True)))
 
     def add_documents(self, document_ids: Collection[UUID]) -> None:
-        """Documents with their passages. A passage is looked for elsewhere where it was
-        recalled; a document that nobody asked about was told nowhere."""
+        """Documents with their passages. Only those passages are looked for elsewhere that
+        somebody may have been told of: the others are full of words that anybody might say."""
         ids = set(document_ids) - self.documents
         self.documents |= ids
-        passages = Memory.objects.filter(document__in=ids)
-        keys = list(passages.values_list("pk", flat=True))
-        chats = chats_that_recalled(keys)
-        self.chats |= chats
-        if chats:
-            for memory in passages.defer("terms").iterator():
-                self._add_text(memory.content, memory.created_at, [memory.chat_id])
-        self.memories |= set(keys)
+        passages = Memory.objects.filter(document__in=ids).defer("terms")
+        scopes = {memory.pk: (memory.scope, memory.content) for memory in passages.iterator()}
+        self.memories |= set(scopes)
+        self.facts |= set(scopes.values())
+        where = told_where(scopes)
+        self.chats |= set(where)
+        told = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
+        self._add_wordings(list(passages.filter(pk__in=told)))
+        self.add_memories(set(with_older(list(scopes))) - set(scopes))
+
+    def _add_wordings(self, memories: Sequence[Memory]) -> None:
+        """What they say, what they said before, and what they were proposed to say."""
+        ids = [memory.pk for memory in memories]
+        for memory in memories:
+            self._add_text(memory.content, memory.created_at, [memory.chat_id])
+            self.facts.add((memory.scope, memory.content))
+        for revision in MemoryRevision.objects.filter(memory__in=ids).select_related("memory"):
+            self._add_text(revision.content, revision.memory.created_at, [])
+            self.facts.add((revision.memory.scope, revision.content))
+        for content in MergeProposal.objects.filter(parts__memory__in=ids).values_list("content"):
+            self.texts.setdefault(content[0])
 
     def _add_sources(self, memories: Sequence[Memory], keys: Collection[str]) -> None:
         """The messages that told these memories: those that say nothing but the fact go, with

@@ -8,9 +8,11 @@ StillFoundError where the probe finds any of it: then nothing was changed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete, chat_cards_delete
@@ -42,7 +44,7 @@ from sessions_app.services.forget.carry_out import (
 )
 from sessions_app.services.forget.doomed import Doomed
 from sessions_app.services.forget.guard import forgetting_begin
-from sessions_app.services.forget.probe import Prober
+from sessions_app.services.forget.probe import Prober, spread
 
 # A longer session's texts are looked for elsewhere only where they were recalled.
 MOST_TEXTS = 2_000
@@ -117,7 +119,8 @@ def document_forget_with_proof(
     *, document_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM
 ) -> ForgetReceipt:
     """A document with its passages, and what answers and summaries told of them."""
-    prober = Prober(_passages(document_id), tools.embedder)
+    passages = Memory.objects.filter(document=document_id).order_by("position")
+    prober = Prober(_sample(passages), tools.embedder)
     with transaction.atomic():
         forgetting_begin()
         found = SourceDocument.objects.filter(pk=document_id).exists()
@@ -137,8 +140,8 @@ def document_forget_with_proof(
 def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
     """A session with its messages, summaries and turns, what was learned in it alone, and what
     other conversations told of it."""
-    texts = Message.objects.filter(session=session_id).exclude(content="")
-    prober = Prober(list(texts.values_list("content", flat=True)[:20]), tools.embedder)
+    texts = Message.objects.filter(session=session_id).exclude(content="").order_by("order_num")
+    prober = Prober(_sample(texts), tools.embedder)
     with transaction.atomic():
         forgetting_begin()
         session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
@@ -176,8 +179,8 @@ def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> 
     """A person: the chat with everything in it, the memories and documents that came from it,
     and what other chats were told of them. The audit log keeps that things were done, and
     nobody can tell any more to whom."""
-    texts = Memory.objects.filter(chat_id=chat_id).values_list("content", flat=True)
-    prober = Prober(list(texts[:20]), tools.embedder)
+    texts = Memory.objects.filter(chat_id=chat_id).order_by("created_at", "memory_id")
+    prober = Prober(_sample(texts), tools.embedder)
     with transaction.atomic():
         forgetting_begin()
         addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
@@ -213,9 +216,10 @@ def _there(found: bool, what: str, key: UUID) -> None:
         raise NothingToForgetError(f"There is no {what} {key}.")
 
 
-def _passages(document_id: UUID) -> list[str]:
-    passages = Memory.objects.filter(document=document_id).order_by("position")
-    return list(passages.values_list("content", flat=True)[:20])
+def _sample(rows: QuerySet[Any]) -> list[str]:
+    """The contents of some of them, from first to last."""
+    keys = spread(list(rows.values_list("pk", flat=True)))
+    return list(rows.filter(pk__in=keys).values_list("content", flat=True))
 
 
 def _add_recalled(doomed: Doomed, session_id: UUID) -> None:

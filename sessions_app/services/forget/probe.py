@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
-from memoryproject.lib.fragments import Fragments
-from sessions_app.models import Message, MessageEmbedding
+from memoryproject.lib.fragments import MARK, Fragments
+from sessions_app.models import (
+    Message,
+    MessageEmbedding,
+    OutboundPart,
+    SummarizationMetadata,
+)
 from sessions_app.models.messages import Role
 from sessions_app.recall import MEMORIES, MESSAGES, Hit, Viewer, recall
 from sessions_app.services.forget.doomed import Doomed
 
-# Each is asked for by its own text; of a session's thousand messages a sample must do, the
-# rows themselves are counted one and all.
+T = TypeVar("T")
+
+# So many are asked for by their own text, as anybody would. Of more a sample must do, spread
+# over all of them: a question takes a tenth of a second while nobody can store anything. The
+# rows themselves are counted, and answers and summaries read through for any part of any text,
+# one and all.
 MOST_ASKED = 20
 TOP_K = 10
+ROWS_AT_ONCE = 500
 
 
 class StillFoundError(Exception):
@@ -27,12 +40,13 @@ class Prober:
     """Made before the transaction: no provider is asked for a vector while it is open."""
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
-        self._asked = list(dict.fromkeys(text for text in texts if text.strip()))[:MOST_ASKED]
+        self._asked = spread(list(dict.fromkeys(text for text in texts if text.strip())))
         self._embedder = _Prepared(self._asked, embedder)
 
     def look(self, *, doomed: Doomed, texts: Fragments) -> None:
         """Raises StillFoundError."""
         self._count_rows(doomed)
+        self._read_through(doomed, texts)
         gone = doomed.memories | doomed.messages
         for text in self._asked:
             for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in doomed.chats)]:
@@ -60,12 +74,52 @@ class Prober:
             if rows.exists():
                 raise StillFoundError(f"There are still rows of {name}.")
 
+    def _read_through(self, doomed: Doomed, texts: Fragments) -> None:
+        """Everything of ours that was made in these chats since, against all texts at once."""
+        for name, key, told in _made_since(doomed):
+            if _tells(texts, told):
+                raise StillFoundError(f"It is still told in {name} {key}.")
+
+
+def spread(all_of_them: Sequence[T]) -> list[T]:
+    """At most ``MOST_ASKED`` of them, from first to last."""
+    if len(all_of_them) <= MOST_ASKED:
+        return list(all_of_them)
+    return [all_of_them[place * len(all_of_them) // MOST_ASKED] for place in range(MOST_ASKED)]
+
+
+def _made_since(doomed: Doomed) -> Iterator[tuple[str, object, str]]:
+    """Answers, summaries and what was sent of them, each with what it is and its key."""
+    if doomed.since is None:
+        return
+    chats, since = list(doomed.chats), doomed.since
+    ours = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
+    made: dict[str, tuple[QuerySet[Model], tuple[str, ...]]] = {
+        "message": (ours.filter(role__in=[Role.ASSISTANT, Role.SUMMARY]), ("content",)),
+        "summary": (
+            SummarizationMetadata.objects.filter(session__chat_id__in=chats, created_at__gte=since),
+            ("digest", "chapter"),
+        ),
+        "part": (
+            OutboundPart.objects.filter(turn__chat_id__in=chats, turn__created_at__gte=since),
+            ("content",),
+        ),
+    }
+    for name, (rows, fields) in made.items():
+        for key, *told in rows.order_by().values_list("pk", *fields).iterator(ROWS_AT_ONCE):
+            yield from ((name, key, text) for text in told)
+
+
+def _tells(texts: Fragments, told: str) -> bool:
+    """Whether there is more of it than the marks where it stood."""
+    return any(texts.are_in(part) for part in told.split(MARK))
+
 
 def _is_ours(hit: Hit, texts: Fragments) -> bool:
     """Whether an answer of ours still tells it; what people say on their own stays."""
     if hit.source != "message" or hit.metadata.get("role") == str(Role.USER):
         return False
-    return texts.are_in(hit.content)
+    return _tells(texts, hit.content)
 
 
 class _Prepared:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from django.db import connection
 from psycopg import sql
 
-from sessions_app.services.forget.registry import COLUMNS, SWEPT
+from sessions_app.services.forget.registry import COLUMNS, OWN, SWEPT
 
 
 def purge(*, progress: Callable[[str], None] = lambda _table: None) -> int:
-    """Rewrite every table that texts are swept from, and close the write-ahead log behind it;
-    returns how many tables. Call it outside of a transaction.
+    """Rewrite every table that texts are swept or removed from, and close the write-ahead log
+    behind it; returns how many tables. Call it outside of a transaction.
 
     Deleted rows otherwise lie in PostgreSQL's files until vacuuming and new rows write over
     them, and in the write-ahead log until its files are removed. Each table is locked while it
@@ -21,7 +21,7 @@ def purge(*, progress: Callable[[str], None] = lambda _table: None) -> int:
     tables = sorted(
         table
         for table, columns in COLUMNS.items()
-        if any(how == SWEPT for how, _ in columns.values())
+        if any(how in (SWEPT, OWN) for how, _ in columns.values())
     )
     with connection.cursor() as cursor:
         for table in tables:

@@ -10,16 +10,21 @@ from __future__ import annotations
 SWEPT = "swept"
 # It never holds what somebody said.
 SAFE = "safe"
+# A kept record of its own: forgetting something else doesn't reach into it. It goes with its
+# row, history and all, when it is removed itself.
+OWN = "own"
 
 
 COLUMNS: dict[str, dict[str, tuple[str, str]]] = {}
 
 
-def _table(name: str, *, swept: str = "", safe: str = "", why: str = "") -> None:
-    """``swept`` and ``safe`` name columns; ``why`` says what the safe ones hold."""
+def _table(name: str, *, swept: str = "", safe: str = "", own: str = "", why: str = "") -> None:
+    """``swept``, ``safe`` and ``own`` name columns; ``why`` says what the safe ones hold, and
+    why the others are out of reach."""
     COLUMNS[name] = {
         **dict.fromkeys(swept.split(), (SWEPT, "")),
         **dict.fromkeys(safe.split(), (SAFE, why)),
+        **dict.fromkeys(own.split(), (OWN, why)),
     }
 
 
@@ -48,6 +53,20 @@ _table(
     swept="name title error warnings sha256",
     safe="media_type visibility state error_code uploaded_by lease_owner",
     why="types, states and who uploaded it",
+)
+_MEMORY_DOCUMENT = (
+    "what programs keep here as files of their own; staff remove it, cleanup does, and with a "
+    "document all its versions go"
+)
+_table(
+    "memories_app_memorydocument",
+    own="name identifier summary session_id status category",
+    why=_MEMORY_DOCUMENT,
+)
+_table(
+    "memories_app_memorydocumentversion",
+    own="body sha256 saved_by_kind saved_by_name",
+    why=_MEMORY_DOCUMENT,
 )
 _table(
     "memories_app_embeddingmodel", safe="model_id kind name distance state", why="names of models"

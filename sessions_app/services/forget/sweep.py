@@ -14,7 +14,6 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import Model, Q, QuerySet, Sum
-from django.db.models.expressions import RawSQL
 from django_q.models import OrmQ, Task
 
 from cards_app.models import MemoryCard
@@ -307,19 +306,6 @@ def _told(body: str) -> Any:
         return json.loads(body)
     except ValueError:
         return body
-
-
-def chats_that_recalled(ids: Iterable[UUID]) -> set[UUID]:
-    """The chats in whose answers any of these memories or messages were in reach."""
-    keys = [str(key) for key in ids]
-    if not keys:
-        return set()
-    in_reach = RawSQL(  # noqa: S611 nothing is put into it
-        "EXISTS (SELECT 1 FROM jsonb_array_elements(recalled) AS hit WHERE hit->>'id' = ANY(%s))",
-        [keys],
-    )
-    turns = Turn.objects.annotate(in_reach=in_reach).filter(in_reach=True)
-    return set(turns.order_by().values_list("chat_id", flat=True).distinct())
 
 
 def _in_batches(messages: QuerySet[Message]) -> Iterable[Message]:

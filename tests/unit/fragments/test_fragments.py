@@ -43,6 +43,18 @@ def test_lines_of_a_list_go_one_by_one() -> None:
     assert kept == f"You told me:\n1. {MARK}\n2. Dana likes tea in the garden"
 
 
+def test_one_sentence_of_a_long_text_in_other_words_is_cut_out() -> None:
+    passage = f"The warehouse in Ashdod stacks pallets. {FACT}."
+    kept, _ = Fragments([passage]).cut("Sure. In Ashdod pallets fill the warehouse. Bye!")
+    assert kept == f"Sure. {MARK} Bye!"
+
+
+def test_the_marks_of_a_line_go_along_with_it() -> None:
+    listed = f"1. {FACT}.\n    9be68524 · Dana Ofer\n2. Tea\n    54ec734d · Dana Ofer"
+    kept, _ = Fragments([FACT]).cut(listed)
+    assert kept == f"1. {MARK}\n2. Tea\n    54ec734d · Dana Ofer"
+
+
 def test_a_word_alone_is_looked_for_as_a_whole() -> None:
     fragments = Fragments(["ok"])
     assert fragments.are_in("OK!")

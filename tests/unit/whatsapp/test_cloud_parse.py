@@ -179,6 +179,11 @@ def test_edit_of_a_caption_names_the_file() -> None:
     assert only("edit_text").media is None
 
 
+def test_a_change_in_a_group_says_which() -> None:
+    assert only("reaction_in_group").group_id
+    assert only("reaction").group_id is None
+
+
 def test_status_hands_our_id_back_and_links_addresses() -> None:
     sent = only("status_sent")
     linked = only("status_delivered_contact_knows_more")

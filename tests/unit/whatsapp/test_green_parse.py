@@ -55,6 +55,11 @@ def test_group_message_is_by_its_sender() -> None:
     assert event.party.phone == "15550100123"
 
 
+def test_a_change_in_a_group_says_which() -> None:
+    assert only("reaction_in_group").group_id == "120363000000000002"
+    assert only("reaction").group_id is None
+
+
 def test_other_forms_of_address_are_no_phone() -> None:
     party = only("text_from_lid").party
 

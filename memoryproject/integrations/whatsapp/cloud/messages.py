@@ -75,7 +75,8 @@ def _lacks_its_object(message: dict[str, Any]) -> bool:
 def _about_another(
     change: Change, message: dict[str, Any], about: dict[str, Any], *, echo: bool
 ) -> Event:
-    """A reaction, an edit or a revocation: all name another message."""
+    """A reaction, an edit or a revocation: all name another message of the same chat."""
+    about["group_id"] = text_of(message.get("group_id")) or None
     provider_type = text_of(message.get("type"))
     key = f"message:{text_of(message.get('id'))}"
     found = mapping(message.get(provider_type))

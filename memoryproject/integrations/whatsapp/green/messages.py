@@ -66,7 +66,8 @@ def _own_send(body: Body, data: dict[str, Any], key: str) -> Event:
 
 
 def _about_another(body: Body, data: dict[str, Any], about: dict[str, Any]) -> Event:
-    """A reaction, an edit or a deletion: all name another message."""
+    """A reaction, an edit or a deletion: all name another message of the same chat."""
+    about["group_id"] = group_of(text_of(mapping(body.raw.get("senderData")).get("chatId")))
     provider_type, key = text_of(data.get("typeMessage")), message_key(body)
     extended = mapping(data.get("extendedTextMessageData"))
     quoted = mapping(data.get("quotedMessage"))

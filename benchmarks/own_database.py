@@ -1,0 +1,55 @@
+"""A database of a benchmark's own. Import this before anything of Django's or of the project's:
+it sets up Django with a temporary folder, where the server that ``own_database`` starts has its
+data. The folder goes at the end."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+FOLDER = Path(tempfile.mkdtemp(prefix="memory-benchmark-"))
+os.environ |= {
+    "DATA_DIR": str(FOLDER / "data"),
+    "LOG_DIR": str(FOLDER / "logs"),
+    "DATABASE_URL": "",
+    "ENABLE_MEMORY_SYSTEM": "true",
+    "GODFATHER_PHONE": "15550199999@c.us",
+    "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+}
+
+import django  # noqa: E402 the settings read the environment
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection, connections  # noqa: E402
+
+from memoryproject.postgres import embedded_postgres  # noqa: E402
+
+
+@contextmanager
+def own_database() -> Iterator[None]:
+    """While the block runs there is an empty database."""
+    try:
+        call_command("migrate", verbosity=0)
+        yield
+    finally:
+        connections.close_all()
+        embedded_postgres(FOLDER / "data").release()
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def machine() -> str:
+    """What is measured on, for a benchmark's first line."""
+    return (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python "
+        f"{platform.python_version()}, PostgreSQL {connection.pg_version // 10_000} on the same "
+        f"machine, load {os.getloadavg()[0]:.1f}"
+    )

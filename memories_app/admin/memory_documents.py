@@ -1,0 +1,155 @@
+"""Memory documents: programs write them, staff read them with all versions, and remove them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import QuerySet
+from django.db.models.functions import Left, Length
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+
+from memories_app.admin.actions import staff_actor
+from memories_app.memory_documents.categories import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
+from memories_app.models import MemoryDocument
+from memories_app.services.memory_documents.remove import documents_remove
+from memories_app.services.memory_documents.rows import envelope_of
+from memoryproject.lib.admin_display import (
+    shown_json,
+    shown_state,
+    shown_table,
+    shown_text,
+)
+from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+
+SHOWN_VERSIONS = 20
+LONGEST_VERSION = 20_000
+SHOWN_NAMES = 100
+
+
+class ArchivedFilter(admin.SimpleListFilter):
+    """What is archived shows when it is asked for."""
+
+    title = "archive"
+    parameter_name = "archived"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Archived"), ("all", "All")]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> QuerySet[MemoryDocument]:
+        if self.value() == "all":
+            return queryset
+        return queryset.filter(archived_at__isnull=self.value() != "yes")
+
+    def choices(self, changelist: Any) -> Any:
+        everything, *others = super().choices(changelist)
+        return [{**everything, "display": "Not archived"}, *others]
+
+
+class DecisionFilter(admin.SimpleListFilter):
+    """Percentages of handoffs would be no choices."""
+
+    title = "decision"
+    parameter_name = "decision"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(status, status) for status in STATUSES]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> QuerySet[MemoryDocument]:
+        return queryset.filter(status=self.value()) if self.value() else queryset
+
+
+@admin.register(MemoryDocument)
+class MemoryDocumentAdmin(ReadOnlyAdmin):
+    list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
+    list_filter = ("category", ArchivedFilter, DecisionFilter, "changed")
+    search_fields = ("name", "summary", "session_id", "id")
+    date_hierarchy = "changed"
+    paginator = BoundedPaginator
+    actions = ("remove_selected",)
+    fieldsets = (
+        (None, {"fields": ("category", "name", "shown_state", "shown_content")}),
+        ("Envelope", {"fields": ("summary", "created", "changed", "session_id", "archived_at")}),
+        ("History", {"fields": ("shown_versions",)}),
+    )
+
+    @admin.display(description="state", ordering="status")
+    def shown_state(self, document: MemoryDocument) -> str:
+        return shown_state(document.status, good=[ACCEPTED], bad=[SUPERSEDED, DEPRECATED])
+
+    @admin.display(description="content")
+    def shown_content(self, document: MemoryDocument) -> str:
+        content = envelope_of(document).content
+        return shown_table(
+            ("field", "says"), ((key, _shown(value)) for key, value in content.items())
+        )
+
+    @admin.display(description="versions, the newest first")
+    def shown_versions(self, document: MemoryDocument) -> str:
+        versions = (
+            document.versions.order_by("-number")
+            .annotate(size=Length("body"), beginning=Left("body", LONGEST_VERSION))
+            .defer("body")[:SHOWN_VERSIONS]
+        )
+        rows = (
+            (
+                str(version.number),
+                date_format(localtime(version.saved_at), "SHORT_DATETIME_FORMAT"),
+                f"{version.saved_by_kind} {version.saved_by_name}".strip(),
+                _shown_version(version.beginning, version.size),
+            )
+            for version in versions
+        )
+        return shown_table(("no.", "saved", "by", "document"), rows)
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request)
+
+    @admin.action(description="Remove, with all versions", permissions=["remove"])
+    def remove_selected(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> HttpResponse | None:
+        """Asks first."""
+        chosen = list(queryset.values_list("pk", flat=True))
+        if "confirmed" in request.POST:
+            count = documents_remove(ids=chosen, actor=staff_actor(request))
+            self.message_user(request, f"{count} removed.", messages.SUCCESS)
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Remove memory documents",
+            "opts": self.opts,
+            "count": len(chosen),
+            "objects": queryset[:SHOWN_NAMES],
+            "chosen": chosen,
+            "selected": ACTION_CHECKBOX_NAME,
+        }
+        template = "admin/memories_app/memorydocument/remove_selected.html"
+        return TemplateResponse(request, template, context)
+
+
+def _shown(value: Any) -> SafeString:
+    """Texts as texts, each in its own direction; the rest as JSON."""
+    if isinstance(value, str):
+        return shown_text(value)
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return format_html_join("", "{}", ((shown_text(f"• {each}"),) for each in value))
+    return shown_json(value)
+
+
+def _shown_version(beginning: str, size: int) -> SafeString:
+    if size > len(beginning):
+        return shown_text(f"{beginning}… ({size} characters)")
+    return shown_json(json.loads(beginning))

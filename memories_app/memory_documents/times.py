@@ -1,0 +1,46 @@
+"""Timestamps and durations as the format writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+
+_STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?Z", re.ASCII)
+_DURATION = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+LONGEST = timedelta(days=36_500)
+
+
+def read_stamp(text: str) -> datetime | None:
+    """The time of an ISO 8601 timestamp with the suffix Z; None for anything else, and for the
+    first and the last year that there are, which have no place in every time zone."""
+    found = _STAMP.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    fraction = int((found[7] or "").ljust(6, "0")[:6])
+    try:
+        at = datetime(year, month, day, hour, minute, second, fraction, timezone.utc)
+    except ValueError:
+        return None
+    return at if 1 < at.year < 9999 else None
+
+
+def stamp(at: datetime) -> str:
+    """The timestamp of a time, to the second where it is a whole one."""
+    utc = at.astimezone(timezone.utc).replace(tzinfo=None)
+    return utc.isoformat() + "Z"
+
+
+def read_duration(text: str) -> timedelta:
+    """30m, 24h, 7d, 2w, also 45s. Raises ValueError, which says what it should look like."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text[:40]!r} is no duration such as 7d, 24h, 2w or 30m")
+    try:
+        duration = timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        duration = LONGEST * 2
+    if duration > LONGEST:
+        raise ValueError(f"{text} is longer than {LONGEST.days} days")
+    return duration

@@ -1,0 +1,97 @@
+"""Brings the documents of one store into another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from memories_app.memory_documents.problems import told
+from memories_app.memory_documents.store import (
+    CONFLICT,
+    CREATED,
+    UPDATED,
+    Broken,
+    Kept,
+    MemoryDocumentStore,
+    Progress,
+    Put,
+    no_progress,
+)
+
+AT_ONCE = 100
+# However large each of them is, only so much of them is held at once.
+MOST_HELD = 4 * 1024 * 1024
+# More of them are counted only.
+MOST_LISTED = 1_000
+
+
+@dataclass
+class TransferReport:
+    """What became of the documents. ``conflicts`` and ``broken`` are [{path, detail}]; both
+    were left alone."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    conflicts: list[dict[str, str]] = field(default_factory=list)
+    broken: list[dict[str, str]] = field(default_factory=list)
+
+    def add(self, put: Put) -> None:
+        if put.outcome == CONFLICT:
+            self._refuse(self.conflicts, put.key.path, put.detail)
+        elif put.outcome == CREATED:
+            self.created += 1
+        elif put.outcome == UPDATED:
+            self.updated += 1
+        else:
+            self.unchanged += 1
+
+    def add_broken(self, broken: Broken) -> None:
+        self._refuse(self.broken, broken.path, told(broken.problems))
+
+    def _refuse(self, listed: list[dict[str, str]], path: str, detail: str) -> None:
+        self.refused += 1
+        if len(listed) < MOST_LISTED:
+            listed.append({"path": path, "detail": detail})
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def documents_transfer(
+    *,
+    source: MemoryDocumentStore,
+    target: MemoryDocumentStore,
+    replace: bool = False,
+    progress: Progress = no_progress,
+) -> TransferReport:
+    """Bring in all of them, archived ones too, each at its place. What is there already is
+    left as it is, so that it can be stopped anywhere and run again; another text under the same
+    name is a conflict, unless ``replace``. Raises MemoryDocumentError; what is in stays."""
+    report = TransferReport()
+    total, done = source.count(), 0
+    for batch in _batches(source):
+        kept = [each for each in batch if isinstance(each, Kept)]
+        for each in batch:
+            if isinstance(each, Broken):
+                report.add_broken(each)
+        for put in target.put(kept, replace=replace):
+            report.add(put)
+        done += len(batch)
+        progress(done, max(total, done))
+    return report
+
+
+def _batches(source: MemoryDocumentStore) -> Iterator[list[Kept | Broken]]:
+    batch: list[Kept | Broken] = []
+    held = 0
+    for each in source.walk():
+        batch.append(each)
+        held += len(each.envelope.text) if isinstance(each, Kept) else 0
+        if len(batch) == AT_ONCE or held > MOST_HELD:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch

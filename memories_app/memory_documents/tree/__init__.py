@@ -1,0 +1,1 @@
+"""Memory documents as files: a folder for each category, and one for what is archived."""

@@ -1,0 +1,100 @@
+"""The files of one folder, by the folder's descriptor. A link is never followed, and a file is
+there as a whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from memories_app.memory_documents.json_reading import MAX_BYTES
+from memories_app.memory_documents.names import SUFFIX
+
+FILE_MODE = 0o600
+# Who writes holds the tree's lock, so that one name is enough; what a killed program left
+# under it goes with the next one.
+_BESIDE = ".saving"
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class NoFileError(OSError):
+    """Something else has this name: a link, a folder, a pipe."""
+
+
+def names_in(folder: int) -> list[str]:
+    """The names of the documents there, sorted; what isn't ``*.json`` is none."""
+    files = os.listdir(folder)
+    names = (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
+    return sorted(name for name in names if not name.startswith("."))
+
+
+def read(folder: int, name: str) -> bytes:
+    """What stands in a document's file; of one that is too large its beginning. Raises
+    FileNotFoundError, NoFileError, OSError."""
+    try:
+        descriptor = os.open(name + SUFFIX, _READ, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise NoFileError(error.errno, "is a link or a pipe, and no file") from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NoFileError(errno.EINVAL, "is no file")
+        return file.read(MAX_BYTES + 1)
+
+
+def is_there(folder: int, name: str) -> bool:
+    """Whether anything has the document's name."""
+    try:
+        os.stat(name + SUFFIX, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def write(folder: int, name: str, text: str) -> None:
+    """Put a document in its place, which it takes at once and as a whole; call ``sync`` when
+    all are written. Raises OSError; then what was there is still there."""
+    with suppress(FileNotFoundError):
+        os.unlink(_BESIDE, dir_fd=folder)
+    descriptor = os.open(_BESIDE, _WRITE, FILE_MODE, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(_BESIDE, name + SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(_BESIDE, dir_fd=folder)
+        raise
+
+
+def sync(folder: int) -> None:
+    """Let the names that were given and taken survive a power cut."""
+    os.fsync(folder)
+
+
+def move(source: int, name: str, target: int, new_name: str) -> None:
+    """To a name that isn't taken there: look first, within the lock."""
+    os.rename(name + SUFFIX, new_name + SUFFIX, src_dir_fd=source, dst_dir_fd=target)
+    os.fsync(target)
+    os.fsync(source)
+
+
+def remove(folder: int, name: str) -> None:
+    os.unlink(name + SUFFIX, dir_fd=folder)
+
+
+def is_spelled_so(folder: int, name: str) -> bool:
+    """Whether the file is called exactly so. Where a file system takes upper and lower case
+    for one, another name leads to the same file."""
+    file = name + SUFFIX
+    own = os.stat(file, dir_fd=folder, follow_symlinks=False)
+    try:
+        other = os.stat(file.swapcase(), dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    return (own.st_dev, own.st_ino) != (other.st_dev, other.st_ino) or file in os.listdir(folder)

@@ -1,0 +1,124 @@
+"""The folders of a tree, opened so that nothing leads out of them.
+
+The root is the folder that somebody named. Below it every folder is opened by its descriptor
+and no symbolic link is followed, so that neither a name nor a link reaches another place.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from memories_app.memory_documents.categories import CATEGORIES
+from memories_app.memory_documents.problems import MemoryDocumentStoreError
+from memories_app.memory_documents.store import ARCHIVE
+
+FOLDER_MODE = 0o700
+LOCK_SECONDS = 30.0
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_ASIDE = "is no folder, or a symbolic link: put a folder there"
+
+
+class Folders:
+    """``lock_seconds``: how long to wait for another program that writes."""
+
+    def __init__(self, root: Path, *, lock_seconds: float = LOCK_SECONDS) -> None:
+        self.root = root
+        self._lock_seconds = lock_seconds
+
+    def make(self) -> None:
+        """Make what is missing of the tree. Folders that are there stay as they are."""
+        try:
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self.root.mkdir(mode=FOLDER_MODE)
+            with self._root() as root:
+                _make(root, [*CATEGORIES, ARCHIVE])
+                with _inside(root, ARCHIVE) as archive:
+                    _make(archive, CATEGORIES)
+        except OSError as error:
+            raise self.unusable("can't be made", error) from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone among the programs that write by this class. The lock is on the root itself,
+        so that no file has to lie there for it. Raises MemoryDocumentStoreError."""
+        with self._root() as root:
+            self._lock(root)
+            # Closing the descriptor gives the lock back.
+            yield
+
+    def _lock(self, root: int) -> None:
+        until = time.monotonic() + self._lock_seconds
+        while True:
+            try:
+                fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise MemoryDocumentStoreError(
+                        f"{self.root} is being written to by another program. Try again."
+                    ) from None
+                time.sleep(0.01)
+            except OSError as error:
+                raise self.unusable("can't be locked", error) from error
+
+    @contextmanager
+    def folder(self, category: str, *, archived: bool = False) -> Iterator[int | None]:
+        """The descriptor of a category's folder; None where there is none yet. Raises
+        MemoryDocumentStoreError."""
+        parts = [ARCHIVE, category] if archived else [category]
+        with ExitStack() as opened:
+            place: int | None = opened.enter_context(self._root())
+            try:
+                for part in parts:
+                    assert place is not None
+                    place = opened.enter_context(_inside(place, part))
+            except FileNotFoundError:
+                place = None
+            except OSError as error:
+                raise self.unusable("can't be used", error, "/".join(parts)) from error
+            yield place
+
+    @contextmanager
+    def _root(self) -> Iterator[int]:
+        try:
+            root = os.open(self.root, _OPEN)
+        except FileNotFoundError:
+            raise MemoryDocumentStoreError(
+                f"There is no folder {self.root}. Saving or importing makes it."
+            ) from None
+        except OSError as error:
+            raise self.unusable("can't be used", error) from error
+        try:
+            yield root
+        finally:
+            os.close(root)
+
+    def unusable(self, what: str, error: OSError, below: str = "") -> MemoryDocumentStoreError:
+        """The error for people: what can't be done, where and why."""
+        path = self.root / below
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            return MemoryDocumentStoreError(f"{path} {_ASIDE}.")
+        return MemoryDocumentStoreError(f"{path} {what}: {error.strerror}.")
+
+
+@contextmanager
+def _inside(parent: int, name: str) -> Iterator[int]:
+    descriptor = os.open(name, _OPEN | os.O_NOFOLLOW, dir_fd=parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _make(parent: int, names: Iterable[str]) -> None:
+    for name in names:
+        with suppress(FileExistsError):
+            os.mkdir(name, FOLDER_MODE, dir_fd=parent)
+    os.fsync(parent)

@@ -1,0 +1,90 @@
+"""Memory documents: context, decisions, interfaces and handoffs that programs keep here, each
+with all its versions. Documents that were read into memories are ``SourceDocument``."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memories_app.memory_documents.categories import CATEGORIES
+
+
+class MemoryDocument(models.Model):
+    """A document's place, and of its newest version what lists show and are ordered by. The
+    text itself stands in the versions."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    category = models.CharField(max_length=16, choices=[(each, each) for each in CATEGORIES])
+    name = models.CharField(max_length=255, help_text="That of its file, without .json.")
+    identifier = models.CharField(max_length=255, help_text="The name without its date.")
+    summary = models.TextField()
+    session_id = models.TextField(blank=True)
+    status = models.CharField(
+        max_length=16, blank=True, help_text="A decision's status, or a handoff's percentage."
+    )
+    created = models.DateTimeField(help_text="As the document says.")
+    changed = models.DateTimeField(help_text="When it was last saved, as the document says.")
+    version = models.PositiveIntegerField(default=1, help_text="The number of the newest one.")
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "memory document"
+        ordering: ClassVar = ["category", "name"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(category__in=CATEGORIES), name="memory_document_category_known"
+            ),
+            models.UniqueConstraint(
+                fields=["category", "name"],
+                condition=Q(archived_at__isnull=True),
+                name="memory_document_name_once",
+            ),
+            models.UniqueConstraint(
+                fields=["category", "name"],
+                condition=Q(archived_at__isnull=False),
+                name="memory_document_name_once_in_the_archive",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["category", "identifier"], name="memory_document_identifier"),
+            models.Index(
+                fields=["category", "changed"],
+                condition=Q(archived_at__isnull=True),
+                name="memory_document_changed",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.category}/{self.name}"
+
+
+class MemoryDocumentVersion(models.Model):
+    """What a document said from ``saved_at`` on: the whole text, byte for byte."""
+
+    document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    body = models.TextField()
+    sha256 = models.CharField(max_length=64, help_text="Of the text, hex.")
+    saved_at = models.DateTimeField(default=timezone.now)
+    saved_by_kind = models.CharField(max_length=16)
+    saved_by_name = models.CharField(max_length=255, blank=True)
+
+    class Meta:
+        verbose_name = "version of a memory document"
+        verbose_name_plural = "versions of memory documents"
+        ordering: ClassVar = ["document", "number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["document", "number"], name="memory_document_version_once"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["sha256"], name="memory_document_version_sha"),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number}"
