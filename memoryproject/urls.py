@@ -13,6 +13,7 @@ urlpatterns = [
     path("webhooks/whatsapp/", include("sessions_app.webhooks.urls")),
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
+    path("api/v1/", include("sessions_app.api.memory_urls")),
     path("api/", include(nowhere_urlpatterns)),
     path("admin/", admin.site.urls),
 ]

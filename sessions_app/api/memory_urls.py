@@ -1,0 +1,21 @@
+"""The addresses of memories and of what is kept beside conversations, under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from sessions_app.api.memories.listing import MemoriesView, MemoryBatchView
+from sessions_app.api.memories.one import MemoryView
+from sessions_app.api.memories.recall import RecallView
+from sessions_app.api.memories.transfer import MemoryExportView, MemoryImportView
+from sessions_app.api.receipts import ReceiptView
+
+urlpatterns = [
+    path("memories/", MemoriesView.as_view(), name="api-memories"),
+    path("memories/batch/", MemoryBatchView.as_view(), name="api-memories-batch"),
+    path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),
+    path("memories/export/", MemoryExportView.as_view(), name="api-memories-export"),
+    path("memories/import/", MemoryImportView.as_view(), name="api-memories-import"),
+    path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="api-memory"),
+    path("receipts/<uuid:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
+]
