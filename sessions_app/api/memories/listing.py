@@ -45,6 +45,7 @@ class MemoriesView(ListView):
         return memories_named()
 
     @extend_schema(
+        operation_id="memories_list",
         summary="List memories, the newest first",
         examples=[answered("One memory", page(examples.MEMORY))],
     )

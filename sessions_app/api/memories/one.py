@@ -91,7 +91,7 @@ class MemoryView(ApiView):
     @extend_schema(
         summary="Forget a memory",
         description="Everywhere it was derived, with a receipt. Once more: 404.",
-        responses=ReceiptSerializer,
+        responses={200: ReceiptSerializer},
         examples=[
             answered("Forgotten", receipt("memory", MEMORY_ID, memories_app_memory=1)),
         ],

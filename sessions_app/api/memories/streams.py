@@ -32,6 +32,9 @@ class Lines:
     def __str__(self) -> str:
         return self._sha256
 
+    def close(self) -> None:
+        self._file.close()
+
     def __iter__(self) -> Iterator[bytes]:
         """Of a line that is too long its beginning, which is no JSON and is refused."""
         self._file.seek(0)
@@ -44,7 +47,7 @@ class Lines:
 
 class LinesParser(BaseParser):
     """Takes the whole body in before anything is done with it, so that a client that goes away
-    leaves nothing half done."""
+    leaves nothing half done. The view finds it as ``taken_in``, and closes it."""
 
     media_type = "*/*"
     largest = LARGEST_IMPORT
@@ -65,7 +68,9 @@ class LinesParser(BaseParser):
                 raise BodyTooLarge(f"The body is larger than {most}: send it in parts.")
             digest.update(block)
             file.write(block)
-        return Lines(file, digest.hexdigest())
+        lines = Lines(file, digest.hexdigest())
+        (parser_context or {})["view"].taken_in = lines
+        return lines
 
 
 class NdJson(BaseRenderer):

@@ -57,6 +57,7 @@ class MemoryExportView(ApiView):
     renderer_classes = [Json, NdJson]
 
     @extend_schema(
+        operation_id="memories_export",
         summary="Export memories as lines of JSON",
         responses={(200, NDJSON): OpenApiTypes.STR},
         examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
@@ -85,6 +86,12 @@ class MemoryImportView(ApiView):
     bound_tokens = False
     raises = {EmbedderError: no_vector}
     parser_classes = [LinesParser]
+    taken_in: Lines | None = None
+
+    def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
+        if self.taken_in is not None:
+            self.taken_in.close()
+        return super().finalize_response(*args, **kwargs)
 
     @extend_schema(
         summary="Import memories from lines of JSON",
