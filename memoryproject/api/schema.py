@@ -9,6 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from memoryproject.api.serializers import ErrorsSerializer
+from memoryproject.api.views import ListView
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
@@ -42,6 +43,11 @@ class Schema(AutoSchema):
         """By the first word of the address."""
         words = [word for word in self.path.split("/") if word and not word.startswith("{")]
         return [words[2] if words[:2] == ["api", "v1"] and len(words) > 2 else words[-1]]
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        if serializer is None and isinstance(self.view, ListView):
+            return bool(self.method == "GET")
+        return bool(super()._is_list_view(serializer))
 
     def _takes_key(self) -> bool:
         handler = getattr(self.view, self.method.lower(), None)
@@ -98,6 +104,14 @@ def sent(name: str, value: Any) -> OpenApiExample:
     return OpenApiExample(name, value=value, request_only=True)
 
 
-def answered(name: str, value: Any, *, status: int = 200) -> OpenApiExample:
+def answered(
+    name: str, value: Any, *, status: int = 200, media_type: str | None = None
+) -> OpenApiExample:
     """An example of an answer."""
-    return OpenApiExample(name, value=value, response_only=True, status_codes=[str(status)])
+    return OpenApiExample(
+        name,
+        value=value,
+        response_only=True,
+        status_codes=[str(status)],
+        media_type=media_type,  # type: ignore[arg-type]
+    )

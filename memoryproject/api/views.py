@@ -70,10 +70,9 @@ class ApiView(GenericAPIView[Any]):
                 )
         self.query = {}
         if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
-            given = {key: request.query_params[key] for key in request.query_params}
-            checked = self.query_serializer_class(
-                data={name: value for name, value in given.items() if name not in ALWAYS_ALLOWED}
-            )
+            names = set(self.query_serializer_class().fields)
+            given = {name: text for name, text in request.query_params.items() if name in names}
+            checked = self.query_serializer_class(data=given)
             checked.is_valid(raise_exception=True)
             self.query = checked.validated_data
 

@@ -47,6 +47,63 @@ RECALLED: dict[str, Any] = {
     "type": "fact",
 }
 
+CHAT_ROW: dict[str, Any] = {
+    "chat_id": CHAT_ID,
+    "whatsapp_chat": CHAT,
+    "addresses": [CHAT],
+    "is_group": False,
+    "client_name": "Test Client",
+    "client_phone": "15550100123",
+    "language": "en",
+    "memory_enabled": None,
+    "created_at": "2026-01-03T08:55:00Z",
+}
+PROMPT = [
+    {"role": "system", "content": "You are DeniDin, an AI assistant on WhatsApp. …"},
+    {"role": "user", "content": "When does TestCorp pay?"},
+]
+CONTEXT: dict[str, Any] = {
+    "messages": PROMPT,
+    "memories": [{**RECALLED, "in_prompt": True}],
+    "total_tokens": 16,
+    "left_out": {"messages_until": 0, "messages_over_context": 0, "recalled": 0},
+}
+ANSWER: dict[str, Any] = {
+    "reply": "TestCorp pays in 30 days.",
+    "session_id": SESSION_ID,
+    "message_id": MESSAGE_ID,
+    "reply_message_id": REPLY_ID,
+    "turn_id": TURN_ID,
+    "memories": [{**RECALLED, "in_prompt": True}],
+}
+EVENTS = (
+    'event: accepted\ndata: {"turn_id": "…"}\n\n'
+    'event: delta\ndata: {"text": "TestCorp pays in 30 days."}\n\n'
+    'event: done\ndata: {"reply": "TestCorp pays in 30 days."}\n\n'
+)
+TURN: dict[str, Any] = {
+    "turn_id": TURN_ID,
+    "whatsapp_chat": CHAT,
+    "session_id": SESSION_ID,
+    "message_id": MESSAGE_ID,
+    "reply_message_id": REPLY_ID,
+    "summary_message_id": None,
+    "state": "sent",
+    "user_role": "client",
+    "prompt": PROMPT,
+    "recalled": [{**RECALLED, "in_prompt": True}],
+    "left_out": {"messages_until": 0, "messages_over_context": 0, "recalled": 0},
+    "model": "gpt-4o-mini",
+    "prompt_tokens": 180,
+    "completion_tokens": 9,
+    "timings": {"recall_ms": 12, "model_ms": 640, "total_ms": 655},
+    "error": "",
+    "attempts": 1,
+    "asked_at": AT,
+    "created_at": AT,
+    "finished_at": "2026-01-10T12:00:01Z",
+}
+
 
 def page(*results: Any) -> dict[str, Any]:
     """A page with these results, the only one."""

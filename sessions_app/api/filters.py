@@ -62,6 +62,20 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
         return found
 
 
+class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
+    whatsapp_chat = django_filters.CharFilter(
+        method="at", help_text="The one that is reached at this address."
+    )
+    is_group = django_filters.BooleanFilter(help_text="true: groups alone; false: people alone.")
+
+    class Meta:
+        model = Chat
+        fields: list[str] = []
+
+    def at(self, rows: QuerySet[Chat], _: str, value: str) -> QuerySet[Chat]:
+        return rows.filter(pk__in=chats_at(value))
+
+
 def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:
     """The chat of this name, or whose person is reached at this address now; at most one."""
     there = Q(addresses__address=whatsapp_chat, addresses__left_at__isnull=True)

@@ -1,0 +1,137 @@
+"""What a model would be sent in a session: for integrators with a model of their own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memoryproject.lib.tokens import estimate_tokens
+from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.prompts.build import Line, Prompt, PromptParts, build_prompt
+from sessions_app.recall import RecallResult, Viewer, recall
+from sessions_app.selectors import History, messages_left_out
+from sessions_app.services.cards.recall import CardHit
+from sessions_app.services.model_reply import (
+    cards_in_reach,
+    left_out_record,
+    prompt_parts,
+    recalled_record,
+)
+from sessions_app.services.tools import Tools
+
+
+class BudgetTooSmallError(ValueError):
+    """Not even the system text and the last message fit; ``least`` tokens would do."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(
+            f"max_tokens: the system text and the last message alone have {least} tokens. "
+            f"Give at least {least}."
+        )
+        self.least = least
+
+
+@dataclass(frozen=True)
+class Context:
+    """``messages`` as models read them; ``total_tokens`` is exactly theirs. ``memories``: what
+    was recalled, by the names of the replay record; ``left_out``: what the budget left out."""
+
+    messages: list[dict[str, str]]
+    memories: list[dict[str, Any]]
+    total_tokens: int
+    left_out: dict[str, Any]
+
+
+def context_make(
+    *,
+    session: ChatSession,
+    tools: Tools,
+    query: str | None = None,
+    max_tokens: int | None = None,
+    now: datetime,
+) -> Context:
+    """What the model would be sent if ``query`` were said in the session now; without one, for
+    its last message. Where the last message is the query already, it stands there once.
+    Nothing is stored. Raises BudgetTooSmallError.
+    """
+    turn = _turn(session, tools, now)
+    history = None if turn.message is None else _history(turn, tools, max_tokens)
+    asked = query if query is not None else _last_said(session)
+    recalled = _recall(turn, asked, history, tools)
+    cards = cards_in_reach(turn, history, tools)
+    parts = prompt_parts(turn, asked, history, recalled, cards, tools)
+    parts = replace(parts, history=_lines(parts, history, query), fence=uuid.uuid4().hex[:12])
+    limit = _least(max_tokens, tools.rules.max_context_tokens)
+    prompt = build_prompt(replace(parts, max_context_tokens=limit))
+    if max_tokens is not None and prompt.tokens > max_tokens:
+        raise BudgetTooSmallError(prompt.tokens)
+    return _told(prompt, history, recalled, cards)
+
+
+def _told(
+    prompt: Prompt, history: History | None, recalled: RecallResult, cards: Sequence[CardHit]
+) -> Context:
+    messages = [message.as_dict() for message in prompt.messages]
+    memories = recalled_record(recalled, cards, prompt)
+    return Context(
+        messages=messages,
+        memories=[entry for entry in memories if entry["in_prompt"]],
+        total_tokens=sum(estimate_tokens(message["content"]) for message in messages),
+        left_out=left_out_record(history, recalled, prompt, prompt.dropped_history),
+    )
+
+
+def _turn(session: ChatSession, tools: Tools, now: datetime) -> Turn:
+    """A turn that is never saved: it would answer the session's last message."""
+    last = session.messages.exclude(role=Role.SUMMARY).filter(revoked_at=None)
+    return Turn(
+        chat=session.chat,
+        session=session,
+        message=last.order_by("-order_num").first(),
+        user_role=tools.chat_memory.role_in_session(session),
+        asked_at=now,
+    )
+
+
+def _history(turn: Turn, tools: Tools, max_tokens: int | None) -> History:
+    return tools.chat_memory.history(
+        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max_tokens
+    )
+
+
+def _last_said(session: ChatSession) -> str:
+    said = session.messages.filter(role=Role.USER, revoked_at=None).order_by("-order_num")
+    last: Message | None = said.first()
+    return last.content if last else ""
+
+
+def _recall(turn: Turn, asked: str, history: History | None, tools: Tools) -> RecallResult:
+    if not tools.rules.longterm_enabled or not asked.strip():
+        return RecallResult([])
+    return recall(
+        query=asked,
+        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
+        embedder=tools.embedder,
+        top_k=tools.rules.top_k,
+        min_similarity=tools.rules.min_similarity,
+        messages_where=messages_left_out(turn=turn, history=history) if history else None,
+    )
+
+
+def _lines(parts: PromptParts, history: History | None, query: str | None) -> list[Line]:
+    lines = list(parts.history) if history else []
+    if query is None:
+        return lines
+    said = history.messages[-1] if history else None
+    if said is not None and said.role == Role.USER and said.content == query:
+        return lines
+    return [*lines, Line("user", query)]
+
+
+def _least(*limits: int | None) -> int | None:
+    given = [limit for limit in limits if limit is not None]
+    return min(given) if given else None
