@@ -39,5 +39,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    # Fields of one name with different choices.
+    "ENUM_NAME_OVERRIDES": {
+        "MemoryStatusEnum": "memories_app.models.MemoryStatus",
+        "SessionStatusEnum": "sessions_app.models.sessions.SessionStatus",
+        "StoredStatusEnum": ["created", "duplicate"],
+    },
     "SCHEMA_PATH_PREFIX": r"/api/v1",
 }

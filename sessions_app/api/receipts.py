@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.api.schema import answered
-from memoryproject.api.serializers import Moment
 from memoryproject.api.views import ApiView
 from sessions_app.api.examples import MEMORY_ID, receipt
-from sessions_app.models import ForgetReceipt, ForgottenKind
-
-
-class ReceiptSerializer(serializers.Serializer[Any]):
-    """Proof of a forgetting, without what was forgotten."""
-
-    receipt_id = serializers.UUIDField()
-    kind = serializers.ChoiceField(ForgottenKind.choices)
-    object_id = serializers.UUIDField()
-    forgotten_at = Moment()
-    swept = serializers.DictField(
-        child=serializers.IntegerField(), help_text="How many rows of which table."
-    )
-    probe = serializers.CharField(help_text="absent: looked for afterwards, and not found.")
+from sessions_app.api.serializers import ReceiptSerializer
+from sessions_app.models import ForgetReceipt
 
 
 class ReceiptView(ApiView):

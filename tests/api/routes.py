@@ -15,8 +15,15 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-chats": {"GET": "read"},
     "api-chat-detail": {"GET": "read", "DELETE": "forget"},
     "api-turn": {"GET": "read"},
+    "api-memories": {"GET": "read", "POST": "write"},
+    "api-memories-batch": {"POST": "write"},
+    "api-memories-recall": {"POST": "read"},
+    "api-memories-export": {"GET": "read"},
+    "api-memories-import": {"POST": "write"},
+    "api-memory": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
+    "api-receipt": {"GET": "read"},
 }
 # Without a token: what they hold is no secret.
 PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
 # Refused to bound tokens, because they concern all chats.
-NOT_FOR_BOUND: set[str] = set()
+NOT_FOR_BOUND = {"api-memories-import", "api-receipt"}

@@ -85,7 +85,7 @@ def test_the_same_key_stores_once_and_answers_the_same(api: Api) -> None:
         ({"content": "x", "metadata": {"big": "y" * 20_000}}, "metadata"),
         ({"content": "x", "visibility": "all"}, "visibility"),
         ({"content": "x", "visibility": "chat"}, "visibility"),
-        ({"content": "x", "whatsapp_chat": "nobody"}, "whatsapp_chat"),
+        ({"content": "x", "whatsapp_chat": "no body"}, "whatsapp_chat"),
         ({"content": "x", "pinned": "yes"}, "pinned"),
         ({"content": "x", "expires_at": "soon"}, "expires_at"),
         ({"content": "x", "colour": "red"}, "colour"),

@@ -22,7 +22,7 @@ class TextsFormField(forms.Field):
     def clean(self, value: Any) -> list[str]:
         texts = [text for text in value or [] if text]
         if any("\x00" in text for text in texts):
-            raise forms.ValidationError("A NUL character stands in no tag.")
+            raise forms.ValidationError("A NUL character stands in no tag.", code="nul")
         return texts
 
 

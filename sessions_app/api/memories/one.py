@@ -22,7 +22,7 @@ from sessions_app.api.memories import examples
 from sessions_app.api.memories.listing import memory_etag
 from sessions_app.api.memories.serializers import ChangeMemorySerializer, OneMemorySerializer
 from sessions_app.api.memories.writing import RAISES
-from sessions_app.api.receipts import ReceiptSerializer
+from sessions_app.api.serializers import ReceiptSerializer
 from sessions_app.memory_selectors import memories_named
 from sessions_app.models import Chat
 from sessions_app.services.forget.kinds import memory_forget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -28,9 +28,8 @@ from sessions_app.api.allowed import (
     require_longterm,
     require_memory,
 )
+from sessions_app.api.refusals import FORGETTING
 from sessions_app.models import Chat
-from sessions_app.services.forget.kinds import NothingToForgetError
-from sessions_app.services.forget.probe import StillFoundError
 from sessions_app.services.token_chats import chat_at_or_new
 
 SOURCE = "api"
@@ -64,13 +63,12 @@ def no_vector(error: Exception) -> APIException:
     return Unavailable(f"No vector can be made just now: {error} Nothing was stored; try again.")
 
 
-RAISES = {
+RAISES: dict[type[Exception], Callable[[Exception], APIException]] = {
     MemoryNotFoundError: not_found,
-    NothingToForgetError: not_found,
+    **FORGETTING,
     MemoryValidationError: invalid_memory,
     DuplicateFactError: lambda error: DuplicateFact(str(error)),
     MemoryStateError: conflict,
-    StillFoundError: conflict,
     EmbedderError: no_vector,
 }
 
