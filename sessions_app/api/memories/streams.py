@@ -64,6 +64,7 @@ class LinesParser(BaseParser):
             size += len(block)
             if size > self.largest:
                 drain(stream)
+                file.close()
                 most = f"{self.largest // MEGABYTE} MB"
                 raise BodyTooLarge(f"The body is larger than {most}: send it in parts.")
             digest.update(block)
