@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from sessions_app.api.audit import AuditVerifyView, AuditView
 from sessions_app.api.memories.listing import MemoriesView, MemoryBatchView
 from sessions_app.api.memories.one import MemoryView
 from sessions_app.api.memories.recall import RecallView
@@ -18,4 +19,6 @@ urlpatterns = [
     path("memories/import/", MemoryImportView.as_view(), name="api-memories-import"),
     path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="api-memory"),
     path("receipts/<uuid:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
+    path("audit/", AuditView.as_view(), name="api-audit"),
+    path("audit/verify/", AuditVerifyView.as_view(), name="api-audit-verify"),
 ]

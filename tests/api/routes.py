@@ -22,8 +22,10 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-memories-import": {"POST": "write"},
     "api-memory": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
     "api-receipt": {"GET": "read"},
+    "api-audit": {"GET": "audit"},
+    "api-audit-verify": {"GET": "audit"},
 }
 # Without a token: what they hold is no secret.
 PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
 # Refused to bound tokens, because they concern all chats.
-NOT_FOR_BOUND = {"api-memories-import", "api-receipt"}
+NOT_FOR_BOUND = {"api-memories-import", "api-receipt", "api-audit", "api-audit-verify"}
