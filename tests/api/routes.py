@@ -24,6 +24,10 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-receipt": {"GET": "read"},
     "api-audit": {"GET": "audit"},
     "api-audit-verify": {"GET": "audit"},
+    "api-session-card": {"GET": "read", "POST": "write"},
+    "api-session-transcript": {"GET": "read"},
+    "api-transcripts": {"POST": "write"},
+    "api-transcripts-check": {"POST": "read"},
 }
 # Without a token: what they hold is no secret.
 PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
