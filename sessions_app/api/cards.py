@@ -17,6 +17,7 @@ from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
 from memoryproject.api.schema import answered
+from memoryproject.api.serializers import Moment
 from memoryproject.api.views import ApiView
 from sessions_app.api.examples import AT, SESSION_ID
 from sessions_app.api.finding import session_within
@@ -25,6 +26,9 @@ from sessions_app.models import ChatSession
 from sessions_app.services.cards.make import SessionBusyError, SessionNotFoundError, card_make
 
 CARD: dict[str, Any] = {
+    "session_id": SESSION_ID,
+    "algorithm_version": "1.0.0",
+    "extracted_at": AT,
     "title": "When does TestCorp pay?",
     "summary_bullets": ["[user] When does TestCorp pay?", "[assistant] TestCorp pays in 30 days."],
     "decisions": [],
@@ -32,11 +36,6 @@ CARD: dict[str, Any] = {
     "entities": ["TestCorp"],
     "keywords": ["pay", "pays", "days"],
     "notable_quotes": ["When does TestCorp pay?"],
-    "metadata": {
-        "session_id": SESSION_ID,
-        "algorithm_version": "1.0.0",
-        "extracted_at": AT,
-    },
 }
 
 
@@ -47,6 +46,9 @@ def texts(told: str = "") -> serializers.ListField:
 class CardSerializer(serializers.Serializer[Any]):
     """What a session was, made by rules alone and free of personal data."""
 
+    session_id = serializers.UUIDField()
+    algorithm_version = serializers.CharField()
+    extracted_at = Moment()
     title = serializers.CharField()
     summary_bullets = texts("The first messages.")
     decisions = texts()
@@ -54,7 +56,6 @@ class CardSerializer(serializers.Serializer[Any]):
     entities = texts("Names of people, companies and products.")
     keywords = texts()
     notable_quotes = texts()
-    metadata = serializers.DictField(child=serializers.CharField(allow_null=True))
 
 
 class CardView(ApiView):

@@ -170,6 +170,9 @@ class TextView(ApiView):
         """Text alone, or an object with it."""
         if isinstance(self.request.data, str):
             return {"text": self.request.data, "append": False}
+        if not self.request.data and str(self.request.content_type).startswith("text/plain"):
+            # An empty body is read by no parser.
+            return {"text": "", "append": False}
         return self.body(TextSerializer)
 
     def target(self, given: dict[str, Any]) -> Target | None:
