@@ -14,6 +14,7 @@ urlpatterns = [
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/v1/", include("sessions_app.api.memory_urls")),
+    path("api/v1/", include("memories_app.api.urls")),
     path("api/", include(nowhere_urlpatterns)),
     path("admin/", admin.site.urls),
 ]

@@ -28,8 +28,21 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-session-transcript": {"GET": "read"},
     "api-transcripts": {"POST": "write"},
     "api-transcripts-check": {"POST": "read"},
+    "api-documents": {"GET": "read"},
+    "api-documents-cleanup": {"POST": "forget"},
+    "api-document": {"GET": "read", "PUT": "write"},
+    "api-document-archive": {"POST": "write"},
 }
 # Without a token: what they hold is no secret.
 PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
 # Refused to bound tokens, because they concern all chats.
-NOT_FOR_BOUND = {"api-memories-import", "api-receipt", "api-audit", "api-audit-verify"}
+NOT_FOR_BOUND = {
+    "api-memories-import",
+    "api-receipt",
+    "api-audit",
+    "api-audit-verify",
+    "api-documents",
+    "api-documents-cleanup",
+    "api-document",
+    "api-document-archive",
+}

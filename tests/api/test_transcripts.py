@@ -101,7 +101,7 @@ def test_what_cannot_alternate_is_left_out_and_told(api: Api) -> None:
         ("User: a\nAssistant: b\nUser: c\n", "ends_with_assistant", 3, 3),
         ("User: a\nUser: b\nAssistant: c\n", "alternates", 2, 2),
         ("User: a\nUser: b\nAssistant: c\n", "consecutive", 2, 4),
-        ("", "too_few_messages", None, 5),
+        ("\n", "too_few_messages", None, 5),
         ("User:a\nAssistant: b\n", "spacing", 1, 6),
         ("User:  \nAssistant: b\n", "blank_message", 1, None),
     ],
