@@ -36,8 +36,9 @@ class PatternFormField(forms.CharField):
     def clean(self, value: Any) -> Pattern | None:
         if value in (None, ""):
             return None
+        text = super().clean(value)
         try:
-            return Pattern(value)
+            return Pattern(text)
         except MemoryDocumentNameError as error:
             raise forms.ValidationError(str(error), code="invalid") from error
 

@@ -13,8 +13,6 @@ from memories_app.memory_documents.times import read_duration
 from memories_app.models import MemoryDocument
 from memoryproject.api.serializers import Moment, Strict, Text
 
-LONGEST_DURATION = 20
-
 
 class Duration(Text):
     """7d, 24h, 2w, 30m: as a timedelta."""
@@ -62,7 +60,7 @@ class ArchivedSerializer(serializers.Serializer[Any]):
 
 class CleanupSerializer(Strict):
     category = serializers.ChoiceField(CATEGORIES)
-    older_than = Duration(max_length=LONGEST_DURATION, help_text="7d, 24h, 2w or 30m.")
+    older_than = Duration(help_text="7d, 24h, 2w or 30m.")
 
 
 class RemovedSerializer(serializers.Serializer[Any]):
