@@ -113,5 +113,5 @@ def answered(
         value=value,
         response_only=True,
         status_codes=[str(status)],
-        media_type=media_type,  # type: ignore[arg-type]
+        media_type=media_type,
     )

@@ -18,6 +18,7 @@ from memoryproject.api import bodies
 from memoryproject.api.callers import Caller, caller_of
 from memoryproject.api.errors import refuse
 from memoryproject.api.pages import CursorPages
+from memoryproject.api.renderers import Json
 from memoryproject.audit.events import audit_record
 
 # What may stand in any query: which renderer answers.
@@ -99,6 +100,9 @@ class ApiView(GenericAPIView[Any]):
         if not getattr(request, "_read_started", True):
             # A client that is still sending is to see the answer.
             bodies.drain(request)
+        # Also for who asked for YAML or events: all errors have one shape.
+        self.request.accepted_renderer = Json()
+        self.request.accepted_media_type = Json.media_type
         return super().handle_exception(exc)
 
     def record_read(

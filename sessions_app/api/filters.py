@@ -26,7 +26,8 @@ class MomentFormField(forms.CharField):
             field.field_name = "The time"
             return field.run_validation(value)
         except ValidationError as error:
-            raise forms.ValidationError([str(text) for text in error.detail]) from error
+            told = " ".join(str(text) for text in error.detail)
+            raise forms.ValidationError(told, "invalid") from error
 
 
 class MomentFilter(django_filters.Filter):  # type: ignore[misc]
