@@ -100,7 +100,7 @@ class ApiView(GenericAPIView[Any]):
         if not getattr(request, "_read_started", True):
             # A client that is still sending is to see the answer.
             bodies.drain(request)
-        # Errors are JSON, whatever form the answer would have had.
+        # Also for who asked for YAML or events: all errors have one shape.
         self.request.accepted_renderer = Json()
         self.request.accepted_media_type = Json.media_type
         return super().handle_exception(exc)

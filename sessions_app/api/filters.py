@@ -27,7 +27,7 @@ class MomentFormField(forms.CharField):
             return field.run_validation(value)
         except ValidationError as error:
             told = " ".join(str(text) for text in error.detail)
-            raise forms.ValidationError(told, code="invalid") from error
+            raise forms.ValidationError(told, "invalid") from error
 
 
 class MomentFilter(django_filters.Filter):  # type: ignore[misc]

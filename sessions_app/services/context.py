@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from memoryproject.lib.tokens import estimate_tokens
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.prompts.build import Line, Prompt, PromptParts, build_prompt
+from sessions_app.reading import text_of
 from sessions_app.recall import RecallResult, Viewer, recall
 from sessions_app.selectors import History, messages_left_out
 from sessions_app.services.cards.recall import CardHit
@@ -58,13 +61,14 @@ def context_make(
     its last message. Where the last message is the query already, it stands there once.
     Nothing is stored. Raises BudgetTooSmallError.
     """
-    turn = _turn(session, tools, now)
-    history = None if turn.message is None else _history(turn, tools, max_tokens)
+    turn, after = _turn(session, tools, now), _after(session)
+    history = _history(turn, after, query, tools, max_tokens)
     asked = query if query is not None else _last_said(session)
     recalled = _recall(turn, asked, history, tools)
     cards = cards_in_reach(turn, history, tools)
     parts = prompt_parts(turn, asked, history, recalled, cards, tools)
-    parts = replace(parts, history=_lines(parts, history, query), fence=uuid.uuid4().hex[:12])
+    lines = _lines(parts, history, after, query)
+    parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     limit = _least(max_tokens, tools.rules.max_context_tokens)
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
     if max_tokens is not None and prompt.tokens > max_tokens:
@@ -86,26 +90,49 @@ def _told(
 
 
 def _turn(session: ChatSession, tools: Tools, now: datetime) -> Turn:
-    """A turn that is never saved: it would answer the session's last message."""
-    last = session.messages.exclude(role=Role.SUMMARY).filter(revoked_at=None)
+    """A turn that is never saved: it would answer the session's last message. An answer stands
+    with its question, so that the last one is never an answer: see _after."""
     return Turn(
         chat=session.chat,
         session=session,
-        message=last.order_by("-order_num").first(),
+        message=_said(session).filter(answers__isnull=True).first(),
         user_role=tools.chat_memory.role_in_session(session),
         asked_at=now,
     )
 
 
-def _history(turn: Turn, tools: Tools, max_tokens: int | None) -> History:
+def _after(session: ChatSession) -> list[Message]:
+    """The answer to the session's last message, if it has one already."""
+    last = _said(session).filter(answers__isnull=True).first()
+    return list(_said(session).filter(answers=last)) if last else []
+
+
+def _said(session: ChatSession) -> QuerySet[Message]:
+    """The newest first."""
+    said = session.messages.exclude(role=Role.SUMMARY, metadata__has_key="summaryMetadataId")
+    return said.filter(revoked_at=None).defer("terms").order_by("-order_num")
+
+
+def _history(
+    turn: Turn,
+    after: Sequence[Message],
+    query: str | None,
+    tools: Tools,
+    max_tokens: int | None,
+) -> History | None:
+    """What was said, within what the role's limit leaves beside the answer and the query."""
+    if turn.message is None:
+        return None
+    limit = tools.chat_memory.limits.tokens_for(turn.user_role)
+    limit = limit if max_tokens is None else min(limit, max_tokens)
+    room = limit - sum(each.tokens for each in after) - estimate_tokens(query or "")
     return tools.chat_memory.history(
-        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max_tokens
+        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max(room, 1)
     )
 
 
 def _last_said(session: ChatSession) -> str:
-    said = session.messages.filter(role=Role.USER, revoked_at=None).order_by("-order_num")
-    last: Message | None = said.first()
+    last = _said(session).filter(role=Role.USER).first()
     return last.content if last else ""
 
 
@@ -122,11 +149,14 @@ def _recall(turn: Turn, asked: str, history: History | None, tools: Tools) -> Re
     )
 
 
-def _lines(parts: PromptParts, history: History | None, query: str | None) -> list[Line]:
+def _lines(
+    parts: PromptParts, history: History | None, after: Sequence[Message], query: str | None
+) -> list[Line]:
     lines = list(parts.history) if history else []
+    lines += [Line(str(each.role), text_of(each)) for each in after]
     if query is None:
         return lines
-    said = history.messages[-1] if history else None
+    said = history.messages[-1] if history and not after else None
     if said is not None and said.role == Role.USER and said.content == query:
         return lines
     return [*lines, Line("user", query)]
