@@ -11,8 +11,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from cards_app.models import MemoryCard
+from memoryproject.api.models import IdempotentAnswer
 from memoryproject.audit.models import AuditEvent
-from sessions_app.models import Chat
+from sessions_app import wiring
+from sessions_app.models import Chat, Message
+from sessions_app.services.forget.kinds import message_forget
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, OTHER_CLIENT
 
@@ -94,3 +97,26 @@ def test_staff_who_read_a_card_are_in_the_audit_log(
     assert Api(None, client).get(f"sessions/{session}/card/").status_code == 200
     event = AuditEvent.objects.get(action="conversation.read")
     assert (event.actor, event.object_type, event.object_id) == ("boss", "card", session)
+
+
+def test_a_card_that_is_kept_for_a_key_goes_with_what_is_forgotten(api: Api) -> None:
+    """Also where single words of it are all that the card has of it."""
+    session = session_in(api)
+    for n in range(8):
+        say(api, session, f"What is number {n}?", f"It is number {n}.")
+    said = "So then Yossi and nobody else will see to it, as Yossi told them yesterday"
+    say(api, session, said, "Fine.")
+    path = f"sessions/{session}/card/"
+    for form, key in (("json", "json"), ("yaml", "k")):
+        made = api.post(f"{path}?format={form}", Idempotency_Key=key)
+        assert "Yossi" in made.content.decode()
+    message = Message.objects.get(content=said)
+    message_forget(message_id=message.pk, tools=wiring.forget_tools())
+    bodies = IdempotentAnswer.objects.values_list("body", flat=True)
+    assert not any("Yossi" in body for body in bodies)
+    assert (
+        error_of(api.post(f"{path}?format=json", Idempotency_Key="json"), 409)["code"]
+        == "answer_not_kept"
+    )
+    error_of(api.post(f"{path}?format=yaml", Idempotency_Key="k"), 409)
+    assert "Yossi" not in api.post(path).content.decode()

@@ -318,3 +318,21 @@ def test_a_bound_token_reaches_the_memories_of_its_chats_alone(
     assert bound.delete(own).status_code == 200
     assert Memory.objects.filter(visibility=Visibility.CHAT).count() == 2
     assert ForgetReceipt.objects.count() == 1
+
+
+@pytest.mark.parametrize("depth", [25, 200, 900, 990, 100_000])
+def test_metadata_that_is_nested_too_deeply_is_refused_not_dropped(api: Api, depth: int) -> None:
+    deep = b"[" * depth + b"]" * depth
+    raw = b'{"content": "x", "metadata": {"a": ' + deep + b"}}"
+    error_of(api.call("POST", "memories/", raw, Idempotency_Key="k"), 400)
+    error_of(api.call("POST", "memories/", raw), 400)
+    raw = b'{"query": "x", "metadata": {"a": ' + deep + b"}}"
+    error_of(api.call("POST", "memories/recall/", raw), 400)
+    assert not Memory.objects.exists()
+
+
+def test_metadata_comes_back_as_it_was_given(api: Api) -> None:
+    metadata = {"deep": [[[[{"a": [None, True, 1, 1.5, 10**30, "ü"]}]]]], "": "", "a.b": {}}
+    made = stored(api, metadata=metadata)
+    assert made["metadata"] == metadata
+    assert api.get(f"memories/{made['memory_id']}/").json()["metadata"] == metadata

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -191,3 +194,16 @@ def test_where_memory_is_off_no_transcript_is_saved(api: Api) -> None:
     body = {"text": TEXT, "whatsapp_chat": CLIENT}
     assert error_of(api.post("transcripts/", body), 403)["code"] == "memory_disabled"
     assert stored() == []
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(api: Api) -> None:
+    folder = Path(settings.DATA_DIR) / "transcript-texts"
+    left, at_work = folder / "text-left", folder / "text-at-work"
+    for path in (left, at_work):
+        path.mkdir(parents=True)
+        (path / "chat_memory_batch_001.txt").write_text(TEXT)
+    hours_ago = time.time() - 7_200
+    os.utime(left, (hours_ago, hours_ago))
+    assert plain(api, "transcripts/validate/", TEXT).status_code == 200
+    assert list(folder.iterdir()) == [at_work]
+    shutil.rmtree(at_work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -74,7 +75,9 @@ class MemoriesView(ListView):
         (remembered,) = memories_remember(
             memories=new, embedder=wiring.embedder(), actor=self.caller.actor
         )
-        memory = memories_named(self.caller.reach()).get(pk=remembered.memory.pk)
+        memory = memories_named(self.caller.reach()).filter(pk=remembered.memory.pk).first()
+        if memory is None:
+            raise NotFound("It was stored, and forgotten since.")
         status = 200 if remembered.status == DUPLICATE else 201
         return Response(
             MemorySerializer(memory).data, status=status, headers={"ETag": memory_etag(memory)}

@@ -8,7 +8,13 @@ from rest_framework import serializers
 
 from memories_app.models import MemoryStatus, Visibility
 from memories_app.services.remember import CREATED, DUPLICATE, MOST_AT_ONCE
-from memories_app.validation import MAX_CONTENT, MAX_LABEL, MAX_METADATA_BYTES, MAX_TAGS
+from memories_app.validation import (
+    MAX_CONTENT,
+    MAX_LABEL,
+    MAX_METADATA_BYTES,
+    MAX_TAGS,
+    storable_metadata,
+)
 from memoryproject.api.serializers import Moment, Strict, Text
 from sessions_app.api.serializers import WhatsAppChat
 
@@ -21,6 +27,12 @@ class Metadata(serializers.DictField):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("help_text", f"Any JSON object, at most {MAX_METADATA_BYTES} bytes.")
         super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """What could only be stored in part is refused."""
+        if isinstance(data, dict) and storable_metadata(data, log=False) != data:
+            raise serializers.ValidationError("It is nested too deeply.")
+        return dict(super().to_internal_value(data))
 
 
 class Truth(serializers.BooleanField):

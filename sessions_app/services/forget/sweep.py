@@ -40,6 +40,9 @@ ROWS_AT_ONCE = 200
 # Each round may turn up another text that retells it; a chain of this many was never seen.
 MOST_ROUNDS = 10
 
+# How cards are told from other answers, as JSON and as YAML.
+OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
+
 
 class Sweep:
     """A forgetting in progress, within its transaction.
@@ -63,6 +66,7 @@ class Sweep:
         self._keep_turn = keep_turn
         self._now = now
         self._emptied: set[tuple[str, Any]] = set()
+        self._carded: set[str] = set()
 
     def count(self, model: type[Model], rows: int) -> None:
         """Note that so many rows of a table were deleted or emptied."""
@@ -214,6 +218,7 @@ class Sweep:
         """The card of a session whose messages change goes, and is made again of what is left;
         where it stood in a prompt it is taken out."""
         locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+        self._carded.add(str(locked.pk))
         self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
         cards_take_back(chat_id=locked.chat_id, session_ids=[locked.pk])
 
@@ -289,9 +294,16 @@ class Sweep:
         rows = IdempotentAnswer.objects.filter(withheld=False)
         rows.filter(status__isnull=True).update(withheld=True)
         for row in rows.exclude(body="").only("body").iterator(ROWS_AT_ONCE):
-            if self._tells(_told(row.body)):
+            if self._tells(_told(row.body)) or self._is_card(row.body):
                 IdempotentAnswer.objects.filter(pk=row.pk).update(body="", withheld=True)
                 self.count(IdempotentAnswer, 1)
+
+    def _is_card(self, body: str) -> bool:
+        """Whether it is the card of a session whose messages change: single words of them may
+        stand in it, which tell nothing by themselves."""
+        if not any(mark in body for mark in OF_CARDS):
+            return False
+        return any(session_id in body for session_id in self._carded)
 
     def _count_once(self, model: type[Model], key: Any) -> None:
         seen = (model._meta.db_table, key)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +29,9 @@ from sessions_app.transcripts.names import batch_name
 from sessions_app.transcripts.turns import LeftOut
 
 OWNER_ONLY = 0o700
+PREFIX = "text-"
+# Longer than any save takes.
+LEFT_SECONDS = 3_600
 
 
 @dataclass
@@ -79,6 +84,22 @@ def conversation_text(*, conversation: Conversation, actor: Actor) -> Told:
     return told
 
 
+def leftovers_remove(folder: Path, *, now: float | None = None) -> int:
+    """Remove what a process left that was killed; returns how many texts that were."""
+    before = (time.time() if now is None else now) - LEFT_SECONDS
+    left = [path for path in folder.glob(f"{PREFIX}*") if _changed(path) < before]
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(left)
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
 @contextmanager
 def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]:
     """The text as a folder with one batch, for the owner's eyes only; removed at the end."""
@@ -86,7 +107,8 @@ def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]
     last = 0 if conversation is None else last_batch_number(conversation=conversation)
     try:
         folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
-        laid = tempfile.TemporaryDirectory(dir=folder, prefix="text-")
+        leftovers_remove(folder)
+        laid = tempfile.TemporaryDirectory(dir=folder, prefix=PREFIX)
     except OSError as error:
         raise FolderError(f"The text can't be laid down: {error.strerror}.") from error
     with laid as name:
