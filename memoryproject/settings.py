@@ -8,6 +8,15 @@ from typing import Any
 
 import environ
 
+from memoryproject.api.config import (
+    DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
+)
+from memoryproject.api.config import (
+    REST_FRAMEWORK as REST_FRAMEWORK,
+)
+from memoryproject.api.config import (
+    SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
+)
 from memoryproject.environment import Environment, Note, read_config_file, secret_from_file
 from memoryproject.postgres import EmbeddedPostgres
 
@@ -108,6 +117,14 @@ GREEN_API_ID_INSTANCE = env.text("GREEN_API_ID_INSTANCE")
 GREEN_API_TOKEN = env.text("GREEN_API_TOKEN")
 GREEN_API_WEBHOOK_TOKEN = env.text("GREEN_API_WEBHOOK_TOKEN")
 
+# --- the API ------------------------------------------------------------------------------
+# Calls a minute and token, by kind; 0: any number.
+API_RATE_READ = env.integer("API_RATE_READ", 6_000)
+API_RATE_WRITE = env.integer("API_RATE_WRITE", 3_000)
+API_RATE_FORGET = env.integer("API_RATE_FORGET", 1_200)
+API_RATE_CHAT = env.integer("API_RATE_CHAT", 600)
+API_RATE_BULK = env.integer("API_RATE_BULK", 120)
+
 # --- the database -------------------------------------------------------------------------
 DATABASE_URL = env.url("DATABASE_URL", schemes=("postgres", "postgresql"))
 _database: dict[str, Any]
@@ -151,11 +168,16 @@ Q_CLUSTER: dict[str, Any] = {
 INSTALLED_APPS = [
     "memoryproject.apps.MemoryProjectConfig",
     "memoryproject.audit.apps.AuditConfig",
+    "memoryproject.api.apps.ApiConfig",
     "sessions_app",
     "memories_app",
     "cards_app",
     "django_q",
     "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "drf_standardized_errors",
     "memoryproject.dashboard.apps.StaffAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

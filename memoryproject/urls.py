@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from memoryproject.api.urls import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.dashboard import views
 
 urlpatterns = [
@@ -10,5 +11,10 @@ urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("webhooks/whatsapp/", include("sessions_app.webhooks.urls")),
+    path("api/", include(schema_urlpatterns)),
+    path("api/v1/", include("sessions_app.api.urls")),
+    path("api/v1/", include("sessions_app.api.memory_urls")),
+    path("api/v1/", include("memories_app.api.urls")),
+    path("api/", include(nowhere_urlpatterns)),
     path("admin/", admin.site.urls),
 ]

@@ -14,6 +14,10 @@ class DataValidationError(ChatMemoryError, ValueError):
     where, and what to do."""
 
 
+class SessionArchivedError(DataValidationError):
+    """The session is archived, which makes it read-only."""
+
+
 class ConversationNotFoundError(ChatMemoryError):
     """There is no session with this id."""
 

@@ -90,10 +90,12 @@ def recall(
     min_similarity: float = 0.7,
     sources: Collection[str] = (MEMORIES, MESSAGES),
     messages_where: Q | None = None,
+    memories_where: Q | None = None,
 ) -> RecallResult:
     """The best ``top_k`` texts for the query whose score is at least ``min_similarity``.
 
     messages_where: narrows the past messages, such as to what a prompt doesn't hold already.
+    memories_where: narrows the memories that the viewer may see.
     A failing embedder leaves the search by words; a failing database query is tried once
     more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
     """
@@ -108,7 +110,7 @@ def recall(
     question, topic_vectors, embedded = ranking.prepare_query(asked, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
-        searches.append(lambda: _recall_memories(question, viewer, top_k))
+        searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where))
     if topics and found_said:
         to_said = SaidQuestion(question, topic_vectors, found_said, timezone.now().date())
         searches.append(lambda: _recall_messages(to_said, said, top_k))
@@ -143,12 +145,14 @@ def _try_twice(search: Callable[[], Found]) -> Found | None:
     return None
 
 
-def _recall_memories(question: ranking.Question, viewer: Viewer, top_k: int) -> list[Hit]:
+def _recall_memories(
+    question: ranking.Question, viewer: Viewer, top_k: int, where: Q | None
+) -> list[Hit]:
     visible = memories_visible(
         is_owner=viewer.user_role == GODFATHER,
         is_staff=viewer.user_role == "staff",
         chat_id=viewer.chat_id,
-    )
+    ).filter(where or Q())
     ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k)
     # Asked again of what is visible: since it was ranked, one may have been made private.
     found = visible.defer("terms").in_bulk([item.key for item in ranked])

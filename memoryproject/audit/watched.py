@@ -16,6 +16,11 @@ _LOCK = 0xA0D1782
 
 # Every setting of the product but those below.
 WATCHED = (
+    "API_RATE_BULK",
+    "API_RATE_CHAT",
+    "API_RATE_FORGET",
+    "API_RATE_READ",
+    "API_RATE_WRITE",
     "ALLOWED_HOSTS",
     "BUSINESS_TIME_ZONE",
     "CARDS_IN_PROMPT",

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 
-APPS = ("sessions_app", "memories_app", "cards_app", "audit", "django_q", "auth")
+APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "django_q", "auth")
 MODELS = (
     "ChatSession",
     "Message",

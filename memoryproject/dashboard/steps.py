@@ -66,6 +66,12 @@ def first_steps(base_url: str) -> list[Step]:
                 (f"{base_url}webhooks/whatsapp/green/", ""),
             ),
         ),
+        Step(
+            "Use it from your own program",
+            "A token, shown once, opens the REST API.",
+            commands=(".venv/bin/python manage.py create_api_token my-integration",),
+            links=(("The API, with examples", "/api/docs/"),),
+        ),
     ]
 
 

@@ -11,6 +11,7 @@ from sessions_app.admin import (
     profile,
     sessions,
     summaries,
+    tokens,
     turns,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "profile",
     "sessions",
     "summaries",
+    "tokens",
     "turns",
 ]

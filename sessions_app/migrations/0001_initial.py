@@ -378,7 +378,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('receipt_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document')], max_length=16)),
+                ('kind', models.CharField(choices=[('memory', 'Memory'), ('message', 'Message'), ('messages', 'Messages of a session'), ('session', 'Session'), ('chat', 'Chat'), ('document', 'Document')], max_length=16)),
                 ('object_id', models.UUIDField()),
                 ('forgotten_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('actor_kind', models.CharField(max_length=16)),
@@ -391,7 +391,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'receipt',
                 'ordering': ['-id'],
                 'indexes': [models.Index(fields=['object_id'], name='sessions_ap_object__adc805_idx')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'session', 'chat', 'document'])), name='forgotten_kind_known')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['memory', 'message', 'messages', 'session', 'chat', 'document'])), name='forgotten_kind_known')],
             },
         ),
         migrations.CreateModel(

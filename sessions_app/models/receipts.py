@@ -13,6 +13,7 @@ from django.utils import timezone
 class ForgottenKind(models.TextChoices):
     MEMORY = "memory"
     MESSAGE = "message"
+    MESSAGES = "messages", "Messages of a session"
     SESSION = "session"
     CHAT = "chat"
     DOCUMENT = "document"

@@ -34,6 +34,20 @@ class Cleared:
 
 
 def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
+    """Empty a session (see session_empty) and tell the audit log."""
+    cleared = session_empty(session=session, now=now)
+    audit_record(
+        action="session.clear",
+        actor=actor,
+        object_type="session",
+        object_id=session.pk,
+        details=asdict(cleared),
+        chat_id=session.chat_id,
+    )
+    return cleared
+
+
+def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     """Delete a session's messages, summaries, vectors and card, and empty what holds their texts:
     replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
 
@@ -61,16 +75,7 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
     session.summarized_until = session.message_counter
     session.save(update_fields=["total_tokens", "window_start", "summarized_until"])
     logger.info("Session %s was cleared.", session.session_id)
-    cleared = Cleared(messages=counted["messages"], summaries=summaries)
-    audit_record(
-        action="session.clear",
-        actor=actor,
-        object_type="session",
-        object_id=session.pk,
-        details=asdict(cleared),
-        chat_id=session.chat_id,
-    )
-    return cleared
+    return Cleared(messages=counted["messages"], summaries=summaries)
 
 
 def _empty_replays(session: ChatSession) -> None:

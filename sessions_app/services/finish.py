@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from sessions_app.models import Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import TurnState
 from sessions_app.services.scrub import unstored_forget
@@ -31,7 +32,8 @@ def turn_settle(*, turn: Turn) -> bool:
         return True
     elif states == {PartState.SENT}:
         _finish(turn, TurnState.SENT)
-        if turn.session_id is None:
+        # In the terminal and the API somebody waits to read it, and lets it go then.
+        if turn.session_id is None and turn.provider != str(Provider.CONSOLE):
             unstored_forget(turn)
     return False
 

@@ -31,6 +31,10 @@ class IntakeRules:
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
 
+    def remember(self, chat: Chat) -> bool:
+        """Whether memory is on in this chat."""
+        return self.memory_enabled if chat.memory_enabled is None else chat.memory_enabled
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -51,9 +55,8 @@ def message_take(
     chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
     _learn_language(chat, event)
     role = rules.chat_memory.role_in(chat)
-    remembers = chat.memory_enabled if chat.memory_enabled is not None else rules.memory_enabled
     due = not event.from_business and _is_for_us(event, rules)
-    if not remembers:
+    if not rules.remember(chat):
         return _take_without_memory(event, delivery, chat, role, due=due)
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
     message = _store(event, chat, session, role, rules, now)

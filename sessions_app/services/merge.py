@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from cards_app.services.cards import cards_move
 from memories_app.services.scope import memories_move
+from memoryproject.api.tokens import tokens_move
 from memoryproject.audit.pseudonyms import person_merge
 from sessions_app.models import (
     Chat,
@@ -49,6 +50,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
         model._default_manager.filter(chat=young).update(chat=old)
     memories_move(from_chat=young.pk, to_chat=old.pk)
     cards_move(from_chat=young.pk, to_chat=old.pk)
+    tokens_move(from_chat=young.pk, to_chat=old.pk)
     person_merge(kept=old.pk, gone=young.pk)
     if young.memory_enabled is False:
         # Who was switched off stays off.

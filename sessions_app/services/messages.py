@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from memoryproject.lib.tokens import estimate_tokens
-from sessions_app.errors import DataValidationError
+from sessions_app.errors import DataValidationError, SessionArchivedError
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -94,7 +94,7 @@ def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
             f"Unknown role {new.role!r}: a message's role is one of {', '.join(Role.values)}."
         )
     if session.status == SessionStatus.ARCHIVED:
-        raise DataValidationError(
+        raise SessionArchivedError(
             f"Session {session.session_id} is archived, which makes it read-only: "
             "add to the chat's active session."
         )

@@ -46,16 +46,16 @@ def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     draft = Draft(text="")
     history = _history(turn, tools)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, tools))
-    cards = _cards(turn, history, tools)
+    cards = cards_in_reach(turn, history, tools)
     lease.renew()
-    prompt = build_prompt(_parts(turn, text, history, recalled, cards, tools))
+    prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, tools))
     dropped = prompt.dropped_history
     if history is not None and dropped and tools.chat_memory.strategy.fills_gaps:
         # What the model's context has no room for is to be told shortened, too.
         kept = history.messages[dropped:]
         room = sum(message.tokens for message in kept) + history.summary_tokens
         history = _history(turn, tools, max_tokens=room)
-        prompt = build_prompt(_parts(turn, text, history, recalled, cards, tools))
+        prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, tools))
         dropped += prompt.dropped_history
     _record(draft, history, recalled, cards, prompt, dropped)
     kept_texts = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
@@ -105,14 +105,14 @@ def _recall(turn: Turn, text: str, history: History | None, tools: Tools) -> Rec
     )
 
 
-def _cards(turn: Turn, history: History | None, tools: Tools) -> list[CardHit]:
+def cards_in_reach(turn: Turn, history: History | None, tools: Tools) -> list[CardHit]:
     """None where memory is off, or what lasts longer than a session."""
     if history is None or not tools.rules.longterm_enabled:
         return []
     return cards_recall(turn=turn, most=tools.rules.cards_in_prompt)
 
 
-def _parts(
+def prompt_parts(
     turn: Turn,
     text: str,
     history: History | None,
@@ -180,15 +180,29 @@ def _record(
 ) -> None:
     """The replay record."""
     draft.prompt = [message.as_dict() for message in prompt.messages]
+    draft.recalled = recalled_record(recalled, cards, prompt)
+    draft.left_out = left_out_record(history, recalled, prompt, dropped_history)
+    draft.summary_id = history.summary.summary_message_id if history and history.summary else None
+
+
+def recalled_record(
+    recalled: RecallResult, cards: Sequence[CardHit], prompt: Prompt
+) -> list[dict[str, Any]]:
+    """What was recalled, with its scores, and which of it the prompt holds."""
     kept = len(prompt.kept_recalled)
-    draft.recalled = [
-        {**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)
-    ]
-    draft.recalled += [
+    hits = [{**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)]
+    told = [
         {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
         for place, card in enumerate(cards)
     ]
-    draft.left_out = {
+    return hits + told
+
+
+def left_out_record(
+    history: History | None, recalled: RecallResult, prompt: Prompt, dropped_history: int
+) -> dict[str, Any]:
+    """What the token budget left out."""
+    return {
         "messages_until": history.left_out_until if history else 0,
         "messages_over_context": dropped_history,
         "recalled": prompt.dropped_recalled,
@@ -196,7 +210,6 @@ def _record(
         "passage": history.passage if history else "",
         "summarized_until": history.summary.last_order if history and history.summary else 0,
     }
-    draft.summary_id = history.summary.summary_message_id if history and history.summary else None
 
 
 def _without_model(recalled: list[str], language: str) -> str:

@@ -31,10 +31,11 @@ PLANNED = (
     Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
     Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),
+    Planned("Tidy the API", "memoryproject.api.tasks.tidy", 60),
     Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 
-OURS = r"^(sessions_app|memoryproject\.audit)\.tasks\."
+OURS = r"^(sessions_app|memoryproject\.audit|memoryproject\.api)\.tasks\."
 
 # Any number that nothing else uses: two installers at once must not make twins.
 _LOCK = 0x5C4ED01E

@@ -23,7 +23,9 @@ logger = logging.getLogger(__name__)
 IN_PROGRESS = (TurnState.RUNNING, TurnState.REPLIED, TurnState.SENDING)
 
 
-def session_open(*, chat: Chat, now: datetime, timeout: timedelta) -> ChatSession:
+def session_open(
+    *, chat: Chat, now: datetime, timeout: timedelta, actor: Actor = SYSTEM
+) -> ChatSession:
     """The chat's active session, locked until the transaction ends; a new one if there is
     none or if it has been idle for ``timeout`` (to the second, EDGE-004).
 
@@ -40,7 +42,7 @@ def session_open(*, chat: Chat, now: datetime, timeout: timedelta) -> ChatSessio
         if falls_due > now or _is_answering(session):
             return session
         session_end(session=session, at=falls_due)
-    return session_start(chat=chat, now=now)
+    return session_start(chat=chat, now=now, actor=actor)
 
 
 def expires_at(session: ChatSession, timeout: timedelta) -> datetime:

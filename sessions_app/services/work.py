@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.services.answer import turn_run
 from sessions_app.services.embed import messages_embed
@@ -79,7 +80,7 @@ def _burst(lease: Lease) -> list[Turn]:
     burst: list[Turn] = []
     for turn in waiting.select_related("message", "chat").order_by("id"):
         same_session = not burst or turn.session_id == burst[0].session_id
-        alone = turn.message is None or _is_command(turn) or _has_file(turn)
+        alone = turn.message is None or _is_command(turn) or _has_file(turn) or _is_awaited(turn)
         if alone or not same_session:
             break
         burst.append(turn)
@@ -99,6 +100,11 @@ def _is_command(turn: Turn) -> bool:
 def _has_file(turn: Turn) -> bool:
     """Whether there is a file to look into, which is done in its own turn."""
     return turn.context.get("kind") in ("document", "voice", "audio")
+
+
+def _is_awaited(turn: Turn) -> bool:
+    """Whether somebody in the terminal or at the API waits for this very answer."""
+    return turn.provider == str(Provider.CONSOLE)
 
 
 def _merge(lease: Lease, burst: list[Turn]) -> Lease | None:

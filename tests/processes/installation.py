@@ -115,6 +115,12 @@ class Installation:
         kill(family(self.workers))
         self.workers.wait()
 
+    def kill_web(self) -> None:
+        """kill -9 of the web server with its workers."""
+        assert self.web is not None
+        kill(family(self.web))
+        self.web.wait()
+
     def kill_everything(self) -> None:
         """kill -9 of web server, workers and PostgreSQL, as a power cut would."""
         started = [process for process in (self.web, self.workers) if process is not None]

@@ -132,3 +132,10 @@ def test_an_answer_that_only_waits_to_be_sent_is_no_part_of_a_burst(world: World
     world.receive(message_from(CLIENT, "second"), message_from(CLIENT, "third"))
     assert answer(world)[1:] == ["answer to: first", "answer to: third"]
     assert states() == ["sent", "merged", "sent"]
+
+
+def test_a_message_whose_answer_somebody_waits_for_is_no_part_of_a_burst(world: World) -> None:
+    asked = message_from(CLIENT, "asked by the API", provider="console", number_id="")
+    world.receive(message_from(CLIENT, "Hi"), asked, message_from(CLIENT, "the price?"))
+    assert answer(world) == ["answer to: Hi", "answer to: the price?"]
+    assert states() == ["sent", "sent", "sent"]

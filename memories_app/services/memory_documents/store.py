@@ -71,7 +71,10 @@ class DatabaseStore:
         identifier: str,
         content: Mapping[str, Any],
         session_id: str | None = None,
+        check: Callable[[Kept | None], None] = lambda _: None,
     ) -> Saved:
+        """``check`` sees what is there already, None where nothing is, before anything is
+        changed; what it raises goes through."""
         now = self._now()
         key = Key(category, name_for(category, identifier, now.date()))
         values: dict[str, Any] = {
@@ -85,6 +88,7 @@ class DatabaseStore:
         with transaction.atomic():
             categories_lock([category])
             row = rows_in(category).filter(name=key.name).first()
+            check(None if row is None else Kept(key, envelope_of(row)))
             if row is None:
                 outcome = CREATED
                 row = self._create(Kept(key, new), now)

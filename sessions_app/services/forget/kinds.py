@@ -36,6 +36,7 @@ from sessions_app.models import (
 )
 from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.cards.recall import cards_take_back
+from sessions_app.services.clear import session_empty
 from sessions_app.services.forget.carry_out import (
     ForgetTools,
     backup_names,
@@ -173,6 +174,39 @@ def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTE
         counts[ChatSession._meta.db_table] = 1
         counts |= backups_remove(names=backups, tools=tools)
         return _also_swept(receipt, counts)
+
+
+def session_messages_forget(
+    *, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM
+) -> ForgetReceipt:
+    """All messages of a session, with what was learned in it alone and what other conversations
+    told of it. The session stays, empty, and goes on counting where it was."""
+    texts = Message.objects.filter(session=session_id).exclude(content="")
+    prober = Prober(list(texts.values_list("content", flat=True)[:20]), tools.embedder)
+    with transaction.atomic():
+        forgetting_begin()
+        session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
+        _there(session is not None, "session", session_id)
+        messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
+        if not messages:
+            raise NothingToForgetError(f"There is no message in session {session_id}.")
+        doomed = Doomed()
+        doomed.add_messages(messages, texts=len(messages) <= MOST_TEXTS)
+        if len(messages) > MOST_TEXTS:
+            _add_recalled(doomed, session_id)
+        receipt = carry_out(
+            kind=str(ForgottenKind.MESSAGES),
+            object_id=session_id,
+            doomed=doomed,
+            prober=prober,
+            tools=tools,
+            actor=actor,
+        )
+        batches = backup_names(TranscriptBatch.objects.filter(session=session_id))
+        session = ChatSession.objects.select_for_update(no_key=True).get(pk=session_id)
+        cards_take_back(chat_id=session.chat_id, session_ids=[session_id])
+        session_empty(session=session, now=receipt.forgotten_at)
+        return _also_swept(receipt, backups_remove(names=batches, tools=tools))
 
 
 def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:

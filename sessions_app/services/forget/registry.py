@@ -164,6 +164,18 @@ _table("auth_group", safe="name", why="names of groups of staff")
 _table("auth_permission", safe="name codename", why="names of permissions")
 _table("django_content_type", safe="app_label model", why="names of tables")
 _table("django_migrations", safe="app name", why="names of migrations")
+_table(
+    "api_apitoken",
+    safe="name prefix digest scopes created_by",
+    why="what staff call it, its beginning, and a hash of it",
+)
+_table(
+    "api_idempotentanswer",
+    swept="body",
+    safe="caller key_hash request_hash lease_owner content_type headers",
+    why="ids, keyed hashes, a process, and ETags",
+)
+_table("api_callcount", safe="caller kind", why="ids, and kinds of calls")
 _AUDIT = "hashes, pseudonyms and counts: the audit log holds no content"
 _table(
     "audit_auditevent",

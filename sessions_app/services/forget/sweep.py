@@ -17,6 +17,7 @@ from django.db.models import Model, Q, QuerySet, Sum
 from django_q.models import OrmQ, Task
 
 from cards_app.models import MemoryCard
+from memoryproject.api.models import IdempotentAnswer
 from memoryproject.lib.fragments import MARK, Fragments
 from sessions_app.commands import parse_command
 from sessions_app.models import (
@@ -38,6 +39,9 @@ from sessions_app.services.summaries.store import summaries_take_back
 ROWS_AT_ONCE = 200
 # Each round may turn up another text that retells it; a chain of this many was never seen.
 MOST_ROUNDS = 10
+
+# How cards are told from other answers, as JSON and as YAML.
+OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
 
 
 class Sweep:
@@ -62,6 +66,7 @@ class Sweep:
         self._keep_turn = keep_turn
         self._now = now
         self._emptied: set[tuple[str, Any]] = set()
+        self._carded: set[str] = set()
 
     def count(self, model: type[Model], rows: int) -> None:
         """Note that so many rows of a table were deleted or emptied."""
@@ -79,6 +84,7 @@ class Sweep:
         self._tasks()
         self._admin_log()
         self._logins()
+        self._api_answers()
 
     def out_of_who_asked(self) -> None:
         """The command that asks for it says in its own words what it is about."""
@@ -212,6 +218,7 @@ class Sweep:
         """The card of a session whose messages change goes, and is made again of what is left;
         where it stood in a prompt it is taken out."""
         locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+        self._carded.add(str(locked.pk))
         self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
         cards_take_back(chat_id=locked.chat_id, session_ids=[locked.pk])
 
@@ -281,11 +288,36 @@ class Sweep:
                 session.save(update_fields=["session_data"])
                 self.count(Session, 1)
 
+    def _api_answers(self) -> None:
+        """Answers that are kept for calls that come twice. Of a call in progress nobody knows
+        yet what it will answer."""
+        rows = IdempotentAnswer.objects.filter(withheld=False)
+        rows.filter(status__isnull=True).update(withheld=True)
+        for row in rows.exclude(body="").only("body").iterator(ROWS_AT_ONCE):
+            if self._tells(_told(row.body)) or self._is_card(row.body):
+                IdempotentAnswer.objects.filter(pk=row.pk).update(body="", withheld=True)
+                self.count(IdempotentAnswer, 1)
+
+    def _is_card(self, body: str) -> bool:
+        """Whether it is the card of a session whose messages change: single words of them may
+        stand in it, which tell nothing by themselves."""
+        if not any(mark in body for mark in OF_CARDS):
+            return False
+        return any(session_id in body for session_id in self._carded)
+
     def _count_once(self, model: type[Model], key: Any) -> None:
         seen = (model._meta.db_table, key)
         if seen not in self._emptied:
             self._emptied.add(seen)
             self.count(model, 1)
+
+
+def _told(body: str) -> Any:
+    """An answer's document; the body itself where it is none."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body
 
 
 def _in_batches(messages: QuerySet[Message]) -> Iterable[Message]:

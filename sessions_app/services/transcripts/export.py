@@ -116,12 +116,12 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
     held = 0
     for found in conversation_exchanges(conversation=conversation):
         if isinstance(found, LeftOut):
-            exported.left_out.append(_place(found.row, found.reason))
+            exported.left_out.append(left_out_at(found.row, found.reason))
             continue
-        text = _text(found)
+        text = exchange_text(found)
         if len(text) > LARGEST_FILE:
             for row in (found.asked, found.answered):
-                exported.left_out.append(_place(row, TOO_LARGE))
+                exported.left_out.append(left_out_at(row, TOO_LARGE))
             continue
         if texts and (2 * len(texts) >= size or held + len(text) > LARGEST_FILE):
             yield b"".join(texts)
@@ -133,12 +133,12 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
         yield b"".join(texts)
 
 
-def _text(exchange: Exchange[str]) -> bytes:
+def exchange_text(exchange: Exchange[str]) -> bytes:
     asked = message_text(role=USER, content=exchange.asked.value)
     return (asked + message_text(role=ASSISTANT, content=exchange.answered.value)).encode("utf-8")
 
 
-def _place(row: Row[str], reason: str) -> dict[str, Any]:
+def left_out_at(row: Row[str], reason: str) -> dict[str, Any]:
     return {
         "session_id": str(row.session_id),
         "order_num": row.order_num,

@@ -1,0 +1,1 @@
+"""REST over what this app keeps by itself: memory documents."""

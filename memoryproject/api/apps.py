@@ -1,0 +1,14 @@
+"""The API's own tables as an app, below the apps that have endpoints."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ApiConfig(AppConfig):
+    name = "memoryproject.api"
+    label = "api"
+    verbose_name = "API"
+
+    def ready(self) -> None:
+        from memoryproject.api import schema  # noqa: F401, PLC0415 registers the schema's parts

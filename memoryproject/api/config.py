@@ -1,0 +1,49 @@
+"""What settings.py says to the packages behind the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "memoryproject.api.authentication.TokenAuthentication",
+        "memoryproject.api.authentication.StaffAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["memoryproject.api.permissions.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["memoryproject.api.throttles.CallThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["memoryproject.api.bodies.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["memoryproject.api.renderers.Json"],
+    "DEFAULT_PAGINATION_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "memoryproject.api.schema.Schema",
+    "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+DRF_STANDARDIZED_ERRORS: dict[str, Any] = {
+    "EXCEPTION_HANDLER_CLASS": "memoryproject.api.handler.OneShape",
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "WhatsApp memory",
+    "DESCRIPTION": (
+        "Sessions, messages, memories, cards, transcripts and documents of a memory server for "
+        "WhatsApp assistants.\n\n"
+        "`Authorization: Token …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
+        "Z. Lists come in pages: follow `next`. Errors have one shape. POSTs that create take "
+        "`Idempotency-Key`."
+    ),
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    # The page's script and style come with drf-spectacular-sidecar, not from another host.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    # Fields of one name with different choices.
+    "ENUM_NAME_OVERRIDES": {
+        "MemoryStatusEnum": "memories_app.models.MemoryStatus",
+        "SessionStatusEnum": "sessions_app.models.sessions.SessionStatus",
+        "StoredStatusEnum": ["created", "duplicate"],
+    },
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+}

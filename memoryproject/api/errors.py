@@ -1,0 +1,79 @@
+"""What can be answered instead of what was asked for, all in one shape:
+``{"type", "errors": [{"code", "detail", "attr"}]}``."""
+
+from __future__ import annotations
+
+import re
+
+from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
+
+# What the services' errors begin with, such as "messages[3].role: …" or "limit: …".
+PLACE = re.compile(r"^(?P<path>[a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)*): (?P<rest>.*)$", re.DOTALL)
+
+
+class BodyTooLarge(APIException):
+    status_code = 413
+    default_code = "body_too_large"
+
+
+class Conflict(APIException):
+    """Not possible in the state in which it is."""
+
+    status_code = 409
+    default_code = "conflict"
+
+
+class PreconditionFailed(APIException):
+    status_code = 412
+    default_code = "precondition_failed"
+
+
+class AnotherBody(APIException):
+    status_code = 422
+    default_code = "idempotency_key_reused"
+
+
+class MemoryDisabled(APIException):
+    status_code = 403
+    default_code = "memory_disabled"
+    default_detail = (
+        "The memory system is disabled: nothing is stored. Set ENABLE_MEMORY_SYSTEM=true, or "
+        "switch this chat's memory on in the admin."
+    )
+
+
+class Unavailable(APIException):
+    """Something that is needed is down; ``wait`` seconds later it may be up."""
+
+    status_code = 503
+    default_code = "unavailable"
+    default_detail = "The database can't be used at the moment. Nothing was changed; try again."
+    wait = 5
+
+
+def not_found(error: Exception) -> APIException:
+    return NotFound(str(error))
+
+
+def conflict(error: Exception) -> APIException:
+    return Conflict(str(error))
+
+
+def unavailable(error: Exception) -> APIException:
+    return Unavailable(str(error))
+
+
+def invalid(error: Exception) -> APIException:
+    """400 for what a service says of its input; where its text begins with a place, that is the
+    error's ``attr``."""
+    found = PLACE.match(str(error))
+    if found is None:
+        return refuse(str(error))
+    path = found["path"].replace("[", ".").replace("]", "")
+    return refuse(found["rest"], attr=path)
+
+
+def refuse(detail: str, *, code: str = "invalid", attr: str | None = None) -> ValidationError:
+    """400 with one error; ``attr`` is the field, or its path such as ``messages.3.role``."""
+    error = ErrorDetail(detail, code)
+    return ValidationError([error] if attr is None else {attr: [error]})

@@ -1,0 +1,24 @@
+"""What a token may do, and which of the admin's permissions stand for it."""
+
+from __future__ import annotations
+
+READ = "read"
+WRITE = "write"
+FORGET = "forget"
+AUDIT = "audit"
+SCOPES = (READ, WRITE, FORGET, AUDIT)
+
+SCOPE_HELP = {
+    READ: "read conversations, memories, cards and replays, and recall",
+    WRITE: "say something in a chat, store and change",
+    FORGET: "delete and erase, with a receipt",
+    AUDIT: "read and verify the audit log",
+}
+
+# Staff who use the API with their session have the scopes for which they have all of these.
+STAFF_PERMISSIONS = {
+    READ: ("sessions_app.view_message", "memories_app.view_memory"),
+    WRITE: ("sessions_app.change_chat", "memories_app.change_memory"),
+    FORGET: ("sessions_app.delete_message", "memories_app.delete_memory"),
+    AUDIT: ("audit.view_auditevent",),
+}

@@ -1,0 +1,89 @@
+"""Parts of serializers: strict objects, texts as they are, times in UTC."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+logger = logging.getLogger(__name__)
+
+
+class Strict(serializers.Serializer[Any]):
+    """An object of which every field is known: a misspelt one is refused, not ignored."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            unknown = [name for name in data if name not in self.fields]
+            if unknown:
+                known = ", ".join(self.fields)
+                detail = f"There is no such field here. Fields are: {known}."
+                raise serializers.ValidationError(
+                    {str(name)[:100]: [detail] for name in unknown[:20]}, code="unknown_field"
+                )
+        return super().to_internal_value(data)
+
+
+class Text(serializers.CharField):
+    """A text, kept byte for byte: nothing is trimmed, and a number is no text."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("trim_whitespace", False)
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+@extend_schema_field(OpenApiTypes.DATETIME)
+class Moment(serializers.DateTimeField):
+    """An ISO 8601 time, shown in UTC with Z. One without a time zone counts as UTC, with a
+    WARNING (ERR-INTEGRATION-004)."""
+
+    default_error_messages = {
+        "moment": "It must be an ISO 8601 time, such as 2026-01-31T09:30:00Z.",
+        "range": "The time is out of range.",
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        found = None
+        if isinstance(value, str):
+            try:
+                # In a query a plus sign arrives as a space.
+                found = parse_datetime(value.replace(" ", "+") if "T" in value else value)
+            except ValueError:
+                found = None
+        if found is None:
+            self.fail("moment")
+        if found.tzinfo is None:
+            logger.warning("%s has no time zone: it counts as UTC.", self.field_name)
+            return found.replace(tzinfo=timezone.utc)
+        try:
+            return found.astimezone(timezone.utc)
+        except OverflowError:
+            self.fail("range")
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong."""
+
+    code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
+    detail = serializers.CharField(help_text="What is wrong, and what to do.")
+    attr = serializers.CharField(
+        allow_null=True, help_text="The field, such as `messages.3.role`; null for the whole."
+    )
+
+
+class ErrorsSerializer(serializers.Serializer[Any]):
+    """The shape of everything that isn't an answer."""
+
+    type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
+    errors = ErrorSerializer(many=True)  # type: ignore[assignment]

@@ -1,0 +1,1 @@
+"""REST over conversations, and over what spans apps."""

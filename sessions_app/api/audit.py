@@ -1,0 +1,154 @@
+"""The audit log: what was done, by whom and when; and whether all of it still stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.api.errors import Unavailable, conflict
+from memoryproject.api.schema import answered
+from memoryproject.api.serializers import Moment
+from memoryproject.api.views import ApiView, ListView
+from memoryproject.audit.chain import ChainError
+from memoryproject.audit.models import AuditEvent
+from memoryproject.audit.pseudonyms import pseudonyms_of
+from memoryproject.audit.verify.service import audit_verify
+from memoryproject.audit.wiring import audit_key, log_path
+from sessions_app.api.examples import AT, MEMORY_ID, page
+from sessions_app.api.filters import MomentFilter
+from sessions_app.chat_selectors import chat_at
+
+EVENT: dict[str, Any] = {
+    "id": 9,
+    "seq": 7,
+    "at": AT,
+    "action": "memory.remember",
+    "actor_kind": "api",
+    "actor": "my-integration",
+    "chat": "",
+    "object_type": "memory",
+    "object_id": MEMORY_ID,
+    "content_hash": "9c1e185a5c5e9fc54612808977ee8f548b2258d31ddadc707cc0d6d7c2f6c0a1",
+    "details": {"visibility": "chat"},
+    "seal": "5f1d0c6b9a7e4c3d8b2a1f0e9d8c7b6a5f1d0c6b9a7e4c3d8b2a1f0e9d8c7b6a",
+}
+REPORT: dict[str, Any] = {
+    "verified": True,
+    "events": 7,
+    "first": 1,
+    "last": 7,
+    "pruned": 0,
+    "checkpoints": 0,
+    "waiting": 0,
+    "lines": 7,
+    "repeated_lines": 0,
+    "found": 0,
+    "findings": [],
+}
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    """One thing that was done. There is no text in it that anybody wrote."""
+
+    id = serializers.IntegerField()
+    seq = serializers.IntegerField(
+        allow_null=True, help_text="Its number in the chain; null until it is sealed."
+    )
+    at = Moment()
+    action = serializers.CharField()
+    actor_kind = serializers.CharField(help_text="staff, api, person, command or system.")
+    actor = serializers.CharField(help_text="A name, or a person's pseudonym.")
+    chat = serializers.CharField(help_text="The pseudonym of the chat that it concerns.")
+    object_type = serializers.CharField()
+    object_id = serializers.CharField()
+    content_hash = serializers.CharField(help_text="SHA-256 of the text that it was done to.")
+    details = serializers.DictField(child=serializers.JSONField())
+    seal = serializers.CharField()
+
+
+class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
+    action = django_filters.CharFilter(help_text="Such as memory.remember.")
+    actor = django_filters.CharFilter(help_text="A user's or token's name, or a pseudonym.")
+    actor_kind = django_filters.CharFilter(help_text="staff, api, person, command or system.")
+    object_type = django_filters.CharFilter(help_text="Such as memory, session or receipt.")
+    object_id = django_filters.CharFilter(help_text="A whole id.")
+    chat = django_filters.CharFilter(help_text="A chat's pseudonym.")
+    whatsapp_chat = django_filters.CharFilter(
+        method="of_chat", help_text="What concerns this chat's person, under any pseudonym."
+    )
+    since = MomentFilter(field_name="at", lookup_expr="gte", help_text="Then or later.")
+    until = MomentFilter(field_name="at", lookup_expr="lt", help_text="Before then.")
+
+    class Meta:
+        model = AuditEvent
+        fields: list[str] = []
+
+    def of_chat(self, rows: QuerySet[AuditEvent], _: str, value: str) -> QuerySet[AuditEvent]:
+        chat = chat_at(value)
+        names = [] if chat is None else pseudonyms_of(key=audit_key(), chat_id=chat.pk)
+        return rows.filter(chat__in=names)
+
+
+class AuditView(ListView):
+    scopes = {"GET": "audit"}
+    bound_tokens = False
+    queryset = AuditEvent.objects.all()
+    serializer_class = EventSerializer
+    filterset_class = EventFilters
+    ordering = ("-id",)
+
+    @extend_schema(
+        operation_id="audit_list",
+        summary="The audit log, the newest event first",
+        examples=[answered("One event", page(EVENT))],
+    )
+    def get(self, request: Request) -> Response:
+        """Who did what to what, and when; see docs/audit.md for the actions."""
+        return self.page_of(self.get_queryset())
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField(help_text="For programs, such as row_changed.")
+    where = serializers.CharField()
+    text = serializers.CharField()
+    advice = serializers.CharField()
+
+
+class ReportSerializer(serializers.Serializer[Any]):
+    verified = serializers.BooleanField(help_text="Whether nothing at all is wrong.")
+    events = serializers.IntegerField(help_text="How many sealed events were checked.")
+    first = serializers.IntegerField(allow_null=True)
+    last = serializers.IntegerField(allow_null=True)
+    pruned = serializers.IntegerField(help_text="Older ones that went behind checkpoints.")
+    checkpoints = serializers.IntegerField()
+    waiting = serializers.IntegerField(help_text="Events that aren't sealed yet.")
+    lines = serializers.IntegerField(help_text="Lines of the log file.")
+    repeated_lines = serializers.IntegerField()
+    found = serializers.IntegerField(help_text="How many things are wrong.")
+    findings = FindingSerializer(many=True, help_text="The first 100 of them.")
+
+
+class AuditVerifyView(ApiView):
+    scopes = {"GET": "audit"}
+    kinds = {"GET": "bulk"}
+    bound_tokens = False
+    raises = {
+        ChainError: conflict,
+        OSError: lambda error: Unavailable(f"The log file can't be used: {error}"),
+    }
+
+    @extend_schema(
+        summary="Verify the whole audit log",
+        responses=ReportSerializer,
+        examples=[answered("All is as it was sealed", REPORT)],
+    )
+    def get(self, request: Request) -> Response:
+        """Seals what waits, then checks every event and every line of the log file: about a
+        minute for a million. 200 also where something is wrong: look at `verified`."""
+        return Response(audit_verify(key=audit_key(), log_path=log_path()).as_dict())

@@ -1,0 +1,97 @@
+"""The memory card of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cards_app.memory_card import Card
+from cards_app.models import MemoryCard
+from memoryproject.api.errors import conflict, not_found
+from memoryproject.api.idempotency import idempotent
+from memoryproject.api.renderers import Json
+from memoryproject.api.schema import answered
+from memoryproject.api.serializers import Moment
+from memoryproject.api.views import ApiView
+from sessions_app.api.examples import AT, SESSION_ID
+from sessions_app.api.finding import session_within
+from sessions_app.api.forms import CardData, CardYaml
+from sessions_app.models import ChatSession
+from sessions_app.services.cards.make import SessionBusyError, SessionNotFoundError, card_make
+
+CARD: dict[str, Any] = {
+    "session_id": SESSION_ID,
+    "algorithm_version": "1.0.0",
+    "extracted_at": AT,
+    "title": "When does TestCorp pay?",
+    "summary_bullets": ["[user] When does TestCorp pay?", "[assistant] TestCorp pays in 30 days."],
+    "decisions": [],
+    "todos": [],
+    "entities": ["TestCorp"],
+    "keywords": ["pay", "pays", "days"],
+    "notable_quotes": ["When does TestCorp pay?"],
+}
+
+
+def texts(told: str = "") -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField(), help_text=told)
+
+
+class CardSerializer(serializers.Serializer[Any]):
+    """What a session was, made by rules alone and free of personal data."""
+
+    session_id = serializers.UUIDField()
+    algorithm_version = serializers.CharField()
+    extracted_at = Moment()
+    title = serializers.CharField()
+    summary_bullets = texts("The first messages.")
+    decisions = texts()
+    todos = texts()
+    entities = texts("Names of people, companies and products.")
+    keywords = texts()
+    notable_quotes = texts()
+
+
+class CardView(ApiView):
+    scopes = {"GET": "read", "POST": "write"}
+    raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
+    renderer_classes = [Json, CardYaml]
+
+    @extend_schema(
+        summary="The memory card of a session",
+        responses=CardSerializer,
+        examples=[answered("A card", CARD)],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """As it was last made: at the session's end, or by POST. 404 where it wasn't yet. YAML
+        by `?format=yaml` or `Accept: application/yaml`."""
+        session = session_within(self.caller, session_id)
+        stored = MemoryCard.objects.defer("terms").filter(pk=session.pk).first()
+        if stored is None:
+            raise NotFound(f"Session {session_id} has no card yet: POST makes it.")
+        return self._answer(session, stored.card)
+
+    @extend_schema(
+        summary="Make the memory card of a session",
+        request=None,
+        responses={201: CardSerializer, 200: CardSerializer},
+        examples=[answered("Made", CARD, status=201), answered("There already", CARD)],
+    )
+    @idempotent(atomic=False)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """201 for the session's first card; 200 for one that is still right, or was made again
+        because the session went on. 409 for a session that changes all the time."""
+        session = session_within(self.caller, session_id)
+        is_there = MemoryCard.objects.filter(pk=session.pk).exists()
+        stored = card_make(session_id=session.pk)
+        return self._answer(session, stored.card, status=200 if is_there else 201)
+
+    def _answer(self, session: ChatSession, card: Card, *, status: int = 200) -> Response:
+        self.record_read(object_type="card", object_id=session.pk, chat_id=session.chat_id)
+        return Response(CardData(card), status=status)

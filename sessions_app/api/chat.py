@@ -1,0 +1,106 @@
+"""Talks to the assistant: one whole turn."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.api.errors import AnotherBody, Conflict, Unavailable
+from memoryproject.api.idempotency import Once, idempotent
+from memoryproject.api.renderers import EventStream, Json
+from memoryproject.api.schema import answered, sent
+from memoryproject.api.views import ApiView
+from sessions_app import wiring
+from sessions_app.api import examples
+from sessions_app.api.event_stream import answer_events
+from sessions_app.api.finding import check_chat
+from sessions_app.api.serializers import AnswerSerializer, AskSerializer, answer_of
+from sessions_app.models import Turn
+from sessions_app.services.talk import (
+    NoAnswerError,
+    NotYetAnsweredError,
+    talk_begin,
+    talk_finish,
+)
+
+PATIENCE = timedelta(minutes=5)
+
+
+class NotAnswered(Conflict):
+    default_code = "not_answered"
+
+
+def not_answered(error: Exception) -> APIException:
+    return NotAnswered(str(error))
+
+
+def not_yet(error: Exception) -> APIException:
+    detail = f"{error} Ask again with the same Idempotency-Key: it is not said twice."
+    return Unavailable(detail, "busy")
+
+
+class AskView(ApiView):
+    scopes = {"POST": "write"}
+    kinds = {"POST": "chat"}
+    raises = {NotYetAnsweredError: not_yet, NoAnswerError: not_answered}
+    renderer_classes = (Json, EventStream)
+
+    @extend_schema(
+        summary="Say something and get the answer",
+        request=AskSerializer,
+        responses={(200, "application/json"): AnswerSerializer, (200, "text/event-stream"): str},
+        examples=[
+            sent("A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}),
+            answered("The answer", examples.ANSWER, media_type="application/json"),
+            answered("Events", examples.EVENTS, media_type="text/event-stream"),
+        ],
+    )
+    def post(self, request: Request) -> Any:
+        """One whole turn, behind those that wait in that chat already, commands such as
+        /remember included. Nothing is sent to WhatsApp. With `stream` the answer comes as
+        server-sent events: `accepted`, `delta` for each piece of the reply, `done`; or `error`.
+        The reply is streamed once it is stored, so that nothing of it is taken back."""
+        body = self.body(AskSerializer)
+        check_chat(self.caller, body["whatsapp_chat"])
+        if body["stream"] or isinstance(request.accepted_renderer, EventStream):
+            return self._stream(body)
+        return self._whole(request)
+
+    post.takes_idempotency_key = True  # type: ignore[attr-defined]
+
+    # Begun again after a crash, it finds the turn by the key and goes on with it.
+    @idempotent(atomic=False)
+    def _whole(self, request: Request) -> Response:
+        turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
+        said = talk_finish(turn=turn, tools=wiring.tools(), patience=PATIENCE)
+        return Response(answer_of(said))
+
+    def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
+        """Twins are answered from the same turn."""
+        key = self.request.headers.get("Idempotency-Key")
+        turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
+        if turn.message is not None and turn.message.content != body["content"]:
+            raise AnotherBody("This Idempotency-Key was used for something else that was said.")
+        events = answer_events(turn=turn, tools=wiring.tools(), patience=PATIENCE)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
+
+    def _begin(self, body: dict[str, Any], ref: str | None) -> Turn:
+        turn = talk_begin(
+            whatsapp_chat=body["whatsapp_chat"],
+            content=body["content"],
+            rules=wiring.intake_rules(),
+            now=timezone.now(),
+            ref=ref,
+        )
+        if not self.caller.may_see(turn.chat_id):
+            # The number changed hands at this very moment.
+            raise NotFound(f"There is no chat {body['whatsapp_chat']}.")
+        return turn

@@ -1,0 +1,71 @@
+"""Chats: people and groups."""
+
+from __future__ import annotations
+
+from django.db.models import Prefetch
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.api.schema import answered
+from memoryproject.api.views import ApiView, ListView
+from sessions_app import wiring
+from sessions_app.api import examples
+from sessions_app.api.filters import ChatFilters
+from sessions_app.api.finding import chat_within
+from sessions_app.api.refusals import FORGETTING
+from sessions_app.api.serializers import ChatSerializer, ReceiptSerializer
+from sessions_app.models import Chat, ChatAddress
+from sessions_app.services.forget.kinds import chat_forget
+
+
+class ChatsView(ListView):
+    scopes = {"GET": "read"}
+    queryset = Chat.objects.prefetch_related(
+        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
+    )
+    serializer_class = ChatSerializer
+    filterset_class = ChatFilters
+    reach_field = "pk"
+    ordering = ("-created_at", "-id")
+
+    @extend_schema(
+        summary="List chats, the newest first",
+        examples=[answered("One chat", examples.page(examples.CHAT_ROW))],
+    )
+    def get(self, request: Request) -> Response:
+        """People and groups, with the addresses by which they are known."""
+        return self.page_of(self.within_reach())
+
+
+class ChatView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    raises = FORGETTING
+
+    @extend_schema(
+        summary="One chat",
+        responses=ChatSerializer,
+        examples=[answered("A person", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request, whatsapp_chat: str) -> Response:
+        """By any address by which it is known now."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        self.record_read(object_type="chat", object_id=chat.pk)
+        return Response(ChatSerializer(chat).data)
+
+    @extend_schema(
+        summary="Erase a person or a group, with everything in the chat",
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered(
+                "The receipt",
+                examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
+            )
+        ],
+    )
+    def delete(self, request: Request, whatsapp_chat: str) -> Response:
+        """Conversations, memories and documents of the chat, and what other chats were told of
+        them. It can't be undone; export first what has to be kept."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        receipt = chat_forget(chat_id=chat.pk, tools=wiring.forget_tools(), actor=self.caller.actor)
+        return Response(receipt.as_dict())

@@ -1,0 +1,121 @@
+"""What the schema's examples are made of. All of it is invented."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CHAT = "15550100123@c.us"
+SESSION_ID = "0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10"
+MESSAGE_ID = "5d2f6f0e-8a47-4c7c-b1a3-0f6f1f5e2d11"
+REPLY_ID = "7c9a1b52-6f0d-4f0a-8a55-3d1f2c4b5e12"
+TURN_ID = "a3b7c2d1-9e8f-4a6b-8c5d-2e1f0a9b8c13"
+MEMORY_ID = "c1d2e3f4-5a6b-4c7d-8e9f-0a1b2c3d4e14"
+CHAT_ID = "e5f6a7b8-1c2d-4e3f-9a0b-4c5d6e7f8a15"
+RECEIPT_ID = "f1e2d3c4-b5a6-4978-8a9b-0c1d2e3f4a16"
+AT = "2026-01-10T12:00:00Z"
+
+SESSION: dict[str, Any] = {
+    "session_id": SESSION_ID,
+    "whatsapp_chat": CHAT,
+    "status": "active",
+    "created_at": "2026-01-10T11:58:00Z",
+    "last_active": AT,
+    "expired_at": None,
+    "message_counter": 2,
+    "total_tokens": 19,
+}
+MESSAGE: dict[str, Any] = {
+    "message_id": MESSAGE_ID,
+    "session_id": SESSION_ID,
+    "order_num": 1,
+    "role": "user",
+    "content": "When does TestCorp pay?",
+    "timestamp": AT,
+    "sender": CHAT,
+    "recipient": "assistant",
+    "tokens": 5,
+    "image_path": None,
+    "metadata": {},
+}
+RECALLED: dict[str, Any] = {
+    "source": "memory",
+    "id": MEMORY_ID,
+    "content": "TestCorp pays in 30 days",
+    "score": 0.91,
+    "similarity": 0.58,
+    "created_at": "2026-01-03T09:00:00Z",
+    "type": "fact",
+}
+
+CHAT_ROW: dict[str, Any] = {
+    "chat_id": CHAT_ID,
+    "whatsapp_chat": CHAT,
+    "addresses": [CHAT],
+    "is_group": False,
+    "client_name": "Test Client",
+    "client_phone": "15550100123",
+    "language": "en",
+    "memory_enabled": None,
+    "created_at": "2026-01-03T08:55:00Z",
+}
+PROMPT = [
+    {"role": "system", "content": "You are DeniDin, an AI assistant on WhatsApp. …"},
+    {"role": "user", "content": "When does TestCorp pay?"},
+]
+CONTEXT: dict[str, Any] = {
+    "messages": PROMPT,
+    "memories": [{**RECALLED, "in_prompt": True}],
+    "total_tokens": 16,
+    "left_out": {"messages_until": 0, "messages_over_context": 0, "recalled": 0},
+}
+ANSWER: dict[str, Any] = {
+    "reply": "TestCorp pays in 30 days.",
+    "session_id": SESSION_ID,
+    "message_id": MESSAGE_ID,
+    "reply_message_id": REPLY_ID,
+    "turn_id": TURN_ID,
+    "memories": [{**RECALLED, "in_prompt": True}],
+}
+EVENTS = (
+    'event: accepted\ndata: {"turn_id": "…"}\n\n'
+    'event: delta\ndata: {"text": "TestCorp pays in 30 days."}\n\n'
+    'event: done\ndata: {"reply": "TestCorp pays in 30 days."}\n\n'
+)
+TURN: dict[str, Any] = {
+    "turn_id": TURN_ID,
+    "whatsapp_chat": CHAT,
+    "session_id": SESSION_ID,
+    "message_id": MESSAGE_ID,
+    "reply_message_id": REPLY_ID,
+    "summary_message_id": None,
+    "state": "sent",
+    "user_role": "client",
+    "prompt": PROMPT,
+    "recalled": [{**RECALLED, "in_prompt": True}],
+    "left_out": {"messages_until": 0, "messages_over_context": 0, "recalled": 0},
+    "model": "gpt-4o-mini",
+    "prompt_tokens": 180,
+    "completion_tokens": 9,
+    "timings": {"recall_ms": 12, "model_ms": 640, "total_ms": 655},
+    "error": "",
+    "attempts": 1,
+    "asked_at": AT,
+    "created_at": AT,
+    "finished_at": "2026-01-10T12:00:01Z",
+}
+
+
+def page(*results: Any) -> dict[str, Any]:
+    """A page with these results, the only one."""
+    return {"results": list(results), "next": None, "previous": None}
+
+
+def receipt(kind: str, object_id: str, **swept: int) -> dict[str, Any]:
+    return {
+        "receipt_id": RECEIPT_ID,
+        "kind": kind,
+        "object_id": object_id,
+        "forgotten_at": AT,
+        "swept": swept,
+        "probe": "absent",
+    }

@@ -1,0 +1,1 @@
+"""REST over long-term memories: lists, one, many, recall, export and import."""

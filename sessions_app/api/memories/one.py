@@ -1,0 +1,104 @@
+"""One memory: read, change, forget."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.models import Memory
+from memories_app.services.patch import memory_patch
+from memoryproject.api.etags import is_known, require_match
+from memoryproject.api.schema import answered, sent
+from memoryproject.api.views import ApiView
+from sessions_app import wiring
+from sessions_app.api.allowed import refuse_beyond_chats, require_longterm, require_memory
+from sessions_app.api.examples import MEMORY_ID, receipt
+from sessions_app.api.memories import examples
+from sessions_app.api.memories.listing import memory_etag
+from sessions_app.api.memories.serializers import ChangeMemorySerializer, OneMemorySerializer
+from sessions_app.api.memories.writing import RAISES
+from sessions_app.api.serializers import ReceiptSerializer
+from sessions_app.memory_selectors import memories_named
+from sessions_app.models import Chat
+from sessions_app.services.forget.kinds import memory_forget
+
+
+class MemoryView(ApiView):
+    scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
+    raises = RAISES
+
+    def memory(self, memory_id: UUID) -> Any:
+        """With its chat's name. Raises NotFound also for one out of reach."""
+        found = memories_named(self.caller.reach()).prefetch_related("revisions")
+        memory = found.filter(pk=memory_id).first()
+        if memory is None:
+            raise NotFound(f"There is no memory {memory_id}.")
+        return memory
+
+    @extend_schema(
+        summary="One memory, with what it said before",
+        responses=OneMemorySerializer,
+        examples=[answered("A memory", examples.ONE)],
+    )
+    def get(self, request: Request, memory_id: UUID) -> Response:
+        """Whatever its status. The `ETag` is for `If-Match` when it is changed."""
+        memory = self.memory(memory_id)
+        headers = {"ETag": memory_etag(memory)}
+        if is_known(request, headers["ETag"]):
+            return Response(status=304, headers=headers)
+        return Response(OneMemorySerializer(memory).data, headers=headers)
+
+    @extend_schema(
+        summary="Change a memory",
+        description=(
+            "What is given is changed, and what it said before is kept as a revision. With "
+            "`If-Match` only the version that you read: else 412. 409 where another memory says "
+            "the same already (code duplicate), or where it was superseded."
+        ),
+        request=ChangeMemorySerializer,
+        responses=OneMemorySerializer,
+        examples=[
+            sent("Another text", {"content": "TestCorp pays in 30 days"}),
+            answered("Changed", examples.ONE),
+        ],
+    )
+    def patch(self, request: Request, memory_id: UUID) -> Response:
+        changes = self.body(ChangeMemorySerializer)
+        memory = self.memory(memory_id)
+        require_longterm()
+        require_memory(Chat.objects.filter(pk=memory.chat_id).first())
+        refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
+        memory_patch(
+            memory_id=memory_id,
+            changes=changes,
+            actor=self.caller.actor,
+            embedder=wiring.embedder(),
+            check=self._check,
+        )
+        changed = self.memory(memory_id)
+        return Response(OneMemorySerializer(changed).data, headers={"ETag": memory_etag(changed)})
+
+    def _check(self, locked: Memory) -> None:
+        memory = self.memory(locked.pk)
+        refuse_beyond_chats(self.caller, memory.visibility)
+        require_match(self.request, memory_etag(memory))
+
+    @extend_schema(
+        summary="Forget a memory",
+        description="Everywhere it was derived, with a receipt. Once more: 404.",
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered("Forgotten", receipt("memory", MEMORY_ID, memories_app_memory=1)),
+        ],
+    )
+    def delete(self, request: Request, memory_id: UUID) -> Response:
+        memory = self.memory(memory_id)
+        forgotten = memory_forget(
+            memory_id=memory.pk, tools=wiring.forget_tools(), actor=self.caller.actor
+        )
+        return Response(forgotten.as_dict())

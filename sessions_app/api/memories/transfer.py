@@ -1,0 +1,117 @@
+"""Export and import of memories."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.selectors import memories_for_staff
+from memoryproject.api.idempotency import idempotent
+from memoryproject.api.renderers import Json
+from memoryproject.api.schema import answered
+from memoryproject.api.serializers import Strict
+from memoryproject.api.views import ApiView
+from memoryproject.integrations.embedders.base import EmbedderError
+from sessions_app import wiring
+from sessions_app.api.allowed import chat_in_reach, no_chat, require_longterm, require_memory
+from sessions_app.api.memories import examples
+from sessions_app.api.memories.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
+from sessions_app.api.memories.writing import no_vector
+from sessions_app.api.serializers import WhatsAppChat
+from sessions_app.services.memory_transfer import memories_export, memories_import
+
+LINE = '{"memory_id": "…", "content": "We open at 9", "visibility": "public", …}\n'
+
+
+class ExportQuery(Strict):
+    whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
+    embeddings = serializers.BooleanField(
+        default=False, help_text="true: with the vectors of every model."
+    )
+
+
+class LineErrorSerializer(serializers.Serializer[Any]):
+    line = serializers.IntegerField(help_text="From 1.")
+    detail = serializers.CharField()
+
+
+class ImportSerializer(serializers.Serializer[Any]):
+    created = serializers.IntegerField()
+    duplicates = serializers.IntegerField()
+    errors = LineErrorSerializer(many=True)  # type: ignore[assignment]
+    errors_left_out = serializers.IntegerField(
+        required=False, help_text="How many more there are, where there are very many."
+    )
+
+
+class MemoryExportView(ApiView):
+    scopes = {"GET": "read"}
+    kinds = {"GET": "bulk"}
+    query_serializer_class = ExportQuery
+    renderer_classes = [Json, NdJson]
+
+    @extend_schema(
+        operation_id="memories_export",
+        summary="Export memories as lines of JSON",
+        responses={(200, NDJSON): OpenApiTypes.STR},
+        examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """All of them, superseded and proposed ones too, with revisions and tellings; streamed,
+        oldest first. That somebody exports is in the audit log."""
+        name = self.query.get("whatsapp_chat")
+        memories = memories_for_staff().filter(self.caller.reach())
+        if name:
+            chat = chat_in_reach(self.caller, name) or no_chat(name)
+            memories = memories.filter(chat_id=chat.pk)
+        lines = memories_export(
+            memories=memories,
+            actor=self.caller.actor,
+            embeddings=self.query["embeddings"],
+        )
+        return lines_answer(lines, name="memories.ndjson")
+
+
+class MemoryImportView(ApiView):
+    """Whatever visibility the lines have they get, so that bound tokens can't import."""
+
+    scopes = {"POST": "write"}
+    kinds = {"POST": "bulk"}
+    bound_tokens = False
+    raises = {EmbedderError: no_vector}
+    parser_classes = [LinesParser]
+    taken_in: Lines | None = None
+
+    def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
+        if self.taken_in is not None:
+            self.taken_in.close()
+        return super().finalize_response(*args, **kwargs)
+
+    @extend_schema(
+        summary="Import memories from lines of JSON",
+        description=(
+            "As the export writes them. What is there already, by its id or as the same fact in "
+            "the same scope, is a duplicate. A line that can't be used is told with its number, "
+            "and the rest goes in. At most 1 GB."
+        ),
+        request={NDJSON: OpenApiTypes.STR},
+        responses=ImportSerializer,
+        examples=[
+            OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
+            answered("One line is wrong", examples.IMPORTED),
+        ],
+    )
+    @idempotent(atomic=False)
+    def post(self, request: Request) -> Response:
+        require_memory()
+        require_longterm()
+        report = memories_import(
+            lines=cast(Lines, request.data), embedder=wiring.embedder(), actor=self.caller.actor
+        )
+        return Response(report.as_dict())

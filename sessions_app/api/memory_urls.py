@@ -1,0 +1,36 @@
+"""The addresses of memories and of what is kept beside conversations, under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from sessions_app.api.audit import AuditVerifyView, AuditView
+from sessions_app.api.cards import CardView
+from sessions_app.api.memories.listing import MemoriesView, MemoryBatchView
+from sessions_app.api.memories.one import MemoryView
+from sessions_app.api.memories.recall import RecallView
+from sessions_app.api.memories.transfer import MemoryExportView, MemoryImportView
+from sessions_app.api.receipts import ReceiptView
+from sessions_app.api.transcripts import (
+    SessionTranscriptView,
+    TranscriptsView,
+    ValidateTranscriptView,
+)
+
+SESSION = "sessions/<uuid:session_id>/"
+
+urlpatterns = [
+    path("memories/", MemoriesView.as_view(), name="api-memories"),
+    path("memories/batch/", MemoryBatchView.as_view(), name="api-memories-batch"),
+    path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),
+    path("memories/export/", MemoryExportView.as_view(), name="api-memories-export"),
+    path("memories/import/", MemoryImportView.as_view(), name="api-memories-import"),
+    path("memories/<uuid:memory_id>/", MemoryView.as_view(), name="api-memory"),
+    path("receipts/<uuid:receipt_id>/", ReceiptView.as_view(), name="api-receipt"),
+    path("audit/", AuditView.as_view(), name="api-audit"),
+    path("audit/verify/", AuditVerifyView.as_view(), name="api-audit-verify"),
+    path(f"{SESSION}card/", CardView.as_view(), name="api-session-card"),
+    path(f"{SESSION}transcript/", SessionTranscriptView.as_view(), name="api-session-transcript"),
+    path("transcripts/", TranscriptsView.as_view(), name="api-transcripts"),
+    path("transcripts/validate/", ValidateTranscriptView.as_view(), name="api-transcripts-check"),
+]

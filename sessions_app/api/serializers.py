@@ -1,0 +1,219 @@
+"""Conversations as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memoryproject.api.serializers import Moment, Strict, Text
+from sessions_app.models import Chat, ForgottenKind, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.models.turns import TurnState
+from sessions_app.services.chat_memory import MOST_MESSAGES
+from sessions_app.services.talk import Talk
+
+LONGEST_ADDRESS = 255
+
+
+class WhatsAppChat(Text):
+    """Who is talked to, such as 15550100123@c.us, …@g.us or …@bsuid. Another form is taken with
+    a WARNING, too (ERR-SESSION-007)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("max_length", LONGEST_ADDRESS)
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not text.isprintable() or any(map(str.isspace, text)):
+            raise serializers.ValidationError("Write it like 15550100123@c.us, without spaces.")
+        return text
+
+
+class SessionSerializer(serializers.Serializer[Any]):
+    session_id = serializers.UUIDField()
+    whatsapp_chat = serializers.CharField()
+    status = serializers.ChoiceField(SessionStatus.choices)
+    created_at = Moment()
+    last_active = Moment(help_text="When the last message was stored.")
+    expired_at = Moment(allow_null=True)
+    message_counter = serializers.IntegerField(help_text="The last order_num given.")
+    total_tokens = serializers.IntegerField(help_text="Of the messages within the window.")
+
+
+class NewSessionSerializer(Strict):
+    whatsapp_chat = WhatsAppChat()
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    """A stored message."""
+
+    message_id = serializers.UUIDField()
+    session_id = serializers.UUIDField()
+    order_num = serializers.IntegerField(help_text="Its place in the session, from 1.")
+    role = serializers.ChoiceField(Role.choices)
+    content = serializers.CharField(help_text="As it was given, byte for byte.")
+    timestamp = Moment()
+    sender = serializers.CharField()
+    recipient = serializers.CharField()
+    tokens = serializers.IntegerField()
+    image_path = serializers.CharField(allow_null=True)
+    metadata = serializers.DictField(child=serializers.JSONField())
+
+
+class NewMessageSerializer(Strict):
+    role = serializers.ChoiceField(Role.choices)
+    content = Text(allow_blank=True, help_text="Kept byte for byte; it may be empty.")
+    timestamp = Moment(required=False, help_text="Default: now.")
+    metadata = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
+    sender = Text(required=False, allow_blank=True, max_length=LONGEST_ADDRESS)
+    recipient = Text(required=False, allow_blank=True, max_length=LONGEST_ADDRESS)
+
+
+class NewMessagesSerializer(Strict):
+    messages = serializers.ListField(child=NewMessageSerializer(), max_length=MOST_MESSAGES)
+
+
+class StoredMessagesSerializer(serializers.Serializer[Any]):
+    messages = MessageSerializer(many=True)
+
+
+class MessagesQuery(Strict):
+    """``limit`` and ``cursor`` are those of all pages."""
+
+    before = Moment(
+        required=False, help_text="Only messages with an earlier timestamp, such as …T09:30:00Z."
+    )
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """That something was forgotten."""
+
+    receipt_id = serializers.UUIDField()
+    kind = serializers.ChoiceField(ForgottenKind.choices)
+    object_id = serializers.UUIDField()
+    forgotten_at = Moment()
+    swept = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How many rows of which table."
+    )
+    probe = serializers.CharField(help_text="absent: it was looked for and not found.")
+
+
+class AskSerializer(Strict):
+    """``max_length`` bounds what one call makes of the machine; WhatsApp's own limit is less."""
+
+    whatsapp_chat = WhatsAppChat()
+    content = Text(allow_blank=True, max_length=65_536)
+    stream = serializers.BooleanField(
+        default=False, help_text="Answer with server-sent events instead."
+    )
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """One whole turn. Where memory is off the ids are null."""
+
+    reply = serializers.CharField()
+    session_id = serializers.UUIDField(allow_null=True)
+    message_id = serializers.UUIDField(allow_null=True)
+    reply_message_id = serializers.UUIDField(allow_null=True)
+    turn_id = serializers.UUIDField(allow_null=True)
+    memories = serializers.ListField(
+        child=serializers.DictField(), help_text="What was recalled, with its scores."
+    )
+
+
+def answer_of(said: Talk) -> dict[str, Any]:
+    """A turn's answer, in that shape."""
+    turn = said.turn
+    answer = {
+        "reply": said.reply,
+        **accepted_of(turn),
+        "reply_message_id": turn.reply_id,
+        "memories": turn.recalled,
+    }
+    return dict(AnswerSerializer(answer).data)
+
+
+def accepted_of(turn: Turn) -> dict[str, Any]:
+    """What is known as soon as the message is stored. Where memory is off nothing is."""
+    remembered = turn.session_id is not None
+    return {
+        "session_id": turn.session_id,
+        "message_id": turn.message_id,
+        "turn_id": turn.turn_id if remembered else None,
+    }
+
+
+class ContextQuestionSerializer(Strict):
+    query = Text(
+        required=False,
+        allow_blank=True,
+        max_length=65_536,
+        help_text="What is said now. Default: the session's last message.",
+    )
+    max_tokens = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        help_text="The messages have at most so many tokens together. A token is four characters.",
+    )
+
+
+class PromptMessageSerializer(serializers.Serializer[Any]):
+    role = serializers.CharField()
+    content = serializers.CharField()
+
+
+class ContextSerializer(serializers.Serializer[Any]):
+    messages = PromptMessageSerializer(many=True)
+    memories = serializers.ListField(child=serializers.DictField())
+    total_tokens = serializers.IntegerField(help_text="Of the messages, exactly.")
+    left_out = serializers.DictField(help_text="What the budget left out.")
+
+
+class ChatSerializer(serializers.Serializer[Any]):
+    chat_id = serializers.UUIDField(source="id")
+    whatsapp_chat = serializers.CharField()
+    addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
+    is_group = serializers.BooleanField()
+    client_name = serializers.CharField()
+    client_phone = serializers.CharField(help_text="Empty where it isn't known.")
+    language = serializers.CharField()
+    memory_enabled = serializers.BooleanField(
+        allow_null=True, help_text="Null: as ENABLE_MEMORY_SYSTEM says."
+    )
+    created_at = Moment()
+
+    def get_addresses(self, chat: Chat) -> list[str]:
+        """Read along with the chats: see the view's queryset."""
+        current = {link.address for link in chat.addresses.all() if link.left_at is None}
+        return sorted(current)
+
+
+class TurnSerializer(serializers.Serializer[Any]):
+    """The replay of one answer."""
+
+    turn_id = serializers.UUIDField()
+    whatsapp_chat = serializers.CharField(source="chat.whatsapp_chat")
+    session_id = serializers.UUIDField(allow_null=True)
+    message_id = serializers.UUIDField(allow_null=True)
+    reply_message_id = serializers.UUIDField(source="reply_id", allow_null=True)
+    summary_message_id = serializers.UUIDField(source="summary_id", allow_null=True)
+    state = serializers.ChoiceField(TurnState.choices)
+    user_role = serializers.CharField()
+    prompt = PromptMessageSerializer(many=True, help_text="What the model was sent.")
+    recalled = serializers.ListField(
+        child=serializers.DictField(), help_text="Memories and messages, with their scores."
+    )
+    left_out = serializers.DictField(help_text="What the token budget left out.")
+    model = serializers.CharField()
+    prompt_tokens = serializers.IntegerField(allow_null=True)
+    completion_tokens = serializers.IntegerField(allow_null=True)
+    timings = serializers.DictField(child=serializers.IntegerField(), help_text="Milliseconds.")
+    error = serializers.CharField()
+    attempts = serializers.IntegerField()
+    asked_at = Moment()
+    created_at = Moment()
+    finished_at = Moment(allow_null=True)

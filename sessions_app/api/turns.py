@@ -1,0 +1,34 @@
+"""Replays."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.api.schema import answered
+from memoryproject.api.views import ApiView
+from sessions_app.api import examples
+from sessions_app.api.serializers import TurnSerializer
+from sessions_app.models import Turn
+
+
+class TurnView(ApiView):
+    scopes = {"GET": "read"}
+
+    @extend_schema(
+        summary="How one answer came about",
+        responses=TurnSerializer,
+        examples=[answered("A replay", examples.TURN)],
+    )
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """What the model was sent, what was recalled with its scores, and what was left out."""
+        turns = Turn.objects.select_related("chat").filter(self.caller.reach())
+        turn = turns.filter(turn_id=turn_id).first()
+        if turn is None:
+            raise NotFound(f"There is no turn {turn_id}.")
+        self.record_read(object_type="turn", object_id=turn.turn_id, chat_id=turn.chat_id)
+        return Response(TurnSerializer(turn).data)

@@ -1,0 +1,27 @@
+"""The addresses of conversations, under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from sessions_app.api.chat import AskView
+from sessions_app.api.chats import ChatsView, ChatView
+from sessions_app.api.context import ContextView
+from sessions_app.api.messages import MessagesView
+from sessions_app.api.sessions import ExpireView, OneSessionView, ResetView, SessionsView
+from sessions_app.api.turns import TurnView
+
+SESSION = "sessions/<uuid:session_id>/"
+
+urlpatterns = [
+    path("chat/", AskView.as_view(), name="api-chat"),
+    path("sessions/", SessionsView.as_view(), name="api-sessions"),
+    path(SESSION, OneSessionView.as_view(), name="api-session"),
+    path(f"{SESSION}reset/", ResetView.as_view(), name="api-session-reset"),
+    path(f"{SESSION}expire/", ExpireView.as_view(), name="api-session-expire"),
+    path(f"{SESSION}messages/", MessagesView.as_view(), name="api-session-messages"),
+    path(f"{SESSION}context/", ContextView.as_view(), name="api-session-context"),
+    path("chats/", ChatsView.as_view(), name="api-chats"),
+    path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
+    path("turns/<uuid:turn_id>/", TurnView.as_view(), name="api-turn"),
+]

@@ -1,0 +1,31 @@
+"""Callers of the API: tokens of each kind, and staff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memoryproject.api.scopes import SCOPES
+from memoryproject.api.tokens import token_create
+from memoryproject.audit.events import COMMAND_LINE
+from tests.api.calling import Api
+
+
+@pytest.fixture
+def token(db: None) -> Callable[..., str]:
+    """Makes a token and tells its secret; by default one that may do everything."""
+
+    def make(*scopes: str, **options: Any) -> str:
+        options.setdefault("name", "tests")
+        made = token_create(scopes=scopes or SCOPES, actor=COMMAND_LINE, **options)
+        return made.secret
+
+    return make
+
+
+@pytest.fixture
+def api(token: Callable[..., str]) -> Api:
+    """Calls with a token that may do everything."""
+    return Api(token())

@@ -1,0 +1,123 @@
+"""A bound token never sees another chat, nor changes anything there: on every route, with every
+id that there is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from tests.api.calling import Api
+from tests.api.routes import NOT_FOR_BOUND, SCOPE_OF
+from tests.api.test_chat import say
+from tests.api.test_scopes import CALLS, ROUTES
+
+pytestmark = pytest.mark.django_db
+
+PEOPLE = [f"1555010{number:04}@c.us" for number in range(4)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What can be named of one chat, and the word that is said there alone."""
+
+    whatsapp_chat: str
+    chat_id: Any
+    session_id: Any
+    turn_id: Any
+    word: str
+
+
+@pytest.fixture
+def town(api: Api) -> list[Place]:
+    places = []
+    for number, person in enumerate(PEOPLE):
+        word = f"zebra{number}zebra"
+        say(api, f"/remember the gate code is {word}", person)
+        said = say(api, f"what is the gate code {word}?", person)
+        chat = Chat.objects.get(whatsapp_chat=person)
+        places.append(Place(person, chat.pk, said["session_id"], said["turn_id"], word))
+    return places
+
+
+def address(name: str, place: Place) -> str:
+    """The route with the ids of this chat."""
+    found = ROUTES[name][0]
+    for key in ("session_id", "turn_id", "whatsapp_chat"):
+        for kind in ("uuid", "str"):
+            found = found.replace(f"<{kind}:{key}>", str(getattr(place, key)))
+    return found
+
+
+def fingerprint(place: Place) -> str:
+    """All that is stored of a chat; empty where it was erased."""
+    rows: list[Any] = []
+    for model, key in ((Chat, "pk"), (ChatSession, "chat"), (Message, "chat"), (Turn, "chat")):
+        rows += model._default_manager.filter(**{key: place.chat_id}).order_by("pk").values_list()
+    return hashlib.sha256(repr(rows).encode()).hexdigest() if rows else ""
+
+
+BODIES: list[Callable[[Place, str], dict[str, Any]]] = [
+    lambda place, text: {"whatsapp_chat": place.whatsapp_chat},
+    lambda place, text: {"whatsapp_chat": place.whatsapp_chat, "content": text},
+    lambda place, text: {"whatsapp_chat": place.whatsapp_chat, "query": text},
+    lambda place, text: {"query": text},
+    lambda place, text: {"messages": [{"role": "user", "content": text}]},
+    lambda place, text: {},
+]
+QUERIES: list[Callable[[Place], str]] = [
+    lambda place: "",
+    lambda place: f"?whatsapp_chat={place.whatsapp_chat}",
+    lambda place: "?limit=1",
+    lambda place: "?status=active",
+]
+WORDS = ["what is the gate code?", "/memories", "/search gate code", "/export", "/forget gate code"]
+
+
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_no_route_shows_or_changes_another_chat(
+    data: st.DataObject, town: list[Place], token: Callable[..., str]
+) -> None:
+    own = data.draw(st.sets(st.sampled_from(range(len(town))), min_size=1, max_size=2), "bound to")
+    name, method = data.draw(st.sampled_from(CALLS), "route")
+    target = town[data.draw(st.sampled_from(range(len(town))), "of")]
+    named = town[data.draw(st.sampled_from(range(len(town))), "names")]
+    text = data.draw(st.sampled_from(WORDS), "says")
+    bound = Api(token(chat_ids=[town[number].chat_id for number in own]))
+    strangers = [place for number, place in enumerate(town) if number not in own]
+    before = [fingerprint(place) for place in strangers]
+    if method == "GET":
+        query = data.draw(st.sampled_from(QUERIES), "query")(named)
+        answer = bound.get(address(name, target) + query)
+    else:
+        body = data.draw(st.sampled_from(BODIES), "body")(named, text)
+        answer = bound.call(method, address(name, target), body)
+    told = answer.content.decode()
+    asked = {target.whatsapp_chat, named.whatsapp_chat, str(target.session_id)}
+    for place in strangers:
+        assert place.word not in told
+        assert str(place.chat_id) not in told
+        if answer.status_code < 400:
+            # A refusal may name what was asked for, and nothing else.
+            assert place.whatsapp_chat not in told
+            assert str(place.session_id) not in told
+            assert str(place.turn_id) not in told
+        else:
+            assert place.whatsapp_chat not in told or place.whatsapp_chat in asked
+    assert [fingerprint(place) for place in strangers] == before
+    assert name not in NOT_FOR_BOUND or answer.status_code == 403
+
+
+def test_every_route_is_asked() -> None:
+    assert {name for name, _ in CALLS} == set(SCOPE_OF)

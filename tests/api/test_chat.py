@@ -1,0 +1,185 @@
+"""One whole turn over the API, and its replay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memoryproject.integrations.whatsapp.events import InboundMessage
+from sessions_app import wiring
+from sessions_app.api.event_stream import pieces
+from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.services.inbound import events_receive
+from tests.api.calling import Api, error_of
+from tests.world import message_from
+
+CLIENT = "15550100123@c.us"
+OTHER = "15550100456@c.us"
+KEYS = {"reply", "session_id", "message_id", "reply_message_id", "turn_id", "memories"}
+
+pytestmark = pytest.mark.django_db
+
+
+def say(api: Api, content: str, whatsapp_chat: str = CLIENT, **headers: str) -> Any:
+    answer = api.post("chat/", {"whatsapp_chat": whatsapp_chat, "content": content}, **headers)
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def waiting_from_whatsapp(text: str, whatsapp_chat: str = CLIENT) -> InboundMessage:
+    """A message that came by a webhook and that no worker has answered yet."""
+    event = message_from(whatsapp_chat, text, provider="console")
+    events_receive(received=[event], rules=wiring.intake_rules(), enqueue=lambda _: None)
+    return event
+
+
+def test_a_turn_is_answered_stored_and_replayed(api: Api) -> None:
+    remembered = say(api, "/remember TestCorp pays in 30 days")
+    assert remembered["reply"].startswith("✅")
+    answer = say(api, "When does TestCorp pay?")
+    assert set(answer) == KEYS
+    assert "TestCorp pays in 30 days" in answer["reply"]
+    assert [memory["content"] for memory in answer["memories"]] == ["TestCorp pays in 30 days"]
+    message, reply = (
+        Message.objects.get(pk=answer[name]) for name in ("message_id", "reply_message_id")
+    )
+    assert (message.content, reply.content) == ("When does TestCorp pay?", answer["reply"])
+    assert str(message.session_id) == answer["session_id"]
+    replay = api.get(f"turns/{answer['turn_id']}/").json()
+    assert replay["message_id"] == answer["message_id"]
+    assert replay["reply_message_id"] == answer["reply_message_id"]
+    assert replay["recalled"] == answer["memories"]
+    assert replay["prompt"][-1] == {"role": "user", "content": "When does TestCorp pay?"}
+    assert replay["state"] == "sent"
+    assert replay["created_at"].endswith("Z")
+
+
+def test_commands_and_the_role_of_the_chat_work_as_they_do_there(api: Api, settings: Any) -> None:
+    settings.GODFATHER_PHONE = frozenset({OTHER})
+    say(api, "/remember the safe code is 4711", OTHER)
+    assert say(api, "what is the safe code?")["memories"] == []
+    assert say(api, "what is the safe code?", OTHER)["memories"]
+    assert "Starting fresh" in say(api, "/reset")["reply"]
+
+
+def test_it_stands_behind_what_waits_in_that_chat_and_nothing_is_sent_to_whatsapp(
+    api: Api,
+) -> None:
+    waiting_from_whatsapp("I was first")
+    say(api, "I was second")
+    said = Message.objects.filter(chat__whatsapp_chat=CLIENT, role="user").order_by("order_num")
+    assert [message.content for message in said] == ["I was first", "I was second"]
+    first, second = Turn.objects.order_by("id")
+    assert first.state == second.state == "sent"
+    assert first.reply_id is not None
+    assert first.finished_at <= second.finished_at  # type: ignore[operator]
+    assert set(OutboundPart.objects.values_list("provider", flat=True)) == {"console"}
+
+
+def test_where_memory_is_off_it_answers_with_null_ids_and_keeps_nothing(
+    api: Api, settings: Any
+) -> None:
+    settings.ENABLE_MEMORY_SYSTEM = False
+    answer = say(api, "a secret that nobody keeps")
+    assert answer["reply"]
+    assert {name: answer[name] for name in KEYS - {"reply", "memories"}} == dict.fromkeys(
+        KEYS - {"reply", "memories"}
+    )
+    assert answer["memories"] == []
+    assert not Message.objects.exists()
+    turn = Turn.objects.get()
+    assert (turn.unstored_text, turn.unstored_reply, turn.prompt) == ("", "", [])
+    assert set(OutboundPart.objects.values_list("content", flat=True)) == {""}
+    assert not InboundDelivery.objects.filter(raw__icontains="secret").exists()
+    assert say(api, "/remember x")["reply"] == "Memory system is disabled"
+
+
+def test_an_empty_message_is_answered_too(api: Api) -> None:
+    answer = say(api, "")
+    assert Message.objects.get(pk=answer["message_id"]).content == ""
+    assert answer["reply"]
+
+
+def test_a_group_that_is_never_answered_says_so(api: Api, settings: Any) -> None:
+    settings.GROUP_POLICY = "never"
+    body = {"whatsapp_chat": "120363000000000001@g.us", "content": "hello"}
+    assert error_of(api.post("chat/", body), 409)["code"] == "not_answered"
+    assert Message.objects.get().content == "hello"
+
+
+def test_the_same_key_says_it_once(api: Api) -> None:
+    first = say(api, "hello", Idempotency_Key="k1")
+    again = api.post("chat/", {"whatsapp_chat": CLIENT, "content": "hello"}, Idempotency_Key="k1")
+    assert again.json() == first
+    assert again["Idempotent-Replayed"] == "true"
+    assert Turn.objects.count() == 1
+    assert say(api, "hello", Idempotency_Key="k2")["turn_id"] != first["turn_id"]
+
+
+def test_a_bound_token_talks_in_its_own_chat_alone(api: Api, token: Callable[..., str]) -> None:
+    say(api, "hello")
+    say(api, "hello", OTHER)
+    chat = Chat.objects.get(whatsapp_chat=CLIENT)
+    bound = Api(token(chat_ids=[chat.pk]))
+    mine = say(bound, "it is me")
+    assert bound.get(f"turns/{mine['turn_id']}/").status_code == 200
+    for stranger in (OTHER, "15550100789@c.us"):
+        body = {"whatsapp_chat": stranger, "content": "hello"}
+        error_of(bound.post("chat/", body), 404)
+    others = Turn.objects.get(chat__whatsapp_chat=OTHER)
+    error_of(bound.get(f"turns/{others.turn_id}/"), 404)
+    assert Message.objects.filter(content="it is me").count() == 1
+    assert Chat.objects.count() == 2
+
+
+def events_in(answer: Any) -> list[tuple[str, Any]]:
+    text = b"".join(answer.streaming_content).decode()
+    found = []
+    for block in text.strip().split("\n\n"):
+        name, data = block.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("asked", ["by the body", "by the header"])
+def test_a_stream_tells_what_is_accepted_the_reply_by_pieces_and_the_whole(
+    api: Api, asked: str
+) -> None:
+    body: dict[str, Any] = {"whatsapp_chat": CLIENT, "content": "hello"}
+    headers = {"Accept": "text/event-stream"} if asked == "by the header" else {}
+    if not headers:
+        body["stream"] = True
+    answer = api.post("chat/", body, Idempotency_Key="s1", **headers)
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "text/event-stream"
+    (first, accepted), *deltas, (last, done) = events_in(answer)
+    assert (first, last) == ("accepted", "done")
+    assert {name for name, _ in deltas} == {"delta"}
+    assert "".join(data["text"] for _, data in deltas) == done["reply"]
+    assert set(done) == KEYS
+    assert accepted["turn_id"] == done["turn_id"]
+    again = events_in(api.post("chat/", body, Idempotency_Key="s1", **headers))
+    assert again[-1] == ("done", done)
+    assert Turn.objects.count() == 1
+    error_of(api.post("chat/", {**body, "content": "else"}, Idempotency_Key="s1", **headers), 422)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_that_fails_ends_with_an_error_in_the_one_shape(api: Api, settings: Any) -> None:
+    body = {"whatsapp_chat": CLIENT, "content": "hello", "stream": True}
+    answer = api.post("chat/", body)
+    # The turn is cancelled after it was accepted and before anybody answered it.
+    Turn.objects.update(state="cancelled")
+    name, error = events_in(answer)[-1]
+    assert name == "error"
+    assert set(error) == {"type", "errors"}
+    assert error["errors"][0]["code"] == "not_answered"
+
+
+@pytest.mark.parametrize("reply", ["", " ", "one", "a b c d e f g h i j", "\n x\n\n y  "])
+def test_pieces_are_the_reply_to_the_byte(reply: str) -> None:
+    assert "".join(pieces(reply)) == reply

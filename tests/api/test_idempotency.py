@@ -1,0 +1,138 @@
+"""The same call twice."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memoryproject.api.idempotency import KEPT, LEASE, answers_drop
+from memoryproject.api.models import IdempotentAnswer
+from memoryproject.api.tasks import tidy
+from sessions_app.models import ChatSession, Message
+from tests.api.calling import Api, error_of
+from tests.api.test_sessions import opened
+
+pytestmark = pytest.mark.django_db
+
+SAID = {"messages": [{"role": "user", "content": "said once"}]}
+
+
+@pytest.fixture
+def path(api: Api) -> str:
+    return f"sessions/{opened(api)['session_id']}/messages/"
+
+
+def test_the_same_key_and_body_have_one_effect_and_one_answer(api: Api, path: str) -> None:
+    first = api.post(path, SAID, Idempotency_Key="k")
+    again = api.post(path, SAID, Idempotency_Key="k")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.content == again.content
+    assert not first.has_header("Idempotent-Replayed")
+    assert again["Idempotent-Replayed"] == "true"
+    assert again["Content-Type"] == first["Content-Type"]
+    assert Message.objects.count() == 1
+
+
+def test_another_body_or_address_under_the_same_key_is_422(api: Api, path: str) -> None:
+    api.post(path, SAID, Idempotency_Key="k")
+    other = {"messages": [{"role": "user", "content": "something else"}]}
+    assert "new key" in error_of(api.post(path, other, Idempotency_Key="k"), 422)["detail"]
+    elsewhere = path.replace("messages", "expire")
+    error_of(api.post(elsewhere, SAID, Idempotency_Key="k"), 422)
+    assert Message.objects.count() == 1
+
+
+def test_the_order_of_fields_makes_no_other_body(api: Api, path: str) -> None:
+    one = b'{"messages": [{"role": "user", "content": "x"}]}'
+    same = b'{"messages":[{"content":"x","role":"user"}]}'
+    first = api.call("POST", path, one, Idempotency_Key="k")
+    assert api.call("POST", path, same, Idempotency_Key="k").content == first.content
+
+
+def test_keys_of_two_tokens_are_two_keys(api: Api, path: str, token: Callable[..., str]) -> None:
+    api.post(path, SAID, Idempotency_Key="k")
+    assert Api(token()).post(path, SAID, Idempotency_Key="k").status_code == 201
+    assert Message.objects.count() == 2
+
+
+def test_what_was_refused_may_be_tried_again(api: Api, path: str) -> None:
+    wrong = {"messages": [{"role": "robot", "content": "x"}]}
+    error_of(api.post(path, wrong, Idempotency_Key="k"), 400)
+    assert not IdempotentAnswer.objects.exists()
+    assert api.post(path, SAID, Idempotency_Key="k").status_code == 201
+
+
+def test_neither_keys_nor_bodies_can_be_read_from_the_row_but_the_answer(
+    api: Api, path: str
+) -> None:
+    api.post(path, SAID, Idempotency_Key="order of Mr. Nobody")
+    row = IdempotentAnswer.objects.get()
+    assert "Nobody" not in f"{row.key_hash} {row.request_hash} {row.headers}"
+    assert "said once" in row.body
+
+
+def test_after_a_day_the_key_is_free_again(api: Api, path: str) -> None:
+    api.post(path, SAID, Idempotency_Key="k")
+    IdempotentAnswer.objects.update(created_at=timezone.now() - KEPT)
+    assert api.post(path, SAID, Idempotency_Key="k").status_code == 201
+    assert Message.objects.count() == 2
+    assert answers_drop() == 0
+    IdempotentAnswer.objects.update(created_at=timezone.now() - KEPT)
+    assert tidy()["answers"] == 1
+
+
+def in_progress(api: Api, path: str, **changes: Any) -> IdempotentAnswer:
+    """The row of a call that has begun and isn't finished."""
+    api.post(path, SAID, Idempotency_Key="k")
+    values = {
+        "status": None,
+        "body": "",
+        "lease_token": uuid.uuid4(),
+        "lease_until": timezone.now() + LEASE,
+        **changes,
+    }
+    IdempotentAnswer.objects.update(**values)
+    Message.objects.all().delete()
+    return IdempotentAnswer.objects.get()
+
+
+@pytest.mark.parametrize(
+    "died",
+    [
+        {"lease_until": timezone.now() - timedelta(seconds=1)},
+        # On this machine, and its process runs no more.
+        {"lease_owner": None},
+    ],
+)
+def test_what_a_dead_process_left_is_carried_out_by_the_next(
+    api: Api, path: str, died: dict[str, Any]
+) -> None:
+    row = in_progress(api, path)
+    if "lease_owner" in died:
+        host = row.lease_owner.split(":")[0]
+        died = {"lease_owner": f"{host}:4194303:1.00"}
+    IdempotentAnswer.objects.update(**died)
+    assert api.post(path, SAID, Idempotency_Key="k").status_code == 201
+    assert Message.objects.count() == 1
+
+
+def test_what_was_forgotten_is_not_in_the_answer_any_more(api: Api, path: str) -> None:
+    api.post(path, SAID, Idempotency_Key="k")
+    swept = api.delete(path).json()["swept"]
+    assert swept["api_idempotentanswer"] == 1
+    assert IdempotentAnswer.objects.get().body == ""
+    assert error_of(api.post(path, SAID, Idempotency_Key="k"), 409)["code"] == "answer_not_kept"
+    assert not Message.objects.exists()
+
+
+def test_an_open_session_is_begun_once_by_the_key(api: Api) -> None:
+    body = {"whatsapp_chat": "15550100456@c.us"}
+    answers = [api.post("sessions/", body, Idempotency_Key="s") for _ in range(3)]
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert ChatSession.objects.count() == 1

@@ -1,0 +1,338 @@
+"""Memories over HTTP: stored, listed, changed, forgotten."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from pytest_django import DjangoAssertNumQueries
+
+from memories_app.models import Memory, MemoryRevision, Visibility
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import Chat, ForgetReceipt
+from tests.api.calling import Api, error_of
+
+pytestmark = pytest.mark.django_db
+CHAT, OTHER = "15550100123@c.us", "15550100456@c.us"
+CONTENT = "  TestCorp owes me ₪5000 \n"
+
+
+def stored(api: Api, content: str = CONTENT, **fields: Any) -> dict[str, Any]:
+    answer = api.post("memories/", {"content": content, **fields})
+    assert answer.status_code == 201, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_memory_is_stored_byte_for_byte_and_read_again(api: Api) -> None:
+    made = stored(api, type="debt", category="money", tags=["a"], metadata={"n": [1, {"x": None}]})
+    assert made["content"] == CONTENT
+    assert made["source"] == "api"
+    assert made["created_at"].endswith("Z")
+    read = api.get(f"memories/{made['memory_id']}/")
+    assert read.json() == {**made, "revisions": []}
+    assert Memory.objects.get().content == CONTENT
+    assert AuditEvent.objects.filter(action="memory.remember", actor_kind="api").count() == 1
+
+
+def test_without_visibility_it_is_the_chats_where_one_is_named_else_the_owners(api: Api) -> None:
+    assert stored(api)["visibility"] == "owner"
+    made = stored(api, whatsapp_chat=CHAT)
+    assert made["visibility"] == "chat"
+    assert made["whatsapp_chat"] == CHAT
+    assert stored(api, visibility="public")["visibility"] == "public"
+    assert (
+        stored(api, "About TestCorp", visibility="owner", whatsapp_chat=CHAT)["whatsapp_chat"]
+        == CHAT
+    )
+
+
+def test_a_duplicate_is_answered_with_200_and_the_memory_that_is_known(api: Api) -> None:
+    made = stored(api)
+    again = api.post("memories/", {"content": CONTENT.strip().upper()})
+    assert again.status_code == 200
+    assert again.json()["memory_id"] == made["memory_id"]
+    assert again.json()["told_count"] == 2
+    assert Memory.objects.count() == 1
+
+
+def test_the_same_key_stores_once_and_answers_the_same(api: Api) -> None:
+    body = {"content": CONTENT}
+    first = api.post("memories/", body, Idempotency_Key="k1")
+    again = api.post("memories/", body, Idempotency_Key="k1")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.content == again.content
+    assert Memory.objects.get().told_count == 1
+    error_of(api.post("memories/", {"content": "Other"}, Idempotency_Key="k1"), 422)
+
+
+@pytest.mark.parametrize(
+    ("body", "attr"),
+    [
+        ({}, "content"),
+        ({"content": ""}, "content"),
+        ({"content": "   "}, "content"),
+        ({"content": 5}, "content"),
+        ({"content": "x" * 8193}, "content"),
+        ({"content": "a\x00b"}, "content"),
+        ({"content": "x", "tags": "a"}, "tags"),
+        ({"content": "x", "tags": ["a", ""]}, "tags.1"),
+        ({"content": "x", "tags": ["t"] * 21}, "tags"),
+        ({"content": "x", "metadata": []}, "metadata"),
+        ({"content": "x", "metadata": {"big": "y" * 20_000}}, "metadata"),
+        ({"content": "x", "visibility": "all"}, "visibility"),
+        ({"content": "x", "visibility": "chat"}, "visibility"),
+        ({"content": "x", "whatsapp_chat": "no body"}, "whatsapp_chat"),
+        ({"content": "x", "pinned": "yes"}, "pinned"),
+        ({"content": "x", "expires_at": "soon"}, "expires_at"),
+        ({"content": "x", "colour": "red"}, "colour"),
+        ([], "non_field_errors"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_stored(
+    api: Api, body: Any, attr: str
+) -> None:
+    error = error_of(api.call("POST", "memories/", body), 400)
+    assert error["attr"] in (attr, None) if attr == "non_field_errors" else error["attr"] == attr
+    assert not Memory.objects.exists()
+    assert not Chat.objects.exists()
+
+
+@pytest.mark.parametrize("raw", [b"{", b"\xff\xfe", b"[[[", b'{"content": NaN}', b'"\\ud800"'])
+def test_a_body_that_is_no_json_is_400(api: Api, raw: bytes) -> None:
+    for method, path in [("POST", "memories/"), ("POST", "memories/batch/"),
+                         ("POST", "memories/recall/")]:  # fmt: skip
+        error_of(api.call(method, path, raw), 400)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["limit=0", "limit=-1", "limit=99999999999999999999", "limit=x", "cursor=zzz", "colour=red",
+     "visibility=all", "status=dead", "pinned=maybe", "since=yesterday", "type=a%00b",
+     "tags=a%00b", "text=%00"],
+)  # fmt: skip
+def test_a_list_refuses_what_it_does_not_know(api: Api, query: str) -> None:
+    error_of(api.get(f"memories/?{query}"), 400)
+
+
+def test_lists_are_filtered(api: Api) -> None:
+    stored(api, "We open at 9", visibility="public", type="hours", tags=["a", "b"])
+    stored(api, "Dana likes tea", whatsapp_chat=CHAT, category="taste", tags=["b"], pinned=True)
+    stored(api, "Ended", expires_at="2020-01-01T00:00:00Z")
+
+    def found(query: str) -> list[str]:
+        return [each["content"] for each in api.walk(f"memories/?{query}")]
+
+    both = ["Dana likes tea", "We open at 9"]
+    assert found("") == both
+    assert found("type=hours") == ["We open at 9"]
+    assert found("category=taste") == ["Dana likes tea"]
+    assert found("tags=b") == both
+    assert found("tags=b&tags=a") == ["We open at 9"]
+    assert found("visibility=public") == ["We open at 9"]
+    assert found(f"whatsapp_chat={CHAT}") == ["Dana likes tea"]
+    assert found(f"whatsapp_chat={OTHER}") == []
+    assert found("pinned=true") == ["Dana likes tea"]
+    assert found("source=api") == both
+    assert found("text=opening") == ["We open at 9"] or found("text=open") == ["We open at 9"]
+    assert found("since=2999-01-01T00:00:00Z") == []
+    assert found("status=active") == ["Ended", *both]
+    assert found("status=superseded") == []
+
+
+def test_pages_hold_everything_once_and_cost_the_same_number_of_queries(
+    api: Api, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    facts = [{"content": f"Fact number {n}", "whatsapp_chat": f"155501001{n:02}@c.us"}
+             for n in range(25)]  # fmt: skip
+    assert api.post("memories/batch/", {"memories": facts}).status_code == 201
+    seen = [each["content"] for each in api.walk("memories/?limit=7")]
+    assert sorted(seen) == sorted(each["content"] for each in facts)
+    api.get("memories/?limit=1")
+    with django_assert_num_queries(3):
+        api.get("memories/?limit=2")
+    with django_assert_num_queries(3):
+        api.get("memories/?limit=20")
+
+
+def test_a_batch_answers_in_the_order_given(api: Api) -> None:
+    known = stored(api, "We open at 9")
+    facts = [{"content": "A likes tea"}, {"content": "We open at 9"}, {"content": "A likes tea"}]
+    answer = api.post("memories/batch/", {"memories": facts})
+    assert answer.status_code == 201
+    told = answer.json()["memories"]
+    assert [each["status"] for each in told] == ["created", "duplicate", "duplicate"]
+    assert told[1]["memory_id"] == known["memory_id"]
+    assert told[2]["memory_id"] == told[0]["memory_id"]
+    assert api.post("memories/batch/", {"memories": facts}).status_code == 200
+
+
+def test_a_batch_is_stored_as_a_whole_or_not_at_all(api: Api) -> None:
+    facts = [{"content": "fine", "whatsapp_chat": CHAT}, {"content": " "}]
+    error = error_of(api.post("memories/batch/", {"memories": facts}), 400)
+    assert error["attr"] == "memories.1.content"
+    assert not Memory.objects.exists()
+    assert not Chat.objects.exists()
+    big = [{"content": f"Fact {n}"} for n in range(1001)]
+    assert error_of(api.post("memories/batch/", {"memories": big}), 400)["attr"] == "memories"
+    error_of(api.post("memories/batch/", {"memories": []}), 400)
+    error_of(api.post("memories/batch/", {"memories": "x"}), 400)
+
+
+def test_a_change_keeps_what_it_said_before(api: Api) -> None:
+    made = stored(api, whatsapp_chat=CHAT)
+    path = f"memories/{made['memory_id']}/"
+    body = {"content": "TestCorp owes me nothing", "tags": ["x"], "pinned": True,
+            "metadata": {"a": 1}, "expires_at": "2999-01-01T00:00:00+02:00"}  # fmt: skip
+    answer = api.call("PATCH", path, body)
+    assert answer.status_code == 200, answer.content
+    changed = answer.json()
+    assert changed["content"] == body["content"]
+    assert changed["expires_at"] == "2998-12-31T22:00:00Z"
+    assert (changed["pinned"], changed["metadata"]) == (True, {"a": 1})
+    assert [each["content"] for each in changed["revisions"]] == [CONTENT]
+    assert changed["revisions"][0]["changed_by_kind"] == "api"
+    assert api.call("PATCH", path, {}).json() == changed
+    assert MemoryRevision.objects.count() == 1
+    public = api.call("PATCH", path, {"visibility": "public"}).json()
+    assert public["visibility"] == "public"
+    assert api.call("PATCH", path, {"expires_at": None}).json()["expires_at"] is None
+
+
+def test_only_the_version_that_was_read_is_changed_with_if_match(api: Api) -> None:
+    path = f"memories/{stored(api)['memory_id']}/"
+    read = api.get(path)
+    etag = read["ETag"]
+    assert api.get(path, If_None_Match=etag).status_code == 304
+    first = api.call("PATCH", path, {"category": "a"}, If_Match=etag)
+    assert first.status_code == 200
+    assert first["ETag"] != etag
+    error_of(api.call("PATCH", path, {"category": "b"}, If_Match=etag), 412)
+    assert Memory.objects.get().category == "a"
+    assert api.call("PATCH", path, {"category": "b"}, If_Match=first["ETag"]).status_code == 200
+    assert api.get(path, If_None_Match=etag).status_code == 200
+
+
+def test_changes_that_cannot_be_are_refused(api: Api) -> None:
+    one, other = stored(api, "We open at 9"), stored(api, "Dana likes tea")
+    path = f"memories/{one['memory_id']}/"
+    error = error_of(api.call("PATCH", path, {"content": "Dana likes tea"}), 409)
+    assert error["code"] == "duplicate"
+    assert other["memory_id"] in error["detail"]
+    assert error_of(api.call("PATCH", path, {"content": " "}), 400)["attr"] == "content"
+    assert error_of(api.call("PATCH", path, {"visibility": "chat"}), 400)["attr"] == "visibility"
+    assert (
+        error_of(api.call("PATCH", path, {"whatsapp_chat": CHAT}), 400)["attr"] == "whatsapp_chat"
+    )
+    error_of(api.call("PATCH", f"memories/{uuid.uuid4()}/", {"content": "x"}), 404)
+    newer = stored(api, "We open at 10")
+    error_of(api.call("PATCH", path, {"content": "Other"}), 409)
+    assert api.get(path).json()["superseded_by"] == newer["memory_id"]
+    # Half of a change isn't carried out.
+    both = {"category": "new", "content": "Dana likes tea"}
+    error_of(api.call("PATCH", f"memories/{newer['memory_id']}/", both), 409)
+    assert Memory.objects.get(pk=newer["memory_id"]).category == ""
+
+
+def test_forgetting_gives_a_receipt_and_then_404(api: Api) -> None:
+    path = f"memories/{stored(api)['memory_id']}/"
+    answer = api.delete(path)
+    assert answer.status_code == 200
+    receipt = answer.json()
+    assert set(receipt) == {"receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe"}
+    assert (receipt["kind"], receipt["probe"]) == ("memory", "absent")
+    assert receipt["swept"]["memories_app_memory"] == 1
+    assert receipt["forgotten_at"].endswith("Z")
+    error_of(api.delete(path), 404)
+    error_of(api.get(path), 404)
+    assert not Memory.objects.exists()
+    assert api.get(f"receipts/{receipt['receipt_id']}/").json() == receipt
+    error_of(api.get(f"receipts/{uuid.uuid4()}/"), 404)
+
+
+@pytest.mark.parametrize("path", ["memories/x/", "memories/1/", "memories/%00/", "receipts/x/"])
+def test_what_is_no_uuid_is_404(api: Api, path: str) -> None:
+    error_of(api.get(path), 404)
+
+
+def test_the_answer_to_a_key_is_gone_with_the_memory(api: Api) -> None:
+    made = api.post("memories/", {"content": CONTENT}, Idempotency_Key="k").json()
+    api.delete(f"memories/{made['memory_id']}/")
+    again = api.post("memories/", {"content": CONTENT}, Idempotency_Key="k")
+    assert CONTENT.strip() not in again.content.decode()
+    error_of(again, 409)
+
+
+def test_where_memory_is_off_nothing_is_stored_and_reading_goes_on(api: Api) -> None:
+    path = f"memories/{stored(api, 'Known')['memory_id']}/"
+    body = {"content": "x", "whatsapp_chat": CHAT}
+    with override_settings(ENABLE_MEMORY_SYSTEM=False):
+        assert error_of(api.post("memories/", body), 403)["code"] == "memory_disabled"
+        refused = error_of(api.post("memories/batch/", {"memories": [body]}), 403)
+        assert refused["code"] == "memory_disabled"
+        assert error_of(api.call("PATCH", path, body | {}), 400)
+        error_of(api.call("PATCH", path, {"content": "y"}), 403)
+        assert api.get(path).status_code == 200
+        Chat.objects.create(whatsapp_chat=CHAT, memory_enabled=True)
+        assert api.post("memories/", body).status_code == 201
+        assert api.delete(path).status_code == 200
+    Chat.objects.update(memory_enabled=False)
+    error_of(api.post("memories/", {**body, "content": "z"}), 403)
+    with override_settings(LONGTERM_ENABLED=False):
+        error = error_of(api.post("memories/", {"content": "z"}), 403)
+        assert (error["code"], "LONGTERM_ENABLED" in error["detail"]) == ("memory_disabled", True)
+
+
+def test_a_bound_token_reaches_the_memories_of_its_chats_alone(
+    api: Api, token: Callable[..., str]
+) -> None:
+    mine = stored(api, "Mine is tea", whatsapp_chat=CHAT)
+    others = [
+        stored(api, "Theirs is coffee", whatsapp_chat=OTHER),
+        stored(api, "The owner's"),
+        stored(api, "For all", visibility="public"),
+    ]
+    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk]))
+    assert [each["memory_id"] for each in bound.walk("memories/")] == [mine["memory_id"]]
+    assert bound.walk(f"memories/?whatsapp_chat={OTHER}") == []
+    for other in others:
+        path = f"memories/{other['memory_id']}/"
+        error_of(bound.get(path), 404)
+        error_of(bound.call("PATCH", path, {"content": "x"}), 404)
+        error_of(bound.delete(path), 404)
+    own = f"memories/{mine['memory_id']}/"
+    assert bound.call("PATCH", own, {"content": "Mine is water"}).status_code == 200
+    for visibility in ("public", "owner"):
+        error_of(bound.call("PATCH", own, {"visibility": visibility}), 403)
+        body = {"content": "x", "whatsapp_chat": CHAT, "visibility": visibility}
+        error_of(bound.post("memories/", body), 403)
+    error_of(bound.post("memories/", {"content": "x"}), 403)
+    error_of(bound.post("memories/", {"content": "x", "whatsapp_chat": OTHER}), 404)
+    error_of(bound.post("memories/", {"content": "x", "whatsapp_chat": "1@c.us"}), 404)
+    batch = [{"content": "x", "whatsapp_chat": CHAT}, {"content": "y", "whatsapp_chat": OTHER}]
+    error_of(bound.post("memories/batch/", {"memories": batch}), 404)
+    assert bound.post("memories/", {"content": "new", "whatsapp_chat": CHAT}).status_code == 201
+    assert bound.delete(own).status_code == 200
+    assert Memory.objects.filter(visibility=Visibility.CHAT).count() == 2
+    assert ForgetReceipt.objects.count() == 1
+
+
+@pytest.mark.parametrize("depth", [25, 200, 900, 990, 100_000])
+def test_metadata_that_is_nested_too_deeply_is_refused_not_dropped(api: Api, depth: int) -> None:
+    deep = b"[" * depth + b"]" * depth
+    raw = b'{"content": "x", "metadata": {"a": ' + deep + b"}}"
+    error_of(api.call("POST", "memories/", raw, Idempotency_Key="k"), 400)
+    error_of(api.call("POST", "memories/", raw), 400)
+    raw = b'{"query": "x", "metadata": {"a": ' + deep + b"}}"
+    error_of(api.call("POST", "memories/recall/", raw), 400)
+    assert not Memory.objects.exists()
+
+
+def test_metadata_comes_back_as_it_was_given(api: Api) -> None:
+    metadata = {"deep": [[[[{"a": [None, True, 1, 1.5, 10**30, "ü"]}]]]], "": "", "a.b": {}}
+    made = stored(api, metadata=metadata)
+    assert made["metadata"] == metadata
+    assert api.get(f"memories/{made['memory_id']}/").json()["metadata"] == metadata

@@ -1,0 +1,114 @@
+"""Export and import of memories over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from memories_app.models import Memory, MemoryEmbedding
+from memoryproject.api.errors import BodyTooLarge
+from memoryproject.audit.models import AuditEvent
+from sessions_app.api.memories.streams import LinesParser
+from sessions_app.models import Chat
+from tests.api.calling import Api, error_of
+
+pytestmark = pytest.mark.django_db
+CHAT, OTHER = "15550100123@c.us", "15550100456@c.us"
+NDJSON = "application/x-ndjson"
+
+
+@pytest.fixture
+def three(api: Api) -> list[str]:
+    facts: list[dict[str, Any]] = [
+        {"content": " We open at 9\n", "visibility": "public"},
+        {"content": "Dana likes tea", "whatsapp_chat": CHAT},
+        {"content": "שלום עולם", "whatsapp_chat": OTHER, "metadata": {"a": "🙂"}},
+    ]
+    assert api.post("memories/batch/", {"memories": facts}).status_code == 201
+    return [each["content"] for each in facts]
+
+
+def exported(api: Api, query: str = "", **headers: str) -> bytes:
+    answer = api.get(f"memories/export/{query}", **headers)
+    assert answer.status_code == 200
+    assert answer.streaming
+    assert answer["Content-Type"].startswith(NDJSON)
+    return b"".join(answer.streaming_content)
+
+
+def contents(lines: bytes) -> list[str]:
+    return [json.loads(line)["content"] for line in lines.splitlines()]
+
+
+def imported(api: Api, lines: bytes, **headers: str) -> Any:
+    return api.call("POST", "memories/import/", lines, Content_Type=NDJSON, **headers)
+
+
+def test_what_is_exported_can_be_imported_again_byte_for_byte(api: Api, three: list[str]) -> None:
+    lines = exported(api, "?embeddings=true")
+    assert sorted(contents(lines)) == sorted(three)
+    vectors = MemoryEmbedding.objects.count()
+    assert vectors
+    before = {memory.pk: memory.content for memory in Memory.objects.all()}
+    assert imported(api, lines).json() == {"created": 0, "duplicates": 3, "errors": []}
+    Memory.objects.all().delete()
+    assert imported(api, lines).json() == {"created": 3, "duplicates": 0, "errors": []}
+    assert {memory.pk: memory.content for memory in Memory.objects.all()} == before
+    assert MemoryEmbedding.objects.count() == vectors
+    assert exported(api, "?embeddings=true") == lines
+    assert AuditEvent.objects.filter(action="export", actor_kind="api").count() == 2
+
+
+def test_an_export_is_narrowed_and_embeddings_come_on_request(api: Api, three: list[str]) -> None:
+    assert contents(exported(api, f"?whatsapp_chat={CHAT}")) == ["Dana likes tea"]
+    assert b"embeddings" not in exported(api)
+    assert exported(api, Accept=NDJSON) == exported(api)
+    error_of(api.get("memories/export/?whatsapp_chat=1@c.us"), 404)
+    error_of(api.get("memories/export/?embeddings=perhaps"), 400)
+    error_of(api.get("memories/export/?colour=red"), 400)
+
+
+def test_a_bound_token_exports_its_chats_alone_and_imports_nothing(
+    three: list[str], token: Callable[..., str]
+) -> None:
+    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk]))
+    assert contents(exported(bound)) == ["Dana likes tea"]
+    error_of(bound.get(f"memories/export/?whatsapp_chat={OTHER}"), 404)
+    error_of(imported(bound, b"{}"), 403)
+
+
+def test_lines_that_cannot_be_used_are_told_and_the_rest_goes_in(api: Api) -> None:
+    good = json.dumps({"content": "We open at 9", "visibility": "public"}).encode()
+    lines = [
+        good, b"", b"{", b"\xff", b"[]", b'{"content": "x", "visibility": "chat"}',
+        b'{"content": "a\\u0000b", "visibility": "public"}', good,
+        b'{"content": "x", "visibility": "chat", "whatsapp_chat": "1@c.us"}',
+    ]  # fmt: skip
+    report = imported(api, b"\n".join(lines)).json()
+    assert (report["created"], report["duplicates"]) == (1, 1)
+    assert [each["line"] for each in report["errors"]] == [3, 4, 5, 6, 7, 9]
+    assert all(each["detail"] for each in report["errors"])
+    assert Memory.objects.count() == 1
+    assert imported(api, b"").json() == {"created": 0, "duplicates": 0, "errors": []}
+
+
+def test_an_import_with_the_same_key_is_answered_the_same(api: Api) -> None:
+    line = b'{"content": "We open at 9", "visibility": "public"}'
+    first = imported(api, line, Idempotency_Key="k")
+    again = imported(api, line, Idempotency_Key="k")
+    assert first.json()["created"] == 1
+    assert again.content == first.content
+    error_of(imported(api, line + b"\n", Idempotency_Key="k"), 422)
+
+
+def test_an_import_is_refused_where_memory_is_off_or_it_is_too_large(api: Api) -> None:
+    with override_settings(ENABLE_MEMORY_SYSTEM=False):
+        assert error_of(imported(api, b"{}"), 403)["code"] == "memory_disabled"
+    small = type("Small", (LinesParser,), {"largest": 10})()
+    with pytest.raises(BodyTooLarge):
+        small.parse(BytesIO(b"x" * 11))

@@ -1,0 +1,181 @@
+"""Messages of a session over the API: getMessages, addMessages, clearMessages."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memoryproject.audit.models import AuditEvent
+from sessions_app import wiring
+from sessions_app.models import ChatSession, ForgetReceipt, Message
+from tests.api.calling import Api, error_of
+from tests.api.test_sessions import opened
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def path(api: Api) -> str:
+    """A session's messages."""
+    return f"sessions/{opened(api)['session_id']}/messages/"
+
+
+def said(content: str, role: str = "user", **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **more}
+
+
+def store(api: Api, path: str, *messages: dict[str, Any]) -> Any:
+    answer = api.post(path, {"messages": list(messages)})
+    assert answer.status_code == 201, answer.content
+    return answer.json()["messages"]
+
+
+def contents(answer: Any) -> list[str]:
+    return [message["content"] for message in answer.json()["results"]]
+
+
+def test_messages_are_stored_in_order_and_read_as_they_were_given(api: Api, path: str) -> None:
+    given_ones = [
+        said("  with spaces  \n", timestamp="2026-01-10T12:00:00+02:00"),
+        said("", "assistant", metadata={"a": [1, None, {"b": "c"}]}),
+        said("שלום 🙂", "tool", sender="s", recipient="r"),
+    ]
+    stored = store(api, path, *given_ones)
+    assert [message["order_num"] for message in stored] == [1, 2, 3]
+    assert [message["content"] for message in stored] == [one["content"] for one in given_ones]
+    assert stored[0]["timestamp"] == "2026-01-10T10:00:00Z"
+    assert stored[1]["metadata"] == {"a": [1, None, {"b": "c"}]}
+    assert (stored[2]["sender"], stored[2]["recipient"]) == ("s", "r")
+    assert api.get(path).json() == {"results": stored, "next": None, "previous": None}
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    content=st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
+    extra=st.dictionaries(
+        st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53),
+        max_size=3,
+    ),
+)
+def test_any_content_comes_back_to_the_byte(
+    content: str, extra: dict[str, Any], api: Api, path: str
+) -> None:
+    (stored,) = store(api, path, said(content, metadata=extra))
+    assert stored["content"] == content
+    assert stored["metadata"] == extra
+    assert Message.objects.get(pk=stored["message_id"]).content == content
+    assert api.get(f"{path}?limit=1").json()["results"] == [stored]
+
+
+def test_the_newest_come_oldest_first_and_next_leads_to_older_ones(api: Api, path: str) -> None:
+    store(api, path, *[said(str(number)) for number in range(1, 8)])
+    first = api.get(f"{path}?limit=3")
+    assert contents(first) == ["5", "6", "7"]
+    assert first.json()["previous"] is None
+    second = api.get(first.json()["next"].removeprefix("http://testserver"))
+    assert contents(second) == ["2", "3", "4"]
+    third = api.get(second.json()["next"].removeprefix("http://testserver"))
+    assert contents(third) == ["1"]
+    assert third.json()["next"] is None
+    back = api.get(third.json()["previous"].removeprefix("http://testserver"))
+    assert contents(back) == ["2", "3", "4"]
+
+
+def test_before_is_exclusive_and_reads_as_the_service_does(api: Api, path: str) -> None:
+    times = [f"2026-01-10T12:00:{second:02}Z" for second in range(5)]
+    store(api, path, *[said(time, timestamp=time) for time in times])
+    assert contents(api.get(f"{path}?before={times[3]}")) == times[:3]
+    assert contents(api.get(f"{path}?before={times[3]}&limit=2")) == times[1:3]
+    assert contents(api.get(f"{path}?before=2026-01-10T14:00:03%2B02:00")) == times[:3]
+    service = wiring.chat_memory().get_messages(conversation_id=UUID(path.split("/")[1]), limit=2)
+    assert contents(api.get(f"{path}?limit=2")) == [message.content for message in service]
+
+
+def test_all_or_nothing(api: Api, path: str) -> None:
+    wrong = {"messages": [said("good"), said("bad", role="robot")]}
+    error = error_of(api.post(path, wrong), 400)
+    assert error["attr"] == "messages.1.role"
+    assert not Message.objects.exists()
+    assert ChatSession.objects.get().message_counter == 0
+
+
+def test_a_thousand_are_stored_and_one_more_are_not(api: Api, path: str) -> None:
+    many = [said(str(number)) for number in range(1000)]
+    assert len(store(api, path, *many)) == 1000
+    assert len(api.get(path).json()["results"]) == 1000
+    error_of(api.post(path, {"messages": [*many, said("x")]}), 400)
+    assert Message.objects.count() == 1000
+
+
+def test_err_session_005_an_empty_message_is_stored_with_a_warning(
+    api: Api, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        (stored,) = store(api, path, said("   "))
+    assert stored["content"] == "   "
+    assert any("without text" in record.message for record in caplog.records)
+
+
+def test_err_integration_004_a_time_without_a_zone_is_utc_with_a_warning(
+    api: Api, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (stored,) = store(api, path, said("x", timestamp="2026-01-10T12:00:00"))
+    assert stored["timestamp"] == "2026-01-10T12:00:00Z"
+    assert any("time zone" in record.message for record in caplog.records)
+
+
+def test_reading_never_moves_last_active(api: Api, path: str) -> None:
+    store(api, path, said("x"))
+    before = ChatSession.objects.get().last_active
+    api.get(path)
+    api.post(path.replace("messages", "context"), {"query": "y"})
+    assert ChatSession.objects.get().last_active == before
+
+
+def test_an_archived_session_is_read_only(api: Api, path: str) -> None:
+    api.post(path.replace("messages", "expire"))
+    assert store(api, path, said("an expired one still takes messages"))
+    ChatSession.objects.update(status="archived")
+    assert "read-only" in error_of(api.post(path, {"messages": [said("x")]}), 409)["detail"]
+    assert len(api.get(path).json()["results"]) == 1
+
+
+def test_where_memory_is_off_nothing_is_stored(api: Api, path: str, settings: Any) -> None:
+    settings.ENABLE_MEMORY_SYSTEM = False
+    error = error_of(api.post(path, {"messages": [said("x")]}), 403)
+    assert error["code"] == "memory_disabled"
+    assert not Message.objects.exists()
+
+
+def test_clearing_leaves_a_receipt_and_nothing_else(api: Api, path: str) -> None:
+    store(api, path, said("TestCorp owes 4,500"), said("noted", "assistant"))
+    receipt = api.delete(path)
+    assert receipt.status_code == 200
+    document = receipt.json()
+    assert set(document) == {
+        *("receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe"),
+    }
+    assert document["object_id"] == path.split("/")[1]
+    assert document["probe"] == "absent"
+    assert document["swept"]["sessions_app_message"] == 2
+    assert ForgetReceipt.objects.get().actor == "tests"
+    assert not Message.objects.exists()
+    assert AuditEvent.objects.filter(action="messages.forgotten", actor_kind="api").exists()
+    session = ChatSession.objects.get()
+    assert (session.message_counter, session.total_tokens, session.window_start) == (2, 0, 3)
+    error_of(api.delete(path), 404)
+    (stored,) = store(api, path, said("again"))
+    assert stored["order_num"] == 3
+
+
+def test_there_are_no_messages_of_a_session_that_is_not_there(api: Api) -> None:
+    nowhere = "sessions/0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10/messages/"
+    error_of(api.get(nowhere), 404)
+    error_of(api.post(nowhere, {"messages": [said("x")]}), 404)
+    error_of(api.delete(nowhere), 404)

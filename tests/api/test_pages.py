@@ -1,0 +1,124 @@
+"""Pages by cursor, while others write."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from sessions_app.models import Chat, ChatSession, Message
+from tests.api.calling import Api
+from tests.api.test_sessions import CLIENT, opened
+from tests.plans import plans_of, rows_scanned_in_sequence
+
+pytestmark = pytest.mark.django_db
+
+MANY = 100_000
+
+CHATS = """
+INSERT INTO sessions_app_chat (id, whatsapp_chat, provider, number_id, is_group, client_name,
+    client_phone, language, created_at, updated_at)
+SELECT gen_random_uuid(), 'many' || number || '@c.us', 'console', '', false, '', '', 'en',
+    -- Many share a time: the id decides between them.
+    timestamptz '2026-01-01' + (number / 10) * interval '1 second', now()
+FROM generate_series(1, %s) AS number
+"""
+MESSAGES = """
+INSERT INTO sessions_app_message (message_id, session_id, chat_id, order_num, role, kind, content,
+    sender, recipient, timestamp, received_at, tokens, was_received, delivery_status, provider,
+    number_id, media, metadata, history, terms, term_count)
+SELECT gen_random_uuid(), %s, %s, number, 'user', 'text', 'message ' || number, '', '',
+    now(), now(), 3, true, '', '', '', '{}', '{}', '[]', '{}', 0
+FROM generate_series(1, %s) AS number
+"""
+
+
+def run(statement: str, *values: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        cursor.execute("ANALYZE sessions_app_chat, sessions_app_message")
+
+
+def test_a_walk_over_100_000_chats_while_others_write_misses_nothing_and_repeats_nothing(
+    api: Api,
+) -> None:
+    run(CHATS, MANY)
+    there = {str(key) for key in Chat.objects.values_list("pk", flat=True)}
+    chance = random.Random(7)
+    seen: list[str] = []
+    gone: set[str] = set()
+    queries = set()
+    path: str | None = "chats/?limit=1000"
+    while path:
+        with CaptureQueriesContext(connection) as asked:
+            answer = api.get(path.removeprefix("http://testserver")).json()
+        queries.add(len(asked))
+        seen += [row["chat_id"] for row in answer["results"]]
+        path = answer["next"]
+        # New ones at the beginning, in the middle and at the end of the list; some go.
+        for moment in (datetime(2025, 6, 1), datetime(2026, 1, 1, 1), datetime(2027, 1, 1)):
+            name = f"new{chance.randrange(10**9)}@c.us"
+            fresh = Chat.objects.create(whatsapp_chat=name, provider="console")
+            Chat.objects.filter(pk=fresh.pk).update(created_at=moment.replace(tzinfo=timezone.utc))
+        left = chance.sample(sorted(there - gone), 3)
+        Chat.objects.filter(pk__in=left).delete()
+        gone |= set(left)
+    assert len(seen) == len(set(seen)), "something came twice"
+    missed = there - gone - set(seen)
+    assert not missed
+    # Token, last use, count of calls, page, addresses: however far the walk has come.
+    assert len(queries - {max(queries)}) <= 1, queries
+    assert max(queries) <= 5
+
+
+def test_a_walk_over_100_000_messages_of_a_session_that_grows(api: Api) -> None:
+    session_id = opened(api)["session_id"]
+    chat = Chat.objects.get(whatsapp_chat=CLIENT)
+    run(MESSAGES, session_id, chat.pk, MANY)
+    ChatSession.objects.update(message_counter=MANY)
+    seen: list[int] = []
+    path: str | None = f"sessions/{session_id}/messages/?limit=1000"
+    while path:
+        answer = api.get(path.removeprefix("http://testserver")).json()
+        numbers = [message["order_num"] for message in answer["results"]]
+        assert numbers == sorted(numbers)
+        seen += numbers[::-1]
+        path = answer["next"]
+        body = {"messages": [{"role": "user", "content": "meanwhile"}]}
+        assert api.post(f"sessions/{session_id}/messages/", body).status_code == 201
+    assert seen == list(range(MANY, 0, -1))
+
+
+def test_a_page_far_back_reads_as_few_rows_as_the_first(api: Api) -> None:
+    session_id = opened(api)["session_id"]
+    run(MESSAGES, session_id, Chat.objects.get(whatsapp_chat=CLIENT).pk, 20_000)
+    first = api.get(f"sessions/{session_id}/messages/?limit=10").json()
+    far = first["next"].removeprefix("http://testserver")
+    with CaptureQueriesContext(connection) as asked:
+        assert len(api.get(far).json()["results"]) == 10
+    assert sum(map(rows_scanned_in_sequence, plans_of(asked))) < 100
+
+
+def test_a_walk_goes_back_as_it_came(api: Api) -> None:
+    run(CHATS, 95)
+    pages: list[Any] = []
+    path: str | None = "chats/?limit=10"
+    while path:
+        pages.append(api.get(path.removeprefix("http://testserver")).json())
+        path = pages[-1]["next"]
+    assert [len(page["results"]) for page in pages] == [10] * 9 + [5]
+    back = pages[-1]
+    for page in reversed(pages[:-1]):
+        back = api.get(back["previous"].removeprefix("http://testserver")).json()
+        assert back["results"] == page["results"]
+    assert back["previous"] is None
+    assert pages[0]["previous"] is None
+
+
+def test_a_list_of_nothing_has_no_other_pages(api: Api) -> None:
+    assert api.get("chats/").json() == {"results": [], "next": None, "previous": None}
+    assert not Message.objects.exists()

@@ -1,0 +1,203 @@
+"""Recall over HTTP: what fits, and who may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import Chat
+from tests.api.calling import Api, error_of
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
+
+pytestmark = pytest.mark.django_db
+FACT = "TestCorp owes me ₪5000"
+
+
+def remember(api: Api, content: str, **fields: Any) -> str:
+    answer = api.post("memories/", {"content": content, **fields})
+    assert answer.status_code == 201, answer.content
+    return str(answer.json()["memory_id"])
+
+
+def recalled(api: Api, query: str, **fields: Any) -> list[dict[str, Any]]:
+    answer = api.post("memories/recall/", {"query": query, **fields})
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["degraded"] is False
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+def contents(found: list[dict[str, Any]]) -> list[str]:
+    return [each["content"] for each in found]
+
+
+@pytest.fixture
+def said(api: Api) -> str:
+    """A client asked something once; the session's id."""
+    session = api.post("sessions/", {"whatsapp_chat": CLIENT}).json()["session_id"]
+    body = [
+        {"role": "user", "content": "When is the plumber coming to TestCorp?"},
+        {"role": "assistant", "content": "The plumber comes on Tuesday.", "metadata": {"n": 1}},
+    ]
+    answer = api.post(f"sessions/{session}/messages/", {"messages": body})
+    assert answer.status_code == 201, answer.content
+    return str(session)
+
+
+def test_a_memory_is_recalled_with_all_that_belongs_to_it(api: Api) -> None:
+    key = remember(
+        api, FACT, type="debt", tags=["t"], category="c", metadata={"client": "TestCorp"}
+    )
+    (hit,) = recalled(api, "How much does TestCorp owe me?")
+    assert hit["memory_id"] == key
+    assert hit["source"] == "memory"
+    assert hit["content"] == FACT
+    assert 0.7 <= hit["score"] <= 1
+    assert -1 <= hit["similarity"] <= 1
+    assert (hit["type"], hit["tags"], hit["category"]) == ("debt", ["t"], "c")
+    assert hit["metadata"] == {"client": "TestCorp"}
+    assert hit["created_at"].endswith("Z")
+    assert recalled(api, "What is the weather on Mars?") == []
+
+
+def test_filters_narrow_what_is_recalled(api: Api) -> None:
+    for n in range(12):
+        remember(api, f"TestCorp invoice INV-{n:03} is {n} shekels", tags=[f"t{n}", "all"],
+                 type="odd" if n % 2 else "even", metadata={"n": n, "m": {"deep": n}})  # fmt: skip
+    loose = {"query": "TestCorp invoice", "min_similarity": 0}
+
+    def numbers(**fields: Any) -> set[int]:
+        found = recalled(api, **{**loose, "top_k": 100, **fields})
+        return {each["metadata"]["n"] for each in found}
+
+    assert numbers() == set(range(12))
+    assert numbers(type="odd") == {1, 3, 5, 7, 9, 11}
+    assert numbers(tags=["all", "t3"]) == {3}
+    assert numbers(metadata={"m": {"deep": 4}}) == {4}
+    assert numbers(metadata={"n": 4}, type="odd") == set()
+    assert len(recalled(api, **loose, top_k=2)) == 2
+    assert len(recalled(api, **loose)) == 5
+
+
+def test_with_a_chat_its_messages_are_recalled_too(api: Api, said: str) -> None:
+    found = recalled(api, "When does the plumber come?", whatsapp_chat=CLIENT, min_similarity=0)
+    first = next(each for each in found if "Tuesday" in each["content"])
+    assert first["source"] == "message"
+    assert (first["session_id"], first["order_num"], first["role"]) == (said, 2, "assistant")
+    assert first["metadata"] == {"n": 1}
+    assert first["message_id"]
+    loose = {"whatsapp_chat": CLIENT, "min_similarity": 0}
+    assert recalled(api, "plumber", sources=["memories"], **loose) == []
+    assert recalled(api, "plumber", type="fact", **loose) == []
+    assert contents(recalled(api, "plumber", metadata={"n": 1}, **loose)) == [
+        "The plumber comes on Tuesday."
+    ]
+    assert recalled(api, "plumber", min_similarity=0) == []
+    assert recalled(api, "plumber", whatsapp_chat=OTHER_CLIENT, min_similarity=0) == []
+
+
+@override_settings(GODFATHER_PHONE=frozenset({GODFATHER}))
+def test_who_writes_in_a_chat_decides_what_is_recalled_there(api: Api, said: str) -> None:
+    remember(api, "The plumber costs 1 (owner)")
+    remember(api, "The plumber costs 2 (client)", whatsapp_chat=CLIENT)
+    remember(api, "The plumber costs 3 (other)", whatsapp_chat=OTHER_CLIENT)
+    remember(api, "The plumber costs 4 (public)", visibility="public")
+
+    def seen(**fields: Any) -> set[str]:
+        found = recalled(api, "What does the plumber cost?", min_similarity=0, top_k=50,
+                         sources=["memories"], **fields)  # fmt: skip
+        return {each["content"][-9:].strip("()").split("(")[-1] for each in found}
+
+    everything = {"owner", "client", "other", "public"}
+    assert seen() == everything
+    assert seen(whatsapp_chat=CLIENT) == {"client", "public"}
+    assert seen(whatsapp_chat=OTHER_CLIENT) == {"other", "public"}
+    assert seen(whatsapp_chat="15550100999@c.us") == {"public"}
+    assert seen(whatsapp_chat=GODFATHER) == everything
+    assert not Chat.objects.filter(whatsapp_chat__in=["15550100999@c.us", GODFATHER]).exists()
+
+
+@override_settings(GODFATHER_PHONE=frozenset({GODFATHER}))
+def test_a_bound_token_recalls_only_what_is_public_or_of_its_chats(
+    api: Api, token: Callable[..., str]
+) -> None:
+    remember(api, "Tea costs 1", visibility="owner", whatsapp_chat=CLIENT)
+    remember(api, "Tea costs 2 for me", whatsapp_chat=CLIENT)
+    remember(api, "Tea costs 3 for them", whatsapp_chat=OTHER_CLIENT)
+    remember(api, "Tea costs 4 for all", visibility="public", whatsapp_chat=OTHER_CLIENT)
+    remember(api, "Tea costs 5 for the boss", visibility="owner")
+    remember(api, "Tea costs 6 said the boss", whatsapp_chat=GODFATHER)
+    mine, boss = (Chat.objects.get(whatsapp_chat=name).pk for name in (CLIENT, GODFATHER))
+    bound = Api(token(chat_ids=[mine]))
+    wide: dict[str, Any] = {"min_similarity": 0, "top_k": 50}
+    for fields in ({}, {"whatsapp_chat": CLIENT}):
+        found = recalled(bound, "What does tea cost?", **wide, **fields)
+        assert sorted(contents(found)) == ["Tea costs 2 for me", "Tea costs 4 for all"]
+        # Nobody learns from whom the public one came.
+        assert {each["whatsapp_chat"] for each in found} == {CLIENT, None}
+    for name in (OTHER_CLIENT, GODFATHER, "15550100777@c.us"):
+        error_of(bound.post("memories/recall/", {"query": "tea", "whatsapp_chat": name}), 404)
+    theirs = Api(token(chat_ids=[boss]))
+    found = recalled(theirs, "What does tea cost?", **wide, whatsapp_chat=GODFATHER)
+    assert sorted(contents(found)) == ["Tea costs 4 for all", "Tea costs 6 said the boss"]
+
+
+@pytest.mark.parametrize(
+    ("body", "attr"),
+    [
+        ({}, "query"),
+        ({"query": ""}, "query"),
+        ({"query": 5}, "query"),
+        ({"query": "x" * 8193}, "query"),
+        ({"query": "a\x00"}, "query"),
+        ({"query": "x", "top_k": 0}, "top_k"),
+        ({"query": "x", "top_k": -1}, "top_k"),
+        ({"query": "x", "top_k": 10**30}, "top_k"),
+        ({"query": "x", "top_k": "5"}, "top_k"),
+        ({"query": "x", "top_k": True}, "top_k"),
+        ({"query": "x", "min_similarity": 1.1}, "min_similarity"),
+        ({"query": "x", "min_similarity": -0.1}, "min_similarity"),
+        ({"query": "x", "min_similarity": "nan"}, "min_similarity"),
+        ({"query": "x", "sources": []}, "sources"),
+        ({"query": "x", "sources": ["cards"]}, "sources.0"),
+        ({"query": "x", "sources": ["messages"]}, "whatsapp_chat"),
+        ({"query": "x", "tags": "a"}, "tags"),
+        ({"query": "x", "metadata": 5}, "metadata"),
+        ({"query": "x", "whatsapp_chat": 5}, "whatsapp_chat"),
+        ({"query": "x", "k": 5}, "k"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(
+    api: Api, body: dict[str, Any], attr: str
+) -> None:
+    assert error_of(api.post("memories/recall/", body), 400)["attr"] == attr
+
+
+@pytest.mark.parametrize("query", ["?", "' OR 1=1 --", "%_\\", "\u202e", "🙂", "   ", ":*&|!()"])
+def test_any_text_may_be_asked(api: Api, query: str) -> None:
+    remember(api, FACT)
+    assert isinstance(recalled(api, query), list)
+
+
+def test_where_long_term_memory_is_off_recall_says_so(api: Api) -> None:
+    with override_settings(LONGTERM_ENABLED=False):
+        error = error_of(api.post("memories/recall/", {"query": "x"}), 403)
+    assert error["code"] == "memory_disabled"
+
+
+def test_staff_who_recall_what_was_said_are_in_the_audit_log(
+    api: Api, said: str, django_user_model: type[User]
+) -> None:
+    django_user_model.objects.create_superuser("boss", password="x")
+    client = Client()
+    client.login(username="boss", password="x")
+    body = {"query": "plumber", "whatsapp_chat": CLIENT, "min_similarity": 0}
+    for caller in (Api(None, client), api):
+        assert caller.post("memories/recall/", body).status_code == 200
+    event = AuditEvent.objects.get(action="conversation.read")
+    assert (event.actor_kind, event.actor) == ("staff", "boss")

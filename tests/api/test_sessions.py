@@ -1,0 +1,140 @@
+"""Sessions over the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import Chat, ChatSession
+from tests.api.calling import Api, error_of
+
+pytestmark = pytest.mark.django_db
+
+CLIENT = "15550100123@c.us"
+OTHER = "15550100456@c.us"
+
+
+def opened(api: Api, whatsapp_chat: str = CLIENT) -> Any:
+    answer = api.post("sessions/", {"whatsapp_chat": whatsapp_chat})
+    assert answer.status_code in (200, 201), answer.content
+    return answer.json()
+
+
+def test_the_active_session_is_begun_once(api: Api) -> None:
+    first = api.post("sessions/", {"whatsapp_chat": CLIENT})
+    again = api.post("sessions/", {"whatsapp_chat": CLIENT})
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+    assert first.json()["status"] == "active"
+    assert first.json()["created_at"].endswith("Z")
+    event = AuditEvent.objects.get(action="session.create")
+    assert (event.actor_kind, event.actor) == ("api", "tests")
+
+
+def test_one_session_is_read_by_its_id(api: Api) -> None:
+    session = opened(api)
+    assert api.get(f"sessions/{session['session_id']}/").json() == session
+    error_of(api.get("sessions/0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10/"), 404)
+
+
+def test_lists_are_filtered_and_leave_archived_ones_out(api: Api) -> None:
+    first, second = opened(api), opened(api, OTHER)
+    api.post(f"sessions/{first['session_id']}/expire/")
+    ChatSession.objects.filter(pk=first["session_id"]).update(
+        last_active=timezone.now() - timedelta(days=3)
+    )
+
+    def listed(query: str) -> list[str]:
+        return [row["session_id"] for row in api.walk(f"sessions/{query}")]
+
+    assert listed("") == [second["session_id"], first["session_id"]]
+    assert listed("?status=expired") == [first["session_id"]]
+    assert listed(f"?whatsapp_chat={OTHER}") == [second["session_id"]]
+    assert listed("?whatsapp_chat=nobody@c.us") == []
+    since = (timezone.now() - timedelta(days=1)).isoformat()
+    assert listed(f"?since={since}") == [second["session_id"]]
+    ChatSession.objects.filter(pk=first["session_id"]).update(status="archived")
+    assert listed("") == [second["session_id"]]
+    assert listed("?status=archived") == [first["session_id"]]
+
+
+def test_a_reset_ends_a_session_and_begins_the_next(api: Api) -> None:
+    session = opened(api)
+    answer = api.post(f"sessions/{session['session_id']}/reset/")
+    assert answer.status_code == 201
+    assert answer.json()["session_id"] != session["session_id"]
+    assert opened(api) == answer.json()
+    old = api.get(f"sessions/{session['session_id']}/").json()
+    assert old["status"] == "expired"
+    assert old["expired_at"].endswith("Z")
+    error_of(api.post(f"sessions/{session['session_id']}/reset/"), 409)
+
+
+def test_a_session_expires_when_it_is_told_to(api: Api) -> None:
+    session = opened(api)
+    ended = api.post(f"sessions/{session['session_id']}/expire/").json()
+    assert ended["status"] == "expired"
+    assert api.post(f"sessions/{session['session_id']}/expire/").json() == ended
+    event = AuditEvent.objects.get(action="session.expire")
+    assert (event.actor_kind, event.actor) == ("api", "tests")
+
+
+def test_where_memory_is_off_nothing_is_begun(api: Api, settings: Any) -> None:
+    session = opened(api, OTHER)
+    settings.ENABLE_MEMORY_SYSTEM = False
+    error = error_of(api.post("sessions/", {"whatsapp_chat": CLIENT}), 403)
+    assert error["code"] == "memory_disabled"
+    assert not Chat.objects.filter(whatsapp_chat=CLIENT).exists()
+    error = error_of(api.post(f"sessions/{session['session_id']}/reset/"), 403)
+    assert error["code"] == "memory_disabled"
+    Chat.objects.update(memory_enabled=True)
+    assert api.post(f"sessions/{session['session_id']}/reset/").status_code == 201
+
+
+def test_err_session_007_an_unusual_chat_is_taken_with_a_warning(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert api.post("sessions/", {"whatsapp_chat": "someone"}).status_code == 201
+    assert any("Unusual WhatsApp chat id" in record.message for record in caplog.records)
+
+
+def test_a_page_costs_the_same_queries_however_many_rows_it_has(
+    api: Api, django_assert_num_queries: Any
+) -> None:
+    from django.db import connection  # noqa: PLC0415
+
+    for number in range(30):
+        opened(api, f"155501{number:05}@c.us")
+    api.get("sessions/?limit=1")
+    counts = []
+    for limit in (1, 10, 30):
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            assert len(api.get(f"sessions/?limit={limit}").json()["results"]) == limit
+        counts.append(len(queries))
+    assert len(set(counts)) == 1
+    # The token, the count of calls, the page.
+    assert counts[0] == 3
+
+
+def test_a_bound_token_opens_and_sees_its_own_chats_alone(
+    api: Api, token: Callable[..., str]
+) -> None:
+    mine, other = opened(api), opened(api, OTHER)
+    chat = Chat.objects.get(whatsapp_chat=CLIENT)
+    bound = Api(token(chat_ids=[chat.pk]))
+    assert [row["session_id"] for row in bound.walk("sessions/")] == [mine["session_id"]]
+    assert opened(bound) == mine
+    for path in ("", "reset/", "expire/", "messages/", "context/"):
+        method = "GET" if path in ("", "messages/") else "POST"
+        error_of(bound.call(method, f"sessions/{other['session_id']}/{path}", {}), 404)
+    error_of(bound.post("sessions/", {"whatsapp_chat": OTHER}), 404)
+    error_of(bound.post("sessions/", {"whatsapp_chat": "15550100789@c.us"}), 404)
+    assert Chat.objects.count() == 2

@@ -1,0 +1,178 @@
+"""Tokens: hashed, scoped, bound, expiring, revocable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from memoryproject.api.models import ApiToken
+from memoryproject.api.tokens import token_create, token_revoke
+from memoryproject.audit.events import COMMAND_LINE
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import Chat
+from tests.api.calling import Api, error_of
+
+pytestmark = pytest.mark.django_db
+
+
+def made_by_command(*arguments: str) -> str:
+    out = StringIO()
+    call_command("create_api_token", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command_prints_the_token_alone_and_stores_only_its_hash() -> None:
+    printed = made_by_command("integration")
+    secret = printed.strip()
+    assert printed == secret + "\n"
+    assert Api(secret).get("sessions/").status_code == 200
+    row = ApiToken.objects.get()
+    assert secret not in str(vars(row))
+    assert secret.startswith(row.prefix)
+    assert row.scopes == ["read", "write", "forget", "audit"]
+    assert AuditEvent.objects.filter(action="token.create").count() == 1
+
+
+def test_a_token_may_be_narrowed() -> None:
+    made_by_command("a", "--read-only")
+    made_by_command("b", "--scope", "read", "--scope", "audit", "--expires", "2d")
+    made_by_command("c", "--chat", "15550100123@c.us")
+    read_only, narrowed, bound = ApiToken.objects.order_by("id")
+    assert read_only.scopes == ["read"]
+    assert narrowed.scopes == ["read", "audit"]
+    assert narrowed.expires_at is not None
+    assert bound.chat_ids == [Chat.objects.get(whatsapp_chat="15550100123@c.us").pk]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("x", "--read-only", "--scope", "read"),
+        ("x", "--expires", "soon"),
+        ("x", "--expires", "2001-01-01"),
+        ("x", "--expires", "2026-13-45"),
+        ("x", "--chat", "nobody"),
+        ("", "--read-only"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_not_made(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError) as refused:
+        made_by_command(*arguments)
+    assert refused.value.returncode == 2
+    assert not ApiToken.objects.exists()
+    assert not Chat.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Token", "Token ", "Token wrong", "Bearer x", "Basic eDp5", "Token a b", "Token \xd7\xaa"],
+)
+def test_without_a_valid_token_the_answer_is_401(header: str) -> None:
+    answer = Api(None).get("sessions/", Authorization=header)
+    error_of(answer, 401)
+    assert answer["WWW-Authenticate"] == "Token"
+
+
+def test_a_revoked_and_an_expired_token_are_worth_nothing(token: Callable[..., str]) -> None:
+    secret = token(expires_at=timezone.now() + timedelta(hours=1))
+    assert Api(secret).get("sessions/").status_code == 200
+    ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert "expired" in error_of(Api(secret).get("sessions/"), 401)["detail"]
+    ApiToken.objects.update(expires_at=None)
+    row = ApiToken.objects.get()
+    assert token_revoke(token_id=row.pk, actor=COMMAND_LINE)
+    assert not token_revoke(token_id=row.pk, actor=COMMAND_LINE)
+    assert "revoked" in error_of(Api(secret).get("sessions/"), 401)["detail"]
+    assert AuditEvent.objects.filter(action="token.revoke").count() == 1
+
+
+def test_the_last_use_is_noted_once_a_minute(token: Callable[..., str]) -> None:
+    secret = token()
+    assert ApiToken.objects.get().last_used_at is None
+    Api(secret).get("sessions/")
+    first = ApiToken.objects.get().last_used_at
+    assert first is not None
+    Api(secret).get("sessions/")
+    assert ApiToken.objects.get().last_used_at == first
+
+
+def test_a_scope_that_is_missing_is_403(token: Callable[..., str]) -> None:
+    assert "read" in error_of(Api(token("write")).get("sessions/"), 403)["detail"]
+
+
+def test_staff_may_use_their_session_with_csrf(django_user_model: type[User]) -> None:
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    django_user_model.objects.create_superuser("boss", password="x")
+    client.login(username="boss", password="x")
+    api = Api(None, client)
+    assert api.get("sessions/").status_code == 200
+    body = {"whatsapp_chat": "15550100123@c.us"}
+    assert "CSRF" in error_of(api.post("sessions/", body), 403)["detail"]
+    client.get("/admin/login/")
+    page = client.get("/admin/password_change/")
+    csrf = client.cookies["csrftoken"].value
+    assert page.status_code == 200
+    assert api.post("sessions/", body, X_CSRFToken=csrf).status_code == 201
+
+
+def test_who_is_no_staff_is_nobody_and_staff_have_what_the_admin_lets_them(
+    django_user_model: type[User],
+) -> None:
+    client = Client()
+    user = django_user_model.objects.create_user("guest", password="x")
+    client.login(username="guest", password="x")
+    error_of(Api(None, client).get("sessions/"), 401)
+    user.is_staff = True
+    user.save()
+    assert "Your account" in error_of(Api(None, client).get("sessions/"), 403)["detail"]
+
+
+def test_the_admin_makes_a_token_shows_it_once_and_revokes_it(
+    admin_client: Client, admin_user: Any
+) -> None:
+    page = admin_client.post(
+        "/admin/api/apitoken/add/",
+        {"name": "from the admin", "scopes": ["read"], "chats": "15550100123@c.us"},
+    )
+    assert page.status_code == 200
+    assert "no-store" in page["Cache-Control"]
+    secret = page.context["made"].secret
+    assert secret in page.content.decode()
+    assert Api(secret).get("sessions/").status_code == 200
+    row = ApiToken.objects.get()
+    assert row.created_by == admin_user.username
+    shown = admin_client.get(f"/admin/api/apitoken/{row.pk}/change/").content.decode()
+    assert row.prefix in shown
+    assert "15550100123@c.us" in shown
+    assert secret not in shown
+    admin_client.post(
+        "/admin/api/apitoken/", {"action": "revoke_selected", "_selected_action": [row.pk]}
+    )
+    error_of(Api(secret).get("sessions/"), 401)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": ""}, {"scopes": []}, {"chats": "nobody"}, {"expires_at_0": "2001-01-01"}],
+)
+def test_the_admin_refuses_a_token_that_makes_no_sense(
+    admin_client: Client, wrong: dict[str, Any]
+) -> None:
+    form = {"name": "x", "scopes": ["read"], "expires_at_1": "12:00:00", **wrong}
+    form.pop("expires_at_1") if "expires_at_0" not in wrong else None
+    page = admin_client.post("/admin/api/apitoken/add/", form)
+    assert page.status_code == 200
+    assert not ApiToken.objects.exists()
+
+
+def test_two_tokens_may_have_one_name() -> None:
+    secrets = {token_create(name="same", actor=COMMAND_LINE).secret for _ in range(2)}
+    assert len(secrets) == 2

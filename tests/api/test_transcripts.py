@@ -1,0 +1,209 @@
+"""Transcripts over HTTP: read, checked, saved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import Chat, Message
+from sessions_app.services.transcripts.target import DEFAULT_CHAT
+from tests.api.calling import Api, error_of
+from tests.world import CLIENT, OTHER_CLIENT
+
+pytestmark = pytest.mark.django_db
+TEXT = "User: Hello\n\nUser is me\nAssistant:  40 ₪ 🙂 \nUser: More?\n\\User: yes\nAssistant: No\n"
+SAID = ["Hello\n\nUser is me", " 40 ₪ 🙂 ", "More?\nUser: yes", "No"]
+PLAIN = {"Content_Type": "text/plain"}
+
+
+def plain(api: Api, path: str, text: str | bytes, **headers: str) -> Any:
+    raw = text if isinstance(text, bytes) else text.encode()
+    return api.call("POST", path, raw, **PLAIN, **headers)
+
+
+def stored() -> list[str]:
+    said = Message.objects.order_by("session__created_at", "order_num")
+    return list(said.values_list("content", flat=True))
+
+
+def test_a_text_becomes_messages_and_comes_back_byte_for_byte(api: Api) -> None:
+    answer = plain(api, "transcripts/", TEXT)
+    assert answer.status_code == 201, answer.content
+    saved = answer.json()
+    assert (saved["messages"], saved["added"], saved["overlap"]) == (4, 4, 0)
+    assert saved["whatsapp_chat"] == DEFAULT_CHAT
+    assert "backups" not in saved
+    assert stored() == SAID
+    read = api.get(f"sessions/{saved['session_id']}/transcript/")
+    assert read["Content-Type"] == "text/plain; charset=utf-8"
+    assert read.content.decode() == TEXT
+    assert read["Transcript-Left-Out"] == "0"
+    actions = AuditEvent.objects.filter(action__startswith="transcript", actor_kind="api")
+    assert set(actions.values_list("action", flat=True)) == {
+        "transcript.save",
+        "transcript.export",
+    }
+    assert not list((Path(settings.DATA_DIR) / "transcript-texts").iterdir())
+
+
+def test_a_text_goes_into_the_chat_that_is_named_and_only_once(api: Api) -> None:
+    body = {"text": TEXT, "whatsapp_chat": CLIENT}
+    first = api.post("transcripts/", body)
+    again = api.post("transcripts/", body)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert (again.json()["added"], again.json()["overlap"]) == (0, 4)
+    longer = api.post("transcripts/", {**body, "text": TEXT + "User: New\nAssistant: Yes\n"})
+    assert (longer.json()["added"], longer.json()["overlap"]) == (2, 4)
+    assert stored() == [*SAID, "New", "Yes"]
+    anew = api.post("transcripts/", {**body, "append": True})
+    assert anew.json()["added"] == 4
+
+
+def test_the_same_key_saves_once(api: Api) -> None:
+    one = plain(api, "transcripts/", TEXT, Idempotency_Key="k")
+    two = plain(api, "transcripts/", TEXT, Idempotency_Key="k")
+    assert one.content == two.content
+    assert len(stored()) == 4
+
+
+def test_what_cannot_alternate_is_left_out_and_told(api: Api) -> None:
+    session = api.post("sessions/", {"whatsapp_chat": CLIENT}).json()["session_id"]
+    body = [
+        {"role": "user", "content": "One?"},
+        {"role": "user", "content": "Two?"},
+        {"role": "assistant", "content": "Both."},
+    ]
+    api.post(f"sessions/{session}/messages/", {"messages": body})
+    path = f"sessions/{session}/transcript/"
+    read = api.get(path)
+    assert read.content == b"User: Two?\nAssistant: Both.\n"
+    assert read["Transcript-Left-Out"] == "1"
+    told = api.get(path, Accept="application/json").json()
+    assert told == api.get(f"{path}?format=json").json()
+    assert told["text"].encode() == read.content
+    assert told["messages"] == 2
+    (left,) = told["left_out"]
+    assert (left["order_num"], left["reason"]) == (1, "unanswered")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "rule"),
+    [
+        ("Assistant: hi\nUser: a\nAssistant: b\n", "starts_with_user", 1, 1),
+        ("hello\nUser: a\nAssistant: b\n", "starts_with_user", 1, 1),
+        ("User: a\nAssistant: b\nUser: c\n", "ends_with_assistant", 3, 3),
+        ("User: a\nUser: b\nAssistant: c\n", "alternates", 2, 2),
+        ("User: a\nUser: b\nAssistant: c\n", "consecutive", 2, 4),
+        ("\n", "too_few_messages", None, 5),
+        ("User:a\nAssistant: b\n", "spacing", 1, 6),
+        ("User:  \nAssistant: b\n", "blank_message", 1, None),
+    ],
+)
+def test_a_text_that_is_no_transcript_is_refused_with_line_and_rule(
+    api: Api, text: str, code: str, line: int | None, rule: int | None
+) -> None:
+    checked = plain(api, "transcripts/validate/", text)
+    assert checked.status_code == 200
+    assert checked.json()["valid"] is False
+    assert api.post("transcripts/validate/", {"text": text}).json() == checked.json()
+    found = [each for each in checked.json()["problems"] if each["code"] == code]
+    assert [(each["line"], each["rule"]) for each in found] == [(line, rule)]
+    for answer in (plain(api, "transcripts/", text), api.post("transcripts/", {"text": text})):
+        assert answer.status_code == 400
+        errors = answer.json()["errors"]
+        told = next(each for each in errors if each["code"] == code)
+        assert told["attr"] == "text"
+        if line:
+            assert told["detail"].startswith(f"Line {line}")
+        if rule:
+            assert f"ule {rule}: " in told["detail"]
+    assert stored() == []
+    assert not Chat.objects.exists()
+
+
+def test_a_valid_text_is_told_to_be_valid_and_nothing_is_stored(api: Api) -> None:
+    for answer in (
+        plain(api, "transcripts/validate/", TEXT),
+        api.post("transcripts/validate/", {"text": TEXT, "whatsapp_chat": CLIENT}),
+    ):
+        assert answer.status_code == 200
+        told = answer.json()
+        assert (told["valid"], told["messages"], told["problems"]) == (True, 4, [])
+    assert stored() == []
+    assert not Chat.objects.exists()
+
+
+def test_a_text_that_does_not_go_on_from_what_is_stored_is_refused(api: Api) -> None:
+    body = {"text": TEXT, "whatsapp_chat": CLIENT}
+    api.post("transcripts/", body)
+    other = {**body, "text": TEXT.replace("Hello", "Hallo")}
+    assert api.post("transcripts/validate/", other).json()["problems"][0]["code"] == "not_exact"
+    error = error_of(api.post("transcripts/", other), 400)
+    assert error["code"] == "not_exact"
+    assert "--append" not in error["detail"]
+    assert len(stored()) == 4
+
+
+@pytest.mark.parametrize("path", ["transcripts/", "transcripts/validate/"])
+def test_a_body_that_makes_no_sense_is_refused(api: Api, path: str) -> None:
+    error_of(plain(api, path, b"User: \xff\nAssistant: x\n"), 400)
+    error_of(plain(api, path, "User: a\x00\nAssistant: x\n"), 400)
+    assert error_of(api.post(path, {}), 400)["attr"] == "text"
+    assert error_of(api.post(path, {"text": 5}), 400)["attr"] == "text"
+    assert error_of(api.post(path, {"text": "a\x00"}), 400)["attr"] == "text"
+    assert error_of(api.post(path, {"text": "a", "whatsapp_chat": 5}), 400)["attr"] == (
+        "whatsapp_chat"
+    )
+    assert error_of(api.post(path, {"text": "a", "colour": 5}), 400)["attr"] == "colour"
+    error_of(api.call("POST", path, b"{"), 400)
+    error_of(api.call("POST", path, b"x", Content_Type="image/png"), 415)
+    error_of(plain(api, path, b"x" * (17 * 1024 * 1024 + 1)), 413)
+    assert stored() == []
+
+
+def test_a_bound_token_reads_and_saves_transcripts_of_its_chats_alone(
+    api: Api, token: Callable[..., str]
+) -> None:
+    api.post("transcripts/", {"text": TEXT, "whatsapp_chat": CLIENT})
+    theirs = api.post("transcripts/", {"text": TEXT, "whatsapp_chat": OTHER_CLIENT}).json()
+    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CLIENT).pk]))
+    error_of(bound.get(f"sessions/{theirs['session_id']}/transcript/"), 404)
+    error_of(api.get(f"sessions/{uuid.uuid4()}/transcript/"), 404)
+    other = {"text": TEXT, "whatsapp_chat": OTHER_CLIENT}
+    for path in ("transcripts/", "transcripts/validate/"):
+        error_of(bound.post(path, other), 404)
+        error_of(bound.post(path, {"text": TEXT, "whatsapp_chat": "1@c.us"}), 404)
+    error_of(plain(bound, "transcripts/", TEXT), 403)
+    assert bound.post("transcripts/", {"text": TEXT, "whatsapp_chat": CLIENT}).status_code == 200
+
+
+def test_where_memory_is_off_no_transcript_is_saved(api: Api) -> None:
+    with override_settings(ENABLE_MEMORY_SYSTEM=False):
+        assert error_of(plain(api, "transcripts/", TEXT), 403)["code"] == "memory_disabled"
+    Chat.objects.create(whatsapp_chat=CLIENT, memory_enabled=False)
+    body = {"text": TEXT, "whatsapp_chat": CLIENT}
+    assert error_of(api.post("transcripts/", body), 403)["code"] == "memory_disabled"
+    assert stored() == []
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(api: Api) -> None:
+    folder = Path(settings.DATA_DIR) / "transcript-texts"
+    left, at_work = folder / "text-left", folder / "text-at-work"
+    for path in (left, at_work):
+        path.mkdir(parents=True)
+        (path / "chat_memory_batch_001.txt").write_text(TEXT)
+    hours_ago = time.time() - 7_200
+    os.utime(left, (hours_ago, hours_ago))
+    assert plain(api, "transcripts/validate/", TEXT).status_code == 200
+    assert list(folder.iterdir()) == [at_work]
+    shutil.rmtree(at_work)
