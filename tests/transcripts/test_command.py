@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from sessions_app.models import Chat
 from sessions_app.services.schedules import PLANNED
 from sessions_app.services.transcripts.target import Target, alone_in
 from sessions_app.tasks import drop_transcript_backups
@@ -143,6 +144,13 @@ def test_what_is_not_there_is_1(folder: Path) -> None:
     nobody = "8c6b1f4e-0000-4000-8000-000000000000"
     assert run("save", "--dir", folder, "--session", nobody).code == 1
     assert run("export", "--dir", folder, "--chat", CLIENT).code == 1
+
+
+def test_an_export_of_nothing_does_not_claim_to_have_written(folder: Path, tmp_path: Path) -> None:
+    Chat.objects.create(whatsapp_chat=CLIENT)
+    ran = run("export", "--dir", tmp_path / "out", "--chat", CLIENT)
+    assert (ran.code, ran.out) == (1, "")
+    assert "There is no message with its answer to export" in ran.errors
 
 
 @pytest.mark.django_db(transaction=True)

@@ -168,7 +168,7 @@ class Command(BaseCommand):
         )
         if options["json"]:
             self._print(exported.as_dict())
-        else:
+        elif exported.messages:
             self.stdout.write(
                 f"{counted(exported.messages, 'message')} in "
                 f"{counted(exported.files, 'batch', 'es')} were written to {folder.path}."
