@@ -432,4 +432,12 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(condition=models.Q(('cleaned_at__isnull', True)), fields=['chat', 'number'], name='transcripts_to_clean_up')],
             },
         ),
+        migrations.AddIndex(
+            model_name='chat',
+            index=models.Index(fields=['-created_at', '-id'], name='sessions_ap_created_da9c81_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='chatsession',
+            index=models.Index(fields=['-created_at', '-session_id'], name='sessions_ap_created_eff1a3_idx'),
+        ),
     ]

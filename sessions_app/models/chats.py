@@ -44,7 +44,11 @@ class Chat(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-updated_at"]
-        indexes: ClassVar = [models.Index(fields=["-updated_at"])]
+        indexes: ClassVar = [
+            models.Index(fields=["-updated_at"]),
+            # Pages of all chats, in an order that never changes.
+            models.Index(fields=["-created_at", "-id"]),
+        ]
 
     def __str__(self) -> str:
         return (

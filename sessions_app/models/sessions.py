@@ -60,6 +60,8 @@ class ChatSession(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["chat", "-created_at"]),
             models.Index(fields=["-last_active"]),
+            # Pages of all sessions, in an order that never changes.
+            models.Index(fields=["-created_at", "-session_id"]),
             # What the schedules look for stays quick among a million ended sessions.
             models.Index(
                 fields=["last_active"],

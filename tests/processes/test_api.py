@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -178,3 +179,13 @@ def test_readers_walk_on_while_writers_write(call: Caller, live: Stage) -> None:
         assert {each.result() for each in writing} == {201}
     assert seen == list(range(seen[0], 0, -1))
     assert seen[0] >= 600
+
+
+def test_the_page_of_the_api_is_served_with_its_script_and_style(live: Stage) -> None:
+    page = httpx.get(f"{live.installation.url}/api/docs/", trust_env=False)
+    assert page.status_code == 200
+    addresses = re.findall(r"""(?:src|href)=["'](/static/[^"']+)["']""", page.text)
+    assert any(address.endswith(".js") for address in addresses)
+    for address in addresses:
+        found = httpx.get(live.installation.url + address, trust_env=False)
+        assert found.status_code == 200, address
