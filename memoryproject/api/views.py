@@ -109,7 +109,7 @@ class ApiView(GenericAPIView[Any]):
         request = self.request._request
         if not getattr(request, "_read_started", True):
             # A client that is still sending is to see the answer.
-            bodies.drain(self.request.stream if _is_chunked(request) else request)
+            bodies.drain((_is_chunked(request) and self.request.stream) or request)
         # Also for who asked for YAML or events: all errors have one shape.
         self.request.accepted_renderer = Json()
         self.request.accepted_media_type = Json.media_type
