@@ -16,6 +16,12 @@ class BodyTooLarge(APIException):
     default_code = "body_too_large"
 
 
+class LengthRequired(APIException):
+    status_code = 411
+    default_code = "length_required"
+    default_detail = "This server takes no body in chunks: send it with Content-Length."
+
+
 class Conflict(APIException):
     """Not possible in the state in which it is."""
 

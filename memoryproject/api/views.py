@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.generics import GenericAPIView
@@ -16,7 +17,7 @@ from rest_framework.serializers import Serializer
 
 from memoryproject.api import bodies
 from memoryproject.api.callers import Caller, caller_of
-from memoryproject.api.errors import refuse
+from memoryproject.api.errors import LengthRequired, refuse
 from memoryproject.api.pages import CursorPages
 from memoryproject.api.renderers import Json
 from memoryproject.audit.events import audit_record
@@ -51,8 +52,17 @@ class ApiView(GenericAPIView[Any]):
         assert caller is not None, "permissions let nobody through who isn't known"
         return caller
 
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """With the body that comes in chunks, which Django takes for an empty one."""
+        made = super().initialize_request(request, *args, **kwargs)
+        if _is_chunked(request) and request.META.get("wsgi.input_terminated"):
+            made._stream = request.META["wsgi.input"]
+        return made
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if _is_chunked(request._request) and not request.META.get("wsgi.input_terminated"):
+            raise LengthRequired
         if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
             raise NotFound("The address holds a NUL character.")
         self._check_query(request)
@@ -99,7 +109,7 @@ class ApiView(GenericAPIView[Any]):
         request = self.request._request
         if not getattr(request, "_read_started", True):
             # A client that is still sending is to see the answer.
-            bodies.drain(request)
+            bodies.drain((_is_chunked(request) and self.request.stream) or request)
         # Also for who asked for YAML or events: all errors have one shape.
         self.request.accepted_renderer = Json()
         self.request.accepted_media_type = Json.media_type
@@ -118,6 +128,11 @@ class ApiView(GenericAPIView[Any]):
                 object_id=object_id,
                 chat_id=chat_id,
             )
+
+
+def _is_chunked(request: HttpRequest) -> bool:
+    coding = str(request.META.get("HTTP_TRANSFER_ENCODING", ""))
+    return "chunked" in coding.lower() and not request.META.get("CONTENT_LENGTH")
 
 
 class ListView(ApiView):

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memories_app.models import Memory
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from tests.api.calling import Api
 from tests.api.routes import NOT_FOR_BOUND, SCOPE_OF
@@ -31,7 +32,12 @@ class Place:
     chat_id: Any
     session_id: Any
     turn_id: Any
+    memory_id: Any
     word: str
+    # What belongs to no chat.
+    receipt_id: Any = "0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10"
+    category: str = "decisions"
+    identifier: str = "use-postgres"
 
 
 @pytest.fixture
@@ -42,14 +48,15 @@ def town(api: Api) -> list[Place]:
         say(api, f"/remember the gate code is {word}", person)
         said = say(api, f"what is the gate code {word}?", person)
         chat = Chat.objects.get(whatsapp_chat=person)
-        places.append(Place(person, chat.pk, said["session_id"], said["turn_id"], word))
+        memory = Memory.objects.get(chat_id=chat.pk)
+        places.append(Place(person, chat.pk, said["session_id"], said["turn_id"], memory.pk, word))
     return places
 
 
 def address(name: str, place: Place) -> str:
     """The route with the ids of this chat."""
     found = ROUTES[name][0]
-    for key in ("session_id", "turn_id", "whatsapp_chat"):
+    for key in (each.name for each in fields(Place)):
         for kind in ("uuid", "str"):
             found = found.replace(f"<{kind}:{key}>", str(getattr(place, key)))
     return found
@@ -60,14 +67,20 @@ def fingerprint(place: Place) -> str:
     rows: list[Any] = []
     for model, key in ((Chat, "pk"), (ChatSession, "chat"), (Message, "chat"), (Turn, "chat")):
         rows += model._default_manager.filter(**{key: place.chat_id}).order_by("pk").values_list()
+    rows += Memory.objects.filter(chat_id=place.chat_id).order_by("pk").values_list()
     return hashlib.sha256(repr(rows).encode()).hexdigest() if rows else ""
 
 
+SAID = "User: what is the gate code?\nAssistant: Ask at the gate.\n"
 BODIES: list[Callable[[Place, str], dict[str, Any]]] = [
     lambda place, text: {"whatsapp_chat": place.whatsapp_chat},
     lambda place, text: {"whatsapp_chat": place.whatsapp_chat, "content": text},
     lambda place, text: {"whatsapp_chat": place.whatsapp_chat, "query": text},
     lambda place, text: {"query": text},
+    lambda place, text: {"query": text, "min_similarity": 0, "top_k": 100},
+    lambda place, text: {"text": SAID, "whatsapp_chat": place.whatsapp_chat},
+    lambda place, text: {"memories": [{"content": text, "whatsapp_chat": place.whatsapp_chat}]},
+    lambda place, text: {"content": text},
     lambda place, text: {"messages": [{"role": "user", "content": text}]},
     lambda place, text: {},
 ]
@@ -81,7 +94,7 @@ WORDS = ["what is the gate code?", "/memories", "/search gate code", "/export", 
 
 
 @settings(
-    max_examples=120,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -103,7 +116,7 @@ def test_no_route_shows_or_changes_another_chat(
     else:
         body = data.draw(st.sampled_from(BODIES), "body")(named, text)
         answer = bound.call(method, address(name, target), body)
-    told = answer.content.decode()
+    told = b"".join(answer).decode()
     asked = {target.whatsapp_chat, named.whatsapp_chat, str(target.session_id)}
     for place in strangers:
         assert place.word not in told
@@ -113,6 +126,7 @@ def test_no_route_shows_or_changes_another_chat(
             assert place.whatsapp_chat not in told
             assert str(place.session_id) not in told
             assert str(place.turn_id) not in told
+            assert str(place.memory_id) not in told
         else:
             assert place.whatsapp_chat not in told or place.whatsapp_chat in asked
     assert [fingerprint(place) for place in strangers] == before

@@ -112,3 +112,23 @@ def test_an_import_is_refused_where_memory_is_off_or_it_is_too_large(api: Api) -
     small = type("Small", (LinesParser,), {"largest": 10})()
     with pytest.raises(BodyTooLarge):
         small.parse(BytesIO(b"x" * 11))
+
+
+def in_chunks(api: Api, path: str, body: bytes, **environ: Any) -> Any:
+    """As a server passes on a body that came without its length."""
+    return api.client.generic(
+        "POST", f"/api/v1/{path}", headers=api.headers,
+        **{"CONTENT_TYPE": NDJSON, "HTTP_TRANSFER_ENCODING": "chunked",
+           "wsgi.input": BytesIO(body), **environ},
+    )  # fmt: skip
+
+
+def test_a_body_in_chunks_is_read_or_refused_but_never_taken_for_an_empty_one(api: Api) -> None:
+    line = b'{"content": "We open at 9", "visibility": "public"}'
+    whole: dict[str, Any] = {"wsgi.input_terminated": True}
+    assert in_chunks(api, "memories/import/", line, **whole).json()["created"] == 1
+    error_of(in_chunks(api, "memories/import/", line), 411)
+    said = in_chunks(api, "memories/", line, **whole, CONTENT_TYPE="application/json")
+    assert said.status_code == 200
+    large = b" " * (3 * 1024 * 1024 + 1)
+    error_of(in_chunks(api, "memories/", large, **whole, CONTENT_TYPE="application/json"), 413)
