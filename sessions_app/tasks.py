@@ -25,6 +25,7 @@ from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
 from sessions_app.services.reembed.tend import embeddings_tend
 from sessions_app.services.summaries.leases import summaries_sweep
+from sessions_app.services.transcripts.one_text import leftovers_remove
 from sessions_app.services.work import chat_answer
 
 
@@ -144,6 +145,8 @@ def drop_raw_deliveries() -> int:
 
 
 def drop_transcript_backups() -> int:
-    """Remove the backups of transcripts that are past their retention."""
+    """Remove the backups of transcripts that are past their retention, and texts that a save left
+    which was killed."""
+    leftovers_remove(wiring.transcript_texts())
     before = timezone.now() - wiring.transcript_retention()
     return wiring.transcript_backups().prune(before=before)

@@ -158,6 +158,11 @@ def transcript_backups() -> Backups:
     return Backups(Path(settings.DATA_DIR) / "transcripts")
 
 
+def transcript_texts() -> Path:
+    """Where texts that came over HTTP lie while they are saved."""
+    return Path(settings.DATA_DIR) / "transcript-texts"
+
+
 def transcript_retention() -> timedelta:
     return timedelta(days=settings.TRANSCRIPT_BACKUP_DAYS)
 

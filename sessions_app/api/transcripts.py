@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -208,10 +206,6 @@ def mend(problem: Problem) -> str:
     return problem.mend.replace("--append", '"append": true')
 
 
-def folder() -> Path:
-    return Path(settings.DATA_DIR) / "transcript-texts"
-
-
 class ValidateTranscriptView(TextView):
     scopes = {"POST": "read"}
     raises = {FolderError: lambda error: Unavailable(str(error))}
@@ -243,7 +237,7 @@ class ValidateTranscriptView(TextView):
         found = text_validate(
             text=given["text"],
             target=self.target(given),
-            folder=folder(),
+            folder=wiring.transcript_texts(),
             append=given["append"],
         )
         problems = [
@@ -312,7 +306,7 @@ class TranscriptsView(TextView):
         saved = text_save(
             text=given["text"],
             target=target,
-            folder=folder(),
+            folder=wiring.transcript_texts(),
             tools=wiring.transcript_tools(progress=no_progress),
             actor=self.caller.actor,
             append=given["append"],

@@ -27,7 +27,7 @@ PLANNED = (
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
-    Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 24 * 60),
+    Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
     Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
     Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),
