@@ -9,14 +9,18 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
-
-from django.db.models import Q
 
 from memories_app.services.documents import message_documents_forget
 from memories_app.services.take_back import memories_take_back
 from memoryproject.audit.events import Actor
-from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Reaction
+from memoryproject.integrations.whatsapp.events import (
+    MessageEdited,
+    MessageRevoked,
+    Party,
+    Reaction,
+)
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.cards.recall import cards_take_back
@@ -39,7 +43,7 @@ class Changed:
     the message arrives; ``forget`` says that nothing of the event is to be kept."""
 
     text: str
-    pending: dict[str, str] | None = None
+    pending: dict[str, Any] | None = None
     forget: bool = False
 
 
@@ -69,16 +73,21 @@ def change_apply(
     return Changed(_apply(event, message, chat_memory, now))
 
 
-def early_changes_apply(*, message: Message, chat_memory: ChatMemoryService, now: datetime) -> None:
-    """Apply what arrived about this message before the message itself did."""
+def early_changes_apply(
+    *, message: Message, party: Party, chat_memory: ChatMemoryService, now: datetime
+) -> None:
+    """Apply what arrived about this message before the message itself did. ``party`` is whose
+    conversation the message says it is of."""
     early = InboundDelivery.objects.filter(
         provider=message.provider,
         subject_id=message.provider_message_id,
         event__in=["MessageEdited", "MessageRevoked", "Reaction"],
         change__isnull=False,
-    ).filter(Q(chat=message.chat_id) | Q(chat__isnull=True))
-    for delivery in early.order_by("id"):
+    )
+    for delivery in early.select_related("chat").order_by("id"):
         change = delivery.change or {}
+        if not _is_of(delivery, change, message, party):
+            continue
         if delivery.event == "MessageRevoked":
             message_revoke(message=message, chat_memory=chat_memory, now=now)
         elif delivery.event == "MessageEdited":
@@ -147,6 +156,18 @@ def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now:
     return "reaction stored" if event.emoji else "reaction taken away"
 
 
+def _is_of(
+    delivery: InboundDelivery, change: dict[str, Any], message: Message, party: Party
+) -> bool:
+    """Whether an early change was made where the message turned out to be. A number that changed
+    hands between the two leads each to another chat, so its address counts as well; that of a
+    person in a group doesn't, since the same person writes in other chats."""
+    if delivery.chat is None or delivery.chat.pk == message.chat_id:
+        return True
+    one_to_one = not (delivery.chat.is_group or message.chat.is_group)
+    return one_to_one and not set(change.get("by", [])).isdisjoint(party.addresses())
+
+
 def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
     return chat is None or chat.pk == chat_id
 
@@ -169,12 +190,14 @@ def _change_unstored(
         return Changed("applied to the turn", forget=True)
     if not memory_enabled:
         return Changed("memory is off: nothing to change", forget=True)
+    pending: dict[str, Any]
     if isinstance(event, MessageRevoked):
         pending = {"revoked": "yes"}
     elif isinstance(event, MessageEdited):
         pending = {"text": event.text}
     else:
         pending = {"who": _who(event), "emoji": event.emoji}
+    pending["by"] = event.party.addresses()
     return Changed("its message is not here (yet)", pending)
 
 

@@ -60,7 +60,7 @@ def message_take(
         return _take_without_memory(event, delivery, chat, role, due=due)
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
     message = _store(event, chat, session, role, rules, now)
-    early_changes_apply(message=message, chat_memory=rules.chat_memory, now=now)
+    early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
     if not due or message.revoked_at:
         return Taken("stored, not to be answered", chat, message.message_id)
     too_old = now - event.timestamp > rules.max_answer_age

@@ -57,8 +57,6 @@ def recorded() -> list[tuple[str, str, dict[str, Any]]]:
     for provider in PROVIDERS:
         for folder in (OWN / provider, SHARED / provider):
             paths += sorted(folder.glob("*.json"))
-    # A number that changes hands in between makes another chat of what follows.
-    paths = [path for path in paths if "changed_number" not in path.stem]
     paths.sort(key=lambda path: not any(word in path.stem for word in FIRST))
     found = [(str(path), path.parent.name, load(path)) for path in paths]
     for provider, name in CONVERSATIONS:
