@@ -56,15 +56,15 @@ def change_apply(
     now: datetime,
 ) -> Changed:
     """Apply a change to its message. Call it in a transaction. ``chat`` is where it was made:
-    no message of another chat is touched, whatever id it is told to have. None: the address is
-    nobody's by now."""
+    no message of another person's chat is touched, whatever id it is told to have. None: the
+    address is nobody's by now."""
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     found = Message.objects.filter(
         provider=event.provider, number_id=event.number_id, provider_message_id=target
     ).first()
     if found is None:
         return _change_unstored(event, target, chat, memory_enabled=memory_enabled)
-    if not _is_there(found.chat_id, chat):
+    if not (_is_there(found.chat_id, chat) or _is_by_its_people(found, event, chat)):
         logger.warning("A change in chat %s names a message of another chat.", chat and chat.pk)
         return Changed(ELSEWHERE)
     # Session before message: the order in which everybody locks.
@@ -170,6 +170,14 @@ def _is_of(
 
 def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
     return chat is None or chat.pk == chat_id
+
+
+def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> bool:
+    """Whether the change is told of from the address that the message came from or went to,
+    which led to its chat then and leads to another one now. Of groups, see _is_of."""
+    if message.chat.is_group or (chat and chat.is_group):
+        return False
+    return not {message.sender, message.recipient}.isdisjoint(event.party.addresses())
 
 
 def _change_unstored(

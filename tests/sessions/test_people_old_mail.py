@@ -76,6 +76,18 @@ def test_a_revocation_before_the_change_meets_its_message_after_it(world: World)
     assert stored.revoked_at is not None
 
 
+def test_a_revocation_after_the_change_meets_its_message_of_before(world: World) -> None:
+    message = message_from(CLIENT, "forget this at once")
+    world.receive(message)
+    world.receive(number_change())
+    later = timezone.now() + timedelta(seconds=5)
+    world.receive(message_from(CLIENT, "I am new here", timestamp=later))
+    world.receive(revoked(message, message.party))
+    stored = Message.objects.get(provider_message_id=message.provider_message_id)
+    assert (stored.chat, stored.content) == (Chat.objects.get(whatsapp_chat=NEW_NUMBER), "")
+    assert [kept.content for kept in world.messages(CLIENT)] == ["I am new here"]
+
+
 def test_an_early_revocation_by_somebody_else_is_not_applied(world: World) -> None:
     world.say(CLIENT, "one")
     world.say(NEW_NUMBER, "two")
