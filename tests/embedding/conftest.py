@@ -9,6 +9,10 @@ import pytest
 
 from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app import embedding
+from tests.embedding.reembedding import at_first_wordllama
+
+# A fixture of these tests that stands elsewhere.
+__all__ = ["at_first_wordllama"]
 
 
 @pytest.fixture

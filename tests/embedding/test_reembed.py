@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import timedelta
 from io import StringIO
@@ -17,7 +16,7 @@ from django.utils import timezone
 
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories_app.services.remember import memory_remember
-from memories_app.services.vector_index import index_drop, index_name, index_state
+from memories_app.services.vector_index import index_state
 from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.hashing import HashingEmbedder, hashed_words
@@ -27,39 +26,22 @@ from memoryproject.integrations.loopback.openai_behaviours import fails, rate_li
 from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app import wiring
 from sessions_app.models import Message, MessageEmbedding
-from sessions_app.recall import MEMORIES, Hit, Viewer, recall
+from sessions_app.recall import MEMORIES, recall
 from sessions_app.services.backup.checks import RestoreError, check_empty
 from sessions_app.services.embed import session_embed
 from sessions_app.services.reembed.lock import LOCK
 from sessions_app.services.reembed.run import Reembedded, Target, TooBusyError, reembed
 from sessions_app.services.reembed.tend import embeddings_tend
+
+# An index is made beside the others' transactions, so it takes real ones.
+from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run
 from tests.memories.bulk import memories_store
 from tests.world import CLIENT, World
 
-# An index is made beside the others' transactions, so it takes real ones.
-pytestmark = pytest.mark.django_db(transaction=True)
-
-OLD = "wordllama-256"
-NEW = "openai:text-embedding-3-small"
-FACT = "TestCorp owes me an invoice"
-FACTS = [f"Comp{number} has office {number} in street {number}" for number in range(600)]
-OWNER = Viewer(user_role="godfather")
-
-
-@pytest.fixture(autouse=True)
-def at_first_wordllama(transactional_db: None) -> Iterator[None]:
-    """The model in use; its index, and those that a test makes, go with the test."""
-    wiring.embedder()
-    yield
-    for model_id in EmbeddingModel.objects.values_list("model_id", flat=True):
-        index_drop(model_id=model_id)
-
-
-def run(**options: Any) -> dict[str, Any]:
-    printed = StringIO()
-    call_command("memories_reembed", json=True, stdout=printed, **options)
-    found: dict[str, Any] = json.loads(printed.getvalue())
-    return found
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("at_first_wordllama"),
+]
 
 
 def state_of(model_id: str) -> str:
@@ -68,10 +50,6 @@ def state_of(model_id: str) -> str:
 
 def models_of(memory: Memory) -> set[str]:
     return set(MemoryEmbedding.objects.filter(memory=memory).values_list("model", flat=True))
-
-
-def ask(question: str = "TestCorp's invoice") -> list[Hit]:
-    return recall(query=question, viewer=OWNER, embedder=wiring.embedder(), sources=[MEMORIES]).hits
 
 
 class Watching(HashingEmbedder):
@@ -393,98 +371,6 @@ def test_the_switch_is_in_the_audit_log(use_openai: OpenAIServer) -> None:
         NEW,
         {"before": OLD},
     )
-
-
-def test_recovery_002_vectors_and_index_come_back_from_the_stored_texts(world: World) -> None:
-    """RECOVERY-002: what is corrupt is found, and made again."""
-    world.say(CLIENT, "My daughter likes walnuts")
-    memories_store([FACT, *FACTS[:50]])
-    run(rebuild_index=True)
-    assert run(check=True)["problems"] == []
-    before = vectors()
-
-    MemoryEmbedding.objects.update(vector=[1.0] * 256)
-    with pytest.raises(CommandError, match="--rebuild"):
-        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
-    assert "aren't those of their texts" in printed.getvalue()
-    done = run(rebuild=True)
-
-    assert done["memories"] == 51
-    assert done["index_made"]
-    assert vectors() == before
-    assert run(check=True)["problems"] == []
-    assert ask()[0].similarity is not None
-
-
-def vectors() -> dict[Any, list[float]]:
-    rows = MemoryEmbedding.objects.values_list("memory_id", "vector")
-    return {key: list(vector) for key, vector in rows}
-
-
-def test_recovery_002_a_missing_or_broken_index_is_found_and_made_again() -> None:
-    memories_store([FACT])
-    for damage in (
-        f"DROP INDEX IF EXISTS {index_name(OLD)}",
-        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = "
-        f"to_regclass('{index_name(OLD)}')",
-    ):
-        with connection.cursor() as cursor:
-            cursor.execute(damage)
-        with pytest.raises(CommandError, match="--rebuild-index"):
-            call_command("memories_reembed", check=True, stdout=StringIO())
-
-        assert run(rebuild_index=True) == {"index_made": True}
-        assert run(check=True)["index"] == "valid"
-
-
-def test_recovery_002_an_index_that_lost_its_entries_is_found() -> None:
-    run(rebuild_index=True)
-    ready = f"UPDATE pg_index SET indisready = %s WHERE indexrelid = '{index_name(OLD)}'::regclass"
-    with connection.cursor() as cursor:
-        cursor.execute(ready, [False])
-    memories_store(FACTS[:20])
-    with connection.cursor() as cursor:
-        cursor.execute(ready, [True])
-
-    with pytest.raises(CommandError, match="--rebuild-index"):
-        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
-
-    assert "leads astray from 20 of 20" in printed.getvalue()
-    run(rebuild_index=True)
-    assert run(check=True)["problems"] == []
-
-
-def test_recovery_002_vectors_of_a_wrong_size_are_found() -> None:
-    memories_store([FACT])
-    MemoryEmbedding.objects.update(vector=[1.0, 2.0])
-
-    with pytest.raises(CommandError):
-        call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
-
-    assert "1 vectors of memories_app_memoryembedding have a wrong size" in printed.getvalue()
-
-
-def test_a_rebuild_takes_a_model_that_has_other_dimensions_now(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
-    """A local server's model was changed under its name, and that is what is wanted."""
-    settings.EMBEDDING_MODEL = "local-model"
-    memories_store([FACT])
-    run(keep_old=0)
-    EmbeddingModel.objects.filter(state="active").update(dimensions=768)
-
-    done = run(rebuild=True)
-
-    assert done["memories"] == 1
-    assert EmbeddingModel.objects.get(state="active").dimensions == 384
-    assert run(check=True)["problems"] == []
-
-
-def test_without_a_model_check_says_what_to_do() -> None:
-    EmbeddingModel.objects.all().delete()
-
-    with pytest.raises(CommandError, match="--init"):
-        call_command("memories_reembed", check=True)
 
 
 def test_vectors_of_messages_are_made_by_who_took_the_new_model(

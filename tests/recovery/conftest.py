@@ -14,7 +14,11 @@ from sessions_app.importing.folder import LegacyFolder
 from sessions_app.importing.report import ImportReport
 from sessions_app.services.imports.folder import FolderImport
 from sessions_app.services.intake import IntakeRules
+from tests.recovery.archives import archive, as_after_migrate, backup, full
 from tests.recovery.old_files import NOW, OldFolder
+
+# Fixtures of these tests that stand elsewhere.
+__all__ = ["archive", "as_after_migrate", "backup", "full"]
 
 Import = Callable[..., ImportReport]
 

@@ -9,10 +9,7 @@ import stat
 import subprocess
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -24,82 +21,25 @@ from hypothesis import strategies as st
 
 from memoryproject import __version__
 from sessions_app.models import Chat, Message, Turn
-from sessions_app.services.backup.archive import ArchiveError, ArchiveWriter, Manifest, verify
+from sessions_app.services.backup.archive import ArchiveWriter, Manifest, verify
 from sessions_app.services.backup.checks import RestoreError
 from sessions_app.services.backup.restore import backup_restore
 from sessions_app.services.backup.tables import all_tables
-from tests.recovery.contents import everything, fill, wipe
+from tests.recovery.archives import (
+    Backup,
+    no_tables,
+    restore,
+)
+from tests.recovery.contents import everything, wipe
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("as_after_migrate"),
+]
 
 PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
-
-
-@pytest.fixture(autouse=True)
-def as_after_migrate(transactional_db: None) -> Iterator[None]:
-    """Each test ends as it began: other tests count on what `migrate` put there."""
-    yield
-    wipe()
-    call_command("migrate", verbosity=0)
-
-
-@dataclass(frozen=True)
-class Backup:
-    """An archive of a full database, and what stood in that."""
-
-    content: bytes
-    rows: dict[str, list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def backup(world: World, tmp_path: Path) -> Backup:
-    def make() -> Backup:
-        fill(world)
-        path = tmp_path / "first.zip"
-        call_command("backup", str(path), verbosity=0)
-        found = Backup(path.read_bytes(), everything())
-        path.unlink()
-        wipe()
-        return found
-
-    if not _kept:
-        _kept.append(make())
-    return _kept[0]
-
-
-_kept: list[Backup] = []
-
-
-@pytest.fixture
-def archive(backup: Backup, tmp_path: Path) -> Path:
-    """The archive; the database is empty."""
-    path = tmp_path / "all.zip"
-    path.touch(mode=0o600)
-    path.write_bytes(backup.content)
-    return path
-
-
-@pytest.fixture
-def full(archive: Path) -> Path:
-    """The archive; the database is as full as the one that it was made of."""
-    restore(archive)
-    return archive
-
-
-def no_keys(_: Any) -> None:
-    """The tests' own keys stay."""
-
-
-def no_tables() -> None:
-    """They are there."""
-
-
-def restore(path: Path) -> None:
-    backup_restore(
-        path=path, make_tables=no_tables, write_keys=no_keys, progress=lambda _done, _total: None
-    )
 
 
 def test_recovery_002_backup_wipe_restore_gives_the_same_rows(
@@ -197,131 +137,6 @@ def test_what_make_run_puts_into_a_fresh_database_gives_way(backup: Backup, arch
     call_command("ensure_admin", verbosity=0)
     restore(archive)
     assert everything() == backup.rows
-
-
-def tampered(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """The archive with other files in it, each with a valid CRC of its own."""
-    with zipfile.ZipFile(path) as opened:
-        files = {name: opened.read(name) for name in opened.namelist()}
-    change(files)
-    other = path.with_name("tampered.zip")
-    with zipfile.ZipFile(other, "w") as written:
-        for name, content in files.items():
-            written.writestr(name, content)
-    return other
-
-
-MESSAGES = "tables/sessions_app_message.copy"
-
-
-def one_byte_other(files: dict[str, bytes]) -> None:
-    files[MESSAGES] = files[MESSAGES].replace(b"plain", b"pla1n")
-
-
-def a_row_less(files: dict[str, bytes]) -> None:
-    files[MESSAGES] = files[MESSAGES].partition(b"\n")[2]
-
-
-def a_table_less(files: dict[str, bytes]) -> None:
-    del files[MESSAGES]
-
-
-def a_stranger(files: dict[str, bytes]) -> None:
-    files["tables/../../evil"] = b""
-
-
-def no_manifest(files: dict[str, bytes]) -> None:
-    del files["manifest.json"]
-
-
-def a_broken_manifest(files: dict[str, bytes]) -> None:
-    files["manifest.json"] = files["manifest.json"][:-20]
-
-
-def a_manifest_of_another_form(files: dict[str, bytes]) -> None:
-    files["manifest.json"] = b'{"format": 1, "tables": []}'
-
-
-def another_format(files: dict[str, bytes]) -> None:
-    files["manifest.json"] = files["manifest.json"].replace(b'"format": 1', b'"format": 9')
-
-
-def another_key(files: dict[str, bytes]) -> None:
-    files["keys/audit.key"] = b"mine"
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (one_byte_other, "sessions_app_message.copy has another checksum"),
-        (a_row_less, "sessions_app_message.copy has another checksum"),
-        (a_table_less, "sessions_app_message.copy is damaged"),
-        (a_stranger, "holds what no backup does"),
-        (no_manifest, "is no backup"),
-        (a_broken_manifest, "manifest is damaged"),
-        (a_manifest_of_another_form, "manifest is damaged"),
-        (another_format, "made by another version"),
-        (another_key, "audit.key has another checksum"),
-    ],
-)
-def test_a_changed_archive_is_refused_and_changes_nothing(
-    archive: Path, change: Callable[[dict[str, bytes]], None], says: str
-) -> None:
-    other = tampered(archive, change)
-    before = everything()
-    for arguments in (("backup", str(other), "--verify"), ("restore", str(other))):
-        with pytest.raises(CommandError, match=says):
-            call_command(*arguments)
-    assert everything() == before
-
-
-@pytest.mark.parametrize("part", [0, 0.3, 0.9, 0.999])
-def test_a_truncated_archive_is_refused(archive: Path, part: float) -> None:
-    whole = archive.read_bytes()
-    archive.write_bytes(whole[: int(len(whole) * part)])
-    with pytest.raises(CommandError, match="is no backup"):
-        call_command("backup", str(archive), "--verify")
-
-
-def test_any_flipped_byte_is_found_or_harmless(archive: Path) -> None:
-    """Every place that the archive's content depends on is covered by a checksum."""
-    whole = archive.read_bytes()
-    good = verify(archive)
-    for place in range(0, len(whole), max(len(whole) // 300, 1)):
-        changed = bytearray(whole)
-        changed[place] ^= 0x20
-        archive.write_bytes(changed)
-        try:
-            found = verify(archive)
-        except ArchiveError:
-            continue
-        # The zip's own times and attributes say nothing about the content.
-        assert {name: table.sha256 for name, table in found.tables.items()} == {
-            name: table.sha256 for name, table in good.tables.items()
-        }
-
-
-@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + b"\x00" * 100])
-def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "foreign.zip"
-    path.write_bytes(content)
-    with pytest.raises(CommandError, match="is no backup"):
-        call_command("restore", str(path))
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="There is no file"):
-        call_command("restore", str(tmp_path / "none.zip"))
-
-
-def test_a_backup_of_other_migrations_is_refused_with_their_names(archive: Path) -> None:
-    def another_migration(files: dict[str, bytes]) -> None:
-        name = b'"sessions_app.0001_initial"'
-        files["manifest.json"] = files["manifest.json"].replace(name, b'"sessions_app.0009_later"')
-
-    other = tampered(archive, another_migration)
-    with pytest.raises(RestoreError, match="only in the backup: sessions_app.0009_later"):
-        restore(other)
 
 
 def test_a_backup_is_of_one_moment_while_others_write(world: World, tmp_path: Path) -> None:

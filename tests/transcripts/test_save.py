@@ -5,32 +5,25 @@ from __future__ import annotations
 import json
 import os
 import stat
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.audit.models import AuditEvent
 from sessions_app.errors import ConversationNotFoundError
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.services.forget.guard import forgetting_begin
 from sessions_app.services.merge import chat_merge
-from sessions_app.services.transcripts.backup import MANIFEST, VERIFYING, Backups
-from sessions_app.services.transcripts.check import CHECKING
+from sessions_app.services.transcripts.backup import MANIFEST
 from sessions_app.services.transcripts.errors import (
-    BusyError,
-    FaultError,
     FolderError,
     RefusedError,
 )
 from sessions_app.services.transcripts.folder import BatchFolder
-from sessions_app.services.transcripts.save import CLEANING_UP
-from sessions_app.services.transcripts.store import STORING
 from sessions_app.services.transcripts.target import DEFAULT_CHAT, Target
 from sessions_app.transcripts.names import batch_name
 from tests.transcripts.conftest import Batches, said, stored
@@ -274,109 +267,6 @@ def test_an_empty_folder_is_nothing_to_save_and_a_missing_one_is_told(batches: B
     assert error.value.usage
 
 
-def test_two_at_once_one_works_and_the_other_says_so(batches: Batches) -> None:
-    batches.put(1, "a", "b")
-    with BatchFolder(batches.path).locked(), pytest.raises(BusyError, match="at work in"):
-        batches.save()
-    assert stored() == []
-    assert batches.save().added == 2
-
-
-def fault(at: str) -> Any:
-    """A progress that fails in a step, as a power cut or a bug there would."""
-
-    def progress(step: str, _done: int, _total: int) -> None:
-        if step == at:
-            raise RuntimeError(at)
-
-    return progress
-
-
-@pytest.mark.parametrize("step", [CHECKING, STORING, "Backing up", VERIFYING, CLEANING_UP])
-def test_a_fault_at_any_step_leaves_the_files_and_the_next_run_ends_it(
-    batches: Batches, step: str
-) -> None:
-    for number in (1, 2, 3):
-        batches.put(number, f"question {number}", f"answer {number}")
-    names = batches.names
-    with pytest.raises(RuntimeError):
-        batches.save(tools={"progress": fault(step)})
-    assert batches.names == names
-    assert len(stored()) == (0 if step in (CHECKING, STORING) else 6)
-    saved = batches.save()
-    assert len(stored()) == 6
-    assert saved.saved_before == (0 if step in (CHECKING, STORING) else 3)
-    assert batches.names == []
-    assert sorted(batches.backed_up()) == names
-    assert len(list(batches.tools.backups.root.iterdir())) == 1
-    assert not TranscriptBatch.objects.filter(cleaned_at=None).exists()
-
-
-def test_new_batches_beside_those_of_a_killed_run_are_added(batches: Batches) -> None:
-    batches.put(1, "a", "b")
-    with pytest.raises(RuntimeError):
-        batches.save(tools={"progress": fault(CLEANING_UP)})
-    Message.objects.filter(content="b").update(content="edited")
-    batches.put(2, "c", "d")
-    saved = batches.save()
-    assert (saved.saved_before, saved.added) == (1, 2)
-    assert [content for _, content in stored()] == ["a", "edited", "c", "d"]
-    assert sorted(batches.backed_up()) == [batch_name(1), batch_name(2)]
-
-
-def test_a_backup_that_cannot_be_written_is_told_and_the_files_stay(
-    batches: Batches, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    batches.put(1, "a", "b")
-    with pytest.raises(FaultError, match="messages are stored, but there is no backup") as error:
-        batches.save(tools={"backups": Backups(tmp_path / "file")})
-    assert "run it again" in str(error.value)
-    assert batches.names == [batch_name(1)]
-    batches.save()
-    assert len(stored()) == 2
-
-
-def test_a_copy_that_is_not_what_was_written_is_no_backup(batches: Batches) -> None:
-    batches.put(1, "a", "b")
-
-    def damage(step: str, done: int, _total: int) -> None:
-        if step == VERIFYING and done == 0:
-            (copy,) = batches.tools.backups.root.glob("*/*.txt")
-            copy.write_bytes(b"something else")
-
-    with pytest.raises(FaultError, match="is not what was written"):
-        batches.save(tools={"progress": damage})
-    assert batches.names == [batch_name(1)]
-    assert list(batches.tools.backups.root.iterdir()) == []
-
-
-def test_a_file_that_is_changed_on_the_way_is_not_removed(batches: Batches) -> None:
-    batches.put(1, "a", "b")
-    batches.put(2, "c", "d")
-
-    def change(step: str, done: int, _total: int) -> None:
-        if step == CLEANING_UP and done == 1:
-            batches.put(2, "c", "d", "more", "text")
-
-    with pytest.raises(FaultError, match="changed meanwhile"):
-        batches.save(tools={"progress": change})
-    assert batches.names == [batch_name(2)]
-
-
-def test_a_file_that_is_changed_while_it_is_stored_stores_nothing(batches: Batches) -> None:
-    batches.put(1, "a", "b")
-
-    def change(step: str, done: int, total: int) -> None:
-        if step == CHECKING and done == total:
-            batches.put(1, "other", "text")
-
-    with pytest.raises(RefusedError) as error:
-        batches.save(tools={"progress": change})
-    assert error.value.problems[0].code == "changed_meanwhile"
-    assert stored() == []
-
-
 def test_old_backups_go_after_their_retention(batches: Batches) -> None:
     now = timezone.now()
     batches.put(1, "a", "b")
@@ -396,15 +286,6 @@ def test_the_audit_log_tells_of_the_save_without_its_words(batches: Batches) -> 
     assert event.details == {"files": 1, "added": 2, "overlap": 0}
 
 
-def test_after_a_clear_the_same_files_are_stored_again(batches: Batches) -> None:
-    batches.put(1, "a", "b")
-    with pytest.raises(RuntimeError):
-        batches.save(tools={"progress": fault(CLEANING_UP)})
-    session = ChatSession.objects.get()
-    batches.tools.rules.chat_memory.clear_messages(conversation_id=session.pk)
-    assert batches.save().added == 2
-
-
 def test_many_messages_in_one_file(batches: Batches) -> None:
     batches.put(1, *(f"text {number}" for number in range(2_000)))
     batches.save()
@@ -421,38 +302,3 @@ def test_when_two_chats_turn_out_to_be_one_person_it_is_known_what_was_saved(
     with transaction.atomic():
         kept = chat_merge(*Chat.objects.all())
     assert TranscriptBatch.objects.filter(chat=kept).count() == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_nothing_is_forgotten_until_the_backup_can_be_swept(batches: Batches) -> None:
-    could_begin: dict[str, bool] = {}
-
-    def forget() -> bool:
-        """Whether somebody else could begin to forget at this moment."""
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(_try_forgetting).result()
-
-    def look(step: str, _done: int, _total: int) -> None:
-        could_begin[step] = forget()
-
-    batches.put(1, "a", "b")
-    batches.save(tools={"progress": look})
-    assert could_begin == {
-        CHECKING: True,
-        STORING: False,
-        "Backing up": False,
-        VERIFYING: False,
-        CLEANING_UP: True,
-    }
-
-
-def _try_forgetting() -> bool:
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET LOCAL lock_timeout = 100")
-            forgetting_begin()
-            return True
-    except OperationalError:
-        return False
-    finally:
-        connection.close()

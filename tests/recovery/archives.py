@@ -1,0 +1,80 @@
+"""An archive of a full database, for the tests of backups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from sessions_app.services.backup.restore import backup_restore
+from tests.recovery.contents import everything, fill, wipe
+from tests.world import World
+
+
+@pytest.fixture
+def as_after_migrate(transactional_db: None) -> Iterator[None]:
+    """Each test ends as it began: other tests count on what `migrate` put there."""
+    yield
+    wipe()
+    call_command("migrate", verbosity=0)
+
+
+@dataclass(frozen=True)
+class Backup:
+    """An archive of a full database, and what stood in that."""
+
+    content: bytes
+    rows: dict[str, list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def backup(world: World, tmp_path: Path) -> Backup:
+    def make() -> Backup:
+        fill(world)
+        path = tmp_path / "first.zip"
+        call_command("backup", str(path), verbosity=0)
+        found = Backup(path.read_bytes(), everything())
+        path.unlink()
+        wipe()
+        return found
+
+    if not _kept:
+        _kept.append(make())
+    return _kept[0]
+
+
+_kept: list[Backup] = []
+
+
+@pytest.fixture
+def archive(backup: Backup, tmp_path: Path) -> Path:
+    """The archive; the database is empty."""
+    path = tmp_path / "all.zip"
+    path.touch(mode=0o600)
+    path.write_bytes(backup.content)
+    return path
+
+
+@pytest.fixture
+def full(archive: Path) -> Path:
+    """The archive; the database is as full as the one that it was made of."""
+    restore(archive)
+    return archive
+
+
+def no_keys(_: Any) -> None:
+    """The tests' own keys stay."""
+
+
+def no_tables() -> None:
+    """They are there."""
+
+
+def restore(path: Path) -> None:
+    backup_restore(
+        path=path, make_tables=no_tables, write_keys=no_keys, progress=lambda _done, _total: None
+    )

@@ -1,0 +1,261 @@
+"""The work of summing up: failing models, two workers at once, messages that change or go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.events import MessageRevoked
+from sessions_app.models import Message, SummaryWork, Turn
+from sessions_app.roles import Limits
+from sessions_app.services.leases import LEASE, LeaseLostError
+from sessions_app.services.strategies import SummarizationStrategy
+from sessions_app.services.summaries.chunks import chunk_next
+from sessions_app.services.summaries.leases import summaries_sweep, summary_claim
+from sessions_app.services.summaries.store import summary_store
+from sessions_app.services.summaries.summarizer import Made, Summarizer
+from tests.sessions.summing import summaries, talk_to
+from tests.world import CLIENT, World, message_from
+
+
+class TestAFailingModel:
+    @pytest.fixture
+    def model(self, world: World) -> list[Exception | str]:
+        """What the summarizer's model does next; "fine" once the list is empty."""
+        script: list[Exception | str] = []
+
+        def answer(_: ChatRequest) -> str:
+            step = script.pop(0) if script else "fine"
+            if isinstance(step, Exception):
+                raise step
+            return step
+
+        world.summarizing(2, summarizer=Summarizer(chat_model=ScriptedChatModel(answer)))
+        return script
+
+    def test_it_is_tried_again_later(self, world: World, model: list[Exception | str]) -> None:
+        model.append(ChatModelError("down"))
+        talk_to(world, 1)
+        assert world.sum_up(CLIENT) == 0
+        work = SummaryWork.objects.get()
+        assert work.due
+        assert work.lease_token is None
+        assert "down" in work.error
+        assert work.not_before is not None
+        enqueued: list[Any] = []
+        assert summaries_sweep(enqueue=enqueued.append) == 0
+        later = timezone.now() + timedelta(minutes=1)
+        assert summaries_sweep(enqueue=enqueued.append, now=later) == 1
+
+        SummaryWork.objects.update(not_before=None)
+        assert world.rules.chat_memory.manage(conversation_id=enqueued[0]) == 1
+        assert summaries()[0].digest == "fine"
+        assert SummaryWork.objects.get().error == ""
+
+    def test_after_three_failures_excerpts_must_do(
+        self, world: World, model: list[Exception | str]
+    ) -> None:
+        model += [ChatModelError("down")] * 3
+        talk_to(world, 1)
+        for tries in range(3):
+            assert world.sum_up(CLIENT) == (1 if tries == 2 else 0)
+            SummaryWork.objects.update(not_before=None)
+        assert summaries()[0].is_extractive
+
+    def test_a_failure_that_no_retry_cures_gives_excerpts_at_once(
+        self, world: World, model: list[Exception | str]
+    ) -> None:
+        model.append(ChatModelError("no such model", permanent=True))
+        talk_to(world, 1)
+        assert world.sum_up(CLIENT) == 1
+        assert summaries()[0].is_extractive
+
+    def test_the_answer_never_waits_for_it(
+        self, world: World, model: list[Exception | str]
+    ) -> None:
+        model += [ChatModelError("down")] * 9
+        for number in range(5):
+            assert world.say(CLIENT, f"m{number}") == [f"answer to: m{number}"]
+            world.sum_up(CLIENT)
+
+
+class TestOneAtATime:
+    def test_who_finds_another_worker_leaves(self, world: World) -> None:
+        world.summarizing(2)
+        talk_to(world, 1)
+        session = world.session(CLIENT)
+        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
+        lease = summary_claim(session.pk)
+        assert lease is not None
+        assert summary_claim(session.pk) is None
+        assert world.rules.chat_memory.manage(conversation_id=session.pk) == 0
+        lease.finish()
+
+    def test_a_dead_workers_lease_ends(self, world: World) -> None:
+        world.summarizing(2)
+        talk_to(world, 1)
+        session = world.session(CLIENT)
+        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
+        lost = summary_claim(session.pk, now=timezone.now() - LEASE - timedelta(seconds=1))
+        assert lost is not None
+        assert summaries_sweep(enqueue=lambda _: None) == 1
+        assert world.rules.chat_memory.manage(conversation_id=session.pk) == 1
+
+    def test_who_lost_the_lease_stores_nothing(self, world: World) -> None:
+        """Another worker takes over while the model is thinking."""
+
+        def steal(_: ChatRequest) -> str:
+            SummaryWork.objects.update(lease_token=None)
+            return "late"
+
+        world.summarizing(2, summarizer=Summarizer(chat_model=ScriptedChatModel(steal)))
+        talk_to(world, 1)
+        assert world.sum_up(CLIENT) == 0
+        assert summaries() == []
+        assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
+
+    def test_a_lease_lost_at_the_very_end_stores_nothing_either(self, world: World) -> None:
+        world.summarizing(2)
+        talk_to(world, 1)
+        session = world.session(CLIENT)
+        world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
+        lease = summary_claim(session.pk)
+        chunk = chunk_next(session.pk, every=2, answered_only=False)
+        assert lease is not None
+        assert chunk is not None
+        SummaryWork.objects.update(lease_token=None)
+        with pytest.raises(LeaseLostError):
+            summary_store(
+                chunk=chunk,
+                lease=lease,
+                digest=Made("late", "scripted"),
+                chapter=None,
+                skill_id="conversation-summary",
+                delete_messages=True,
+                token_limit=4_000,
+                now=timezone.now(),
+            )
+        assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
+
+    def test_a_message_that_comes_in_at_the_last_moment_is_not_forgotten(
+        self, world: World
+    ) -> None:
+        """The hook finds the work marked as due while the worker is about to end it."""
+
+        def answer(_: ChatRequest) -> str:
+            if session.message_counter < 4:
+                world.receive(message_from(CLIENT, "late 1"), message_from(CLIENT, "late 2"))
+                session.refresh_from_db()
+                strategy.post_add_messages_hook(session=session)
+            return "fine"
+
+        strategy = world.summarizing(2, summarizer=Summarizer(chat_model=ScriptedChatModel(answer)))
+        talk_to(world, 1)
+        session = world.session(CLIENT)
+        assert world.sum_up(CLIENT) == 2
+
+
+class TestChangedMessages:
+    def test_a_message_edited_while_it_is_summed_up_is_read_again(self, world: World) -> None:
+        digests: list[str] = []
+
+        def answer(request: ChatRequest) -> str:
+            if not digests:
+                message = Message.objects.get(content="five")
+                world.rules.chat_memory.retext(message=message, content="six")
+            digests.append(request.messages[1].content)
+            return "fine"
+
+        world.summarizing(2, summarizer=Summarizer(chat_model=ScriptedChatModel(answer)))
+        world.say(CLIENT, "five")
+        assert world.sum_up(CLIENT) == 1
+        assert ["client: five" in each for each in digests] == [True, False]
+        assert "client: six" in digests[1]
+
+    def test_an_edit_takes_its_summary_back_and_those_after_it(self, world: World) -> None:
+        world.summarizing(2)
+        talk_to(world, 4)
+        world.sum_up(CLIENT)
+        assert len(summaries()) == 4
+        message = Message.objects.get(content="fact 2")
+        world.rules.chat_memory.retext(message=message, content="fact two")
+        session = world.session(CLIENT)
+        assert session.summarized_until == 2
+        assert len(summaries()) == 1
+        window = Message.objects.filter(session=session, order_num__gte=session.window_start)
+        assert session.total_tokens == sum(each.tokens for each in window)
+        assert world.sum_up(CLIENT) == 3
+        assert [each.first_order for each in summaries()] == [1, 3, 5, 7]
+
+    def test_a_revoked_message_is_in_no_summary_and_no_prompt_any_more(self, world: World) -> None:
+        model = ScriptedChatModel(lambda request: request.messages[1].content)
+        world.summarizing(4, summarizer=Summarizer(chat_model=model))
+        world.with_chat_memory(limits=Limits(client=400))
+        secret = message_from(CLIENT, "My PIN is 4711")
+        world.receive(secret)
+        world.work()
+        world.say(CLIENT, "Anything else?")
+        world.sum_up(CLIENT)
+        world.say(CLIENT, "Go on")
+        assert "4711" in repr(Turn.objects.latest("id").prompt)
+        world.receive(
+            MessageRevoked(
+                provider="cloud",
+                number_id=secret.number_id,
+                delivery_key="revoke",
+                raw={},
+                party=secret.party,
+                timestamp=timezone.now(),
+                original_id=secret.provider_message_id,
+            )
+        )
+        kept = [message for message in world.messages(CLIENT) if message.role != "assistant"]
+        assert "4711" not in repr([message.content for message in kept])
+        for turn in Turn.objects.filter(message__content="Go on"):
+            assert "My PIN is 4711" not in repr(turn.prompt)
+            assert "client: My PIN" not in repr(turn.prompt)
+        assert summaries() == []
+        world.sum_up(CLIENT)
+        assert "My PIN" not in repr([each.digest for each in summaries()]).replace(
+            "answer to: My PIN", ""
+        )
+
+
+class TestDeletedSources:
+    @pytest.fixture
+    def deleting(self, world: World) -> SummarizationStrategy:
+        return world.summarizing(4, delete_summarized_messages=True)
+
+    def test_the_messages_go_and_the_rest_stays_right(
+        self, world: World, deleting: SummarizationStrategy
+    ) -> None:
+        talk_to(world, 2)
+        ids = [message.pk for message in world.messages(CLIENT)]
+        assert world.sum_up(CLIENT) == 1
+        (made,) = summaries()
+        assert made.summarized_message_ids == ids
+        assert made.sources_deleted
+        assert [message.role for message in world.messages(CLIENT)] == ["summary"]
+        session = world.session(CLIENT)
+        assert session.total_tokens == made.summary_message.tokens
+        assert session.message_counter == 5
+        assert [turn.state for turn in Turn.objects.all()] == ["sent", "sent"]
+
+        world.say(CLIENT, "Go on")
+        assert "Summary of the conversation so far" in world.prompt()[0].content
+        assert [each.content for each in world.prompt()[1:]] == ["Go on"]
+        assert [message.order_num for message in world.messages(CLIENT)] == [5, 6, 7]
+
+    def test_a_message_that_waits_for_its_answer_is_not_deleted(
+        self, world: World, deleting: SummarizationStrategy
+    ) -> None:
+        world.receive(*(message_from(CLIENT, f"m{number}") for number in range(4)))
+        assert world.sum_up(CLIENT) == 0
+        world.work()
+        assert len(world.provider.sent) == 4
+        assert world.sum_up(CLIENT) == 2

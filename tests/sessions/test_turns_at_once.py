@@ -1,0 +1,175 @@
+"""Two things at once: deliveries, workers and merges of chats in parallel."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.services.draft import Draft
+from sessions_app.services.leases import Lease, turn_claim
+from sessions_app.services.merge import chat_merge
+from sessions_app.services.reply_store import reply_store
+from sessions_app.services.sending import reply_send
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+
+
+def in_threads(work: Callable[[], object], count: int) -> list[object]:
+    """Do the same in several threads with connections of their own, started together."""
+    results: list[object] = []
+    barrier = threading.Barrier(count)
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            results.append(work())
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_delivery_in_parallel_is_stored_once_and_enqueued_once(world: World) -> None:
+    event = message_from(CLIENT, "hello")
+    in_threads(lambda: world.receive(event), 12)
+    assert len(world.enqueued) == 1
+    world.work()
+    assert Message.objects.count() == 2
+    assert len(world.provider.sent) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_messages_of_a_new_chat_in_parallel_get_gapless_numbers_in_one_session(
+    world: World,
+) -> None:
+    events = [message_from(CLIENT, f"message {number}") for number in range(8)]
+    in_threads(lambda: world.receive(events.pop()), 8)
+    messages = world.messages(CLIENT)
+    assert [message.order_num for message in messages] == list(range(1, 9))
+    assert len({message.session_id for message in messages}) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_claim_one_turn(world: World) -> None:
+    world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
+    chat_id = world.chat(CLIENT).pk
+    for _ in range(5):
+        claims = [claim for claim in in_threads(lambda: turn_claim(chat_id=chat_id), 4) if claim]
+        assert len(claims) == 1
+        assert isinstance(claims[0], Lease)
+        assert Turn.objects.get(pk=claims[0].turn_id).message.content == "one"
+        Turn.objects.update(state="pending", lease_token=None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_answer_everything_once_and_in_order(world: World) -> None:
+    world.receive(*(message_from(CLIENT, f"message {number}") for number in range(6)))
+    in_threads(world.work, 3)
+    world.work()
+    assert [sent.text for sent in world.provider.sent] == [
+        f"answer to: message {number}" for number in range(6)
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
+    world.receive(message_from(CLIENT, "hello"))
+    lease = turn_claim(chat_id=world.chat(CLIENT).pk)
+    assert lease is not None
+    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+    found: list[Turn] = []
+
+    def read() -> None:
+        try:
+            with transaction.atomic():
+                found.append(lease.turn())
+        finally:
+            connection.close()
+
+    reader = threading.Thread(target=read)
+    with transaction.atomic():
+        Turn.objects.update(chat=older)
+        reader.start()
+        while not somebody_waits_for_a_lock():
+            assert reader.is_alive()
+    reader.join()
+    assert [turn.chat_id for turn in found] == [older.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_claim_that_a_merge_overtakes_leaves_the_turn_to_who_answers_in_that_chat(
+    world: World,
+) -> None:
+    world.receive(message_from(CLIENT, "being answered"), message_from(OTHER_CLIENT, "hello"))
+    chat, other = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    assert turn_claim(chat_id=chat.pk) is not None
+    found: list[Lease | None | Exception] = []
+
+    def claim() -> None:
+        try:
+            found.append(turn_claim(chat_id=other.pk))
+        except Exception as error:
+            found.append(error)
+        finally:
+            connection.close()
+
+    claimer = threading.Thread(target=claim)
+    with transaction.atomic():
+        Turn.objects.filter(chat=other).update(chat=chat)
+        claimer.start()
+        while not somebody_waits_for_a_lock():
+            assert claimer.is_alive()
+    claimer.join()
+    assert found == [None]
+    assert list(Turn.objects.order_by("id").values_list("state", flat=True)) == [
+        "running",
+        "pending",
+    ]
+
+
+@dataclass(frozen=True)
+class MergingLease(Lease):
+    """While the worker is about to send, its chat is merged into an older one."""
+
+    older: Chat
+
+    def renew(self) -> None:
+        super().renew()
+        with transaction.atomic():
+            young = Turn.objects.get(pk=self.turn_id).chat
+            if young != self.older:
+                chat_merge(young, self.older)
+
+
+def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:
+    older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
+    world.receive(message_from(CLIENT, "hello"))
+    held = turn_claim(chat_id=world.chat(CLIENT).pk)
+    assert held is not None
+    provider = world.provider
+    draft = Draft(text="the answer")
+    reply_store(lease=held, draft=draft, provider=provider, chat_memory=world.tools.chat_memory)
+
+    lease = MergingLease(turn_id=held.turn_id, token=held.token, older=older)
+    reply_send(lease=lease, provider=provider, max_age=timedelta(hours=24))
+
+    assert [sent.text for sent in provider.sent] == ["the answer"]
+    turn = Turn.objects.get()
+    assert (turn.state, turn.chat) == ("sent", older)
+
+
+def somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
