@@ -6,11 +6,9 @@ import json
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
@@ -21,6 +19,7 @@ from memories_app.memory_documents.categories import ACCEPTED, DEPRECATED, STATU
 from memories_app.models import MemoryDocument
 from memories_app.services.memory_documents.remove import documents_remove
 from memories_app.services.memory_documents.rows import envelope_of
+from memoryproject.lib.admin_confirm import confirmation, is_confirmed
 from memoryproject.lib.admin_display import (
     shown_json,
     shown_state,
@@ -32,7 +31,6 @@ from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
 SHOWN_VERSIONS = 20
 LONGEST_VERSION = 20_000
-SHOWN_NAMES = 100
 
 
 class ArchivedFilter(admin.SimpleListFilter):
@@ -124,22 +122,20 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
     ) -> HttpResponse | None:
         """Asks first."""
+        if not is_confirmed(request):
+            return confirmation(
+                self,
+                request,
+                queryset,
+                action="remove_selected",
+                title="Remove memory documents",
+                button="Remove",
+                consequence="removed with all versions.",
+            )
         chosen = list(queryset.values_list("pk", flat=True))
-        if "confirmed" in request.POST:
-            count = documents_remove(ids=chosen, actor=staff_actor(request))
-            self.message_user(request, f"{count} removed.", messages.SUCCESS)
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Remove memory documents",
-            "opts": self.opts,
-            "count": len(chosen),
-            "objects": queryset[:SHOWN_NAMES],
-            "chosen": chosen,
-            "selected": ACTION_CHECKBOX_NAME,
-        }
-        template = "admin/memories_app/memorydocument/remove_selected.html"
-        return TemplateResponse(request, template, context)
+        count = documents_remove(ids=chosen, actor=staff_actor(request))
+        self.message_user(request, f"{count} removed.", messages.SUCCESS)
+        return None
 
 
 def _shown(value: Any) -> SafeString:

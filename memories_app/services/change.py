@@ -49,17 +49,13 @@ def memory_update(
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError (a superseded memory
     is history), DuplicateFactError, EmbedderError, DatabaseError; nothing is changed then.
     """
-    wanted: dict[str, Any] = {
-        "content": content,
-        "type": type,
-        "category": category,
-        "tags": None if tags is None else list(tags),
-        "metadata": metadata,
-    }
-    given = {name: value for name, value in wanted.items() if value is not None}
-    _check(given)
-    if metadata is not None:
-        given["metadata"] = storable_metadata(metadata)
+    given = _given(
+        content=content,
+        type=type,
+        category=category,
+        tags=None if tags is None else list(tags),
+        metadata=metadata,
+    )
     vector: list[float] | None = None
     embedded = content is not None and content != memory_get(memory_id).content
     if content is not None and embedded:
@@ -89,6 +85,15 @@ def memory_update(
         memory.save()
         memory_audit("memory.update", memory, actor, fields=sorted(changed))
     return memory
+
+
+def _given(**wanted: Any) -> dict[str, Any]:
+    """What is to be changed, checked, as it is stored. Raises MemoryValidationError."""
+    given = {name: value for name, value in wanted.items() if value is not None}
+    _check(given)
+    if "metadata" in given:
+        given["metadata"] = storable_metadata(given["metadata"])
+    return given
 
 
 def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> Memory:

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
+from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
 from memories_app.validation import NewMemory, problems_of
 
 AT_ONCE = 500
@@ -83,21 +83,7 @@ def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -
         "superseded_at": _time(memory.superseded_at),
         "created_at": _time(memory.created_at),
         "updated_at": _time(memory.updated_at),
-        "revisions": [
-            {
-                "number": each.number,
-                "content": each.content,
-                "visibility": each.visibility,
-                "type": each.type,
-                "category": each.category,
-                "tags": each.tags,
-                "changed_at": _time(each.changed_at),
-                "changed_by_kind": each.changed_by_kind,
-                "changed_by_name": each.changed_by_name,
-                "reason": each.reason,
-            }
-            for each in memory.revisions.all()
-        ],
+        "revisions": [_as_revision(each) for each in memory.revisions.all()],
         "tellings": [
             {
                 "source": each.source,
@@ -113,6 +99,21 @@ def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -
             for each in sorted(memory.embeddings.all(), key=lambda each: each.model)
         ]
     return record
+
+
+def _as_revision(revision: MemoryRevision) -> dict[str, Any]:
+    return {
+        "number": revision.number,
+        "content": revision.content,
+        "visibility": revision.visibility,
+        "type": revision.type,
+        "category": revision.category,
+        "tags": revision.tags,
+        "changed_at": _time(revision.changed_at),
+        "changed_by_kind": revision.changed_by_kind,
+        "changed_by_name": revision.changed_by_name,
+        "reason": revision.reason,
+    }
 
 
 def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:

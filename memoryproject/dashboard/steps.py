@@ -23,6 +23,11 @@ class Step:
 
 def first_steps(base_url: str) -> list[Step]:
     """base_url: the server's own address, with a slash at its end."""
+    return [*_here(), *_outside(base_url)]
+
+
+def _here() -> list[Step]:
+    """What works without anybody else's service."""
     return [
         Step(
             "Talk to the assistant",
@@ -50,6 +55,11 @@ def first_steps(base_url: str) -> list[Step]:
             "Put it into .env as GODFATHER_PHONE and start again.",
             done=bool(settings.GODFATHER_PHONE),
         ),
+    ]
+
+
+def _outside(base_url: str) -> list[Step]:
+    return [
         Step(
             "Connect a language model",
             "CHAT_MODEL=openai with OPENAI_API_KEY, or any compatible server by "

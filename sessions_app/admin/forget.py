@@ -7,14 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
 from memoryproject.audit.events import Actor
+from memoryproject.lib.admin_confirm import confirmation, is_confirmed
 from memoryproject.lib.admin_display import shown_table
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
@@ -25,7 +24,10 @@ from sessions_app.services.forget.probe import StillFoundError
 
 Forget = Callable[[UUID, ForgetTools, Actor], ForgetReceipt]
 
-SHOWN = 100
+FORGOTTEN = (
+    "forgotten everywhere: texts, vectors, summaries, answers that told it, replays and raw "
+    "deliveries."
+)
 
 
 class ForgetAction(ReadOnlyAdmin):
@@ -43,18 +45,17 @@ class ForgetAction(ReadOnlyAdmin):
     @admin.action(description="Forget, with proof", permissions=["forget"])
     def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         """Asks first, then forgets."""
-        if "confirmed" not in request.POST:
-            context = {
-                **self.admin_site.each_context(request),
-                "title": "Forget with proof",
-                "opts": self.opts,
-                "note": self.forget_note,
-                "count": queryset.count(),
-                "objects": queryset[:SHOWN],
-                "chosen": list(queryset.values_list("pk", flat=True)),
-                "selected": ACTION_CHECKBOX_NAME,
-            }
-            return TemplateResponse(request, "admin/forget_selected.html", context)
+        if not is_confirmed(request):
+            return confirmation(
+                self,
+                request,
+                queryset,
+                action="forget_selected",
+                title="Forget with proof",
+                button="Forget",
+                consequence=FORGOTTEN,
+                note=self.forget_note,
+            )
         self._forget(request, queryset.values_list("pk", flat=True))
         return None
 

@@ -115,6 +115,11 @@ def batches_save(
         saved = _saved(check, stored, tools)
         _clean_up(check.files, stored.rows, saved, folder, tools)
     _prune(tools, now)
+    _log(saved)
+    return saved
+
+
+def _log(saved: Saved) -> None:
     logger.info(
         "%d batches were saved into session %s: %d messages added, %d there before.",
         saved.files,
@@ -122,7 +127,6 @@ def batches_save(
         saved.added,
         saved.messages - saved.added,
     )
-    return saved
 
 
 def _copies(plan: Plan, backups: Backups) -> set[tuple[str, str]]:

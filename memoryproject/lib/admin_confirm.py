@@ -1,0 +1,47 @@
+"""The page that asks before staff do what can't be undone to chosen rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+SHOWN = 100
+
+
+def is_confirmed(request: HttpRequest) -> bool:
+    return "confirmed" in request.POST
+
+
+def confirmation(
+    page: ModelAdmin[Any],
+    request: HttpRequest,
+    queryset: QuerySet[Any],
+    *,
+    action: str,
+    title: str,
+    button: str,
+    consequence: str,
+    note: str = "",
+) -> TemplateResponse:
+    """Shows what is chosen, the first SHOWN of them by name. ``consequence`` goes on after
+    "3 memories will be"; ``action`` is posted again, confirmed, by the button."""
+    chosen = list(queryset.values_list("pk", flat=True))
+    context = {
+        **page.admin_site.each_context(request),
+        "title": title,
+        "opts": page.opts,
+        "action": action,
+        "button": button,
+        "consequence": consequence,
+        "note": note,
+        "count": len(chosen),
+        "objects": queryset[:SHOWN],
+        "chosen": chosen,
+        "selected": ACTION_CHECKBOX_NAME,
+    }
+    return TemplateResponse(request, "admin/confirm_selected.html", context)
