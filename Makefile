@@ -7,12 +7,13 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install run test test-scale lint demo lock help
+.PHONY: install run test test-scale bench lint demo lock help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
 	@echo "make test   the tests, with coverage"
 	@echo "make test-scale  tests at a million rows"
+	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
 	@echo "make lint   style, types and layers"
 
@@ -33,6 +34,14 @@ test: install
 
 test-scale: install
 	@$(BIN)/python -m pytest -m scale $(ARGS)
+
+# What recall finds in conversations is measured where their file is named: CONVERSATIONS=FILE.
+MEASURED := $(filter-out %/measure_conversations.py,$(wildcard benchmarks/measure_*.py))
+bench: install
+	@for each in $(MEASURED); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	@if [ -n "$(CONVERSATIONS)" ]; then \
+		echo "== benchmarks/measure_conversations.py"; \
+		$(BIN)/python benchmarks/measure_conversations.py --data "$(CONVERSATIONS)"; fi
 
 lint: install
 	@$(BIN)/ruff check .
