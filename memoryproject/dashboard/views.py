@@ -8,7 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client.exposition import choose_encoder
 
+from memoryproject.dashboard.metrics import metrics_registry
 from memoryproject.dashboard.readiness import parts
 from memoryproject.dashboard.steps import first_steps
 from sessions_app.selectors import profile_current
@@ -32,6 +34,14 @@ def readyz(request: HttpRequest) -> HttpResponse:
         "parts": {part.name: "ready" if part.ready else part.hint for part in found},
     }
     return JsonResponse(body, status=200 if ready else 503)
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What Prometheus reads, in the form that it asks for."""
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(metrics_registry()), content_type=content_type)
 
 
 @require_safe

@@ -1,0 +1,139 @@
+"""/metrics, as a Prometheus server reads it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from django_q.models import Schedule
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families
+
+from sessions_app.models import Turn
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+
+pytestmark = pytest.mark.django_db
+
+
+def figures(client: Client) -> dict[tuple[str, ...], float]:
+    """Each sample by its name and its labels' values."""
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/plain")
+    families = text_string_to_metric_families(answer.content.decode())
+    samples = [sample for family in families for sample in family.samples]
+    return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
+
+
+def test_what_waits_and_for_how_long(client: Client, world: World) -> None:
+    world.receive(message_from(CLIENT, "hello"), message_from(OTHER_CLIENT, "hello"))
+    Turn.objects.filter(chat=world.chat(CLIENT)).update(
+        created_at=timezone.now() - timedelta(minutes=5)
+    )
+    found = figures(client)
+    assert found["memory_open_turns", "pending"] == 2
+    assert 300 <= found["memory_oldest_waiting_turn_seconds",] < 360
+    world.work()
+    found = figures(client)
+    assert found["memory_open_turns", "pending"] == 0
+    assert found["memory_oldest_waiting_turn_seconds",] == 0
+
+
+def test_how_the_last_hours_turns_ended(client: Client, world: World) -> None:
+    assert ("memory_answer_seconds_last_hour", "0.5") not in figures(client)
+    for number in range(4):
+        world.say(CLIENT, f"question {number}")
+    now = timezone.now()
+    for turn, seconds in zip(Turn.objects.order_by("id"), (1, 2, 3, 4), strict=True):
+        Turn.objects.filter(pk=turn.pk).update(
+            created_at=now - timedelta(seconds=60),
+            finished_at=now - timedelta(seconds=60 - seconds),
+        )
+    Turn.objects.filter(pk=Turn.objects.earliest("id").pk).update(state="failed")
+    long_ago = now - timedelta(hours=2)
+    last = Turn.objects.latest("id").pk
+    Turn.objects.filter(pk=last).update(created_at=long_ago, finished_at=long_ago)
+    found = figures(client)
+    assert found["memory_turns_last_hour", "sent"] == 2
+    assert found["memory_turns_last_hour", "failed"] == 1
+    assert found["memory_turns_last_hour", "missed"] == 0
+    assert found["memory_answer_seconds_last_hour", "0.5"] == pytest.approx(2.5)
+    assert found["memory_answer_seconds_last_hour", "0.95"] == pytest.approx(2.95)
+
+
+def test_a_late_schedule_shows(client: Client) -> None:
+    Schedule.objects.create(func="x", next_run=timezone.now() - timedelta(minutes=20))
+    assert 1_200 <= figures(client)["memory_schedule_late_seconds",] < 1_260
+
+
+def test_parts_sizes_and_the_version_are_there(client: Client) -> None:
+    found = figures(client)
+    assert found["memory_part_ready", "database"] == 1
+    assert found["memory_part_ready", "workers"] == 0
+    assert found["memory_database_bytes",] > 1_000_000
+    assert found["memory_data_dir_free_bytes",] > 0
+    assert {("memory_rows", "messages"), ("memory_rows_stored_total", "memories")} <= set(found)
+    assert [key for key in found if key[0] == "memory_server_info"]
+
+
+def test_it_speaks_openmetrics_where_that_is_asked_for(client: Client) -> None:
+    answer = client.get("/metrics", headers={"accept": "application/openmetrics-text"})
+    assert answer["Content-Type"].startswith("application/openmetrics-text")
+    names = [family.name for family in openmetrics(answer.content.decode())]
+    assert "memory_open_turns" in names
+
+
+def test_it_holds_nothing_of_anybody(client: Client, world: World) -> None:
+    world.say(CLIENT, "/remember TestCorp pays in 30 days")
+    text = client.get("/metrics").content.decode()
+    assert CLIENT.partition("@")[0] not in text
+    assert "TestCorp" not in text
+
+
+def test_it_asks_the_same_whatever_is_stored(client: Client, world: World) -> None:
+    world.say(CLIENT, "hello")
+    counts = []
+    for more in (0, 20):
+        for number in range(more):
+            world.say(CLIENT, f"question {number}")
+        with CaptureQueriesContext(connection) as asked:
+            figures(client)
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
+
+
+def test_it_is_only_read(client: Client) -> None:
+    assert client.post("/metrics").status_code == 405
+
+
+def test_a_database_out_of_reach_is_told_and_no_fault() -> None:
+    asking = (
+        "import django; django.setup(); from django.test import Client; "
+        "answer = Client().get('/metrics', headers={'host': 'localhost'}); "
+        "print(answer.status_code); print(answer.text)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", asking],
+        cwd=Path(__file__).resolve().parents[2],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+            "DATABASE_URL": "postgresql://user:x@127.0.0.1:1/none",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert told.startswith("200\n")
+    assert 'memory_part_ready{part="database"} 0.0' in told
+    assert "memory_open_turns" not in told
