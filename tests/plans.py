@@ -26,6 +26,25 @@ def plans_of(queries: CaptureQueriesContext) -> list[dict[str, Any]]:
     return [json.loads(plan) if isinstance(plan, str) else plan for plan in plans]
 
 
+def rows_read(queries: CaptureQueriesContext) -> int:
+    """Rows that the plans of all SELECTs touched, those filtered away included."""
+    total = 0
+    for query in queries.captured_queries:
+        if not query["sql"].lstrip().startswith("SELECT"):
+            continue
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + query["sql"])
+            (plan,) = cursor.fetchone()[0]
+        total += _touched(plan["Plan"])
+    return total
+
+
+def _touched(plan: dict[str, Any]) -> int:
+    dropped = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+    own = (plan["Actual Rows"] + dropped) * plan["Actual Loops"]
+    return int(own) + sum(_touched(child) for child in plan.get("Plans", []))
+
+
 def rows_scanned_in_sequence(plan: dict[str, Any]) -> int:
     """How many rows of tables are expected to be read from end to end. What a limit ends early
     is not read to its end."""

@@ -9,11 +9,11 @@ from django.http import HttpRequest
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "django_q", "auth")
 MODELS = (
+    "Chat",
     "ChatSession",
     "Message",
     "Turn",
     "SummarizationMetadata",
-    "Chat",
     "AssistantProfile",
     "Memory",
     "MergeProposal",

@@ -42,7 +42,7 @@ def _here() -> list[Step]:
             "Replays recorded messages of both providers against this server; nothing leaves "
             "this machine. Then read them in the admin.",
             commands=("make demo",),
-            links=(("Conversations", "/admin/sessions_app/chatsession/"),),
+            links=(("Conversations", "/admin/sessions_app/chat/"),),
         ),
         Step(
             "Tell it who it is",

@@ -8,12 +8,14 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
 
 from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_edit_record
-from memoryproject.lib.admin_display import shown_state
+from memoryproject.lib.admin_display import shown_link, shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app.admin.conversation import conversation_address, conversation_page
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import chat_links
 from sessions_app.admin.reading import ConversationAdmin
@@ -59,13 +61,23 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Chat)
 class ChatAdmin(ForgetAction, ConversationAdmin):
+    """Staff read the whole conversation, and switch memory on and off for a chat; its addresses
+    come from the provider."""
+
     actions = ("forget_selected",)
     forget_note = "The person is erased: everything said, and all memories that came from it."
-    """Staff switch memory on and off for a chat; its addresses come from the provider."""
 
     form = ChatForm
     read_as = "chat"
-    list_display = ("whatsapp_chat", "client_name", "kind", "provider", "memory", "updated_at")
+    list_display = (
+        "whatsapp_chat",
+        "client_name",
+        "conversation_link",
+        "kind",
+        "provider",
+        "memory",
+        "updated_at",
+    )
     list_filter = ("provider", "is_group", "memory_enabled")
     search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
     inlines: ClassVar = [AddressInline]
@@ -83,6 +95,18 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
         "updated_at",
     )
     fields = (*readonly_fields[1:5], "memory_enabled", *readonly_fields[5:], "id")
+
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(self.conversation)
+        own = path("<uuid:chat_id>/conversation/", page, name="sessions_app_chat_conversation")
+        return [own, *super().get_urls()]
+
+    def conversation(self, request: HttpRequest, chat_id: UUID) -> HttpResponse:
+        return conversation_page(request, chat_id, self.admin_site.each_context(request))
+
+    @admin.display(description="conversation")
+    def conversation_link(self, chat: Chat) -> str:
+        return shown_link(conversation_address(chat.pk), "read")
 
     def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
         return chat_forget(chat_id=key, tools=tools, actor=actor)

@@ -31,7 +31,19 @@ def message_link(message: Message | None) -> str:
 
 def chat_links(chat: Chat) -> SafeString:
     """What belongs to a chat."""
-    links = (
+    conversation = reverse("admin:sessions_app_chat_conversation", args=[chat.pk])
+    return format_html_join(
+        " · ", '<a href="{}">{}</a>', [(conversation, "conversation"), *_lists(chat)]
+    )
+
+
+def chat_lists(chat: Chat) -> SafeString:
+    """The same, beside the conversation."""
+    return format_html_join(" · ", '<a href="{}">{}</a>', _lists(chat))
+
+
+def _lists(chat: Chat) -> list[tuple[str, str]]:
+    return [
         (
             list_address("sessions_app_chatsession", chat__id__exact=chat.pk, status="all"),
             "sessions",
@@ -41,5 +53,4 @@ def chat_links(chat: Chat) -> SafeString:
         (list_address("cards_app_memorycard", q=chat.pk), "cards"),
         (list_address("memories_app_memory", chat_id__exact=chat.pk), "memories"),
         (list_address("audit_auditevent", q=chat.pk), "audit log"),
-    )
-    return format_html_join(" · ", '<a href="{}">{}</a>', links)
+    ]

@@ -44,7 +44,7 @@ def test_the_overview_begins_with_conversations(visit: Visit, staff: Page) -> No
     captions = staff.locator("#content-main caption").all_inner_texts()
     assert [caption.strip().lower() for caption in captions[:2]] == ["conversations", "memory"]
     first = staff.locator("#content-main .app-sessions_app tbody th").first
-    assert first.inner_text().strip() == "Sessions"
+    assert first.inner_text().strip() == "Chats"
     assert style(staff, "#header", "backgroundColor") == "rgb(11, 107, 79)"
     expect(staff.locator("#user-tools")).to_contain_text("Times in UTC")
     assert visit.troubles() == []

@@ -19,6 +19,7 @@ from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.messages import NewMessage, message_retext, messages_add
 from sessions_app.services.strategies import SummarizationStrategy
 from sessions_app.services.window import KEEP_LAST
+from tests.plans import rows_read
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
 
@@ -97,25 +98,6 @@ def fill(session: ChatSession, count: int) -> None:
     session.total_tokens = TOKENS * WINDOW
     session.summarized_until = count - 10
     session.save()
-
-
-def rows_read(queries: CaptureQueriesContext) -> int:
-    """Rows that the plans of all SELECTs touched, those filtered away included."""
-    total = 0
-    for query in queries.captured_queries:
-        if not query["sql"].startswith("SELECT"):
-            continue
-        with connection.cursor() as cursor:
-            cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + query["sql"])
-            (plan,) = cursor.fetchone()[0]
-        total += _touched(plan["Plan"])
-    return total
-
-
-def _touched(plan: dict) -> int:
-    dropped = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
-    own = (plan["Actual Rows"] + dropped) * plan["Actual Loops"]
-    return int(own) + sum(_touched(child) for child in plan.get("Plans", []))
 
 
 def the_service() -> ChatMemoryService:

@@ -81,7 +81,7 @@ class Command(BaseCommand):
                 self._replay(url, provider, name, servers[provider])
             for server in servers.values():
                 server.courier.wait_until_idle()
-        self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chatsession/")
+        self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chat/")
 
     def _check_ready(self, url: str) -> None:
         try:
