@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memoryproject.api.serializers import Strict
+from memoryproject.api.serializers import Strict, Text
 
 Schema = dict[str, Any]
 Field = serializers.Field[Any, Any, Any, Any]
@@ -51,8 +51,8 @@ def _described(field: Field) -> Schema:
         bound = getattr(field, attribute, None)
         if bound is not None:
             schema[keyword] = bound
-    if schema.get("type") == "string" and getattr(field, "allow_blank", True) is False:
-        schema.setdefault("minLength", 1)
+    if isinstance(field, Text) and not field.allow_blank:
+        schema["minLength"] = 1
     if field.help_text:
         schema["description"] = str(field.help_text)
     if field.default is not serializers.empty:
