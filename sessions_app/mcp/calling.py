@@ -7,7 +7,6 @@ import logging
 from typing import Any
 
 from django.conf import settings
-from django.db import close_old_connections
 from drf_standardized_errors.formatter import flatten_errors
 from mcp import types
 from rest_framework.exceptions import APIException
@@ -15,27 +14,22 @@ from rest_framework.exceptions import APIException
 from memoryproject.api.authentication import caller_with
 from memoryproject.api.bodies import refuse_unstorable
 from memoryproject.lib.storage import is_caused_by_full_disk
-from sessions_app.mcp.rest import Refused, Rest
+from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.running import Arguments, Told
 from sessions_app.mcp.tools import TOOLS, Tool
 from sessions_app.texts import text_for
 
 logger = logging.getLogger(__name__)
 
-FAILED = "Something went wrong on the server, whose log tells more. Try again later."
-
 
 def tools_of(rest: Rest) -> list[types.Tool]:
     """Those that the token may use. Raises AuthenticationFailed."""
-    close_old_connections()
     caller = caller_with(rest.secret)
     return [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(caller)]
 
 
 def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
     """Never raises: what is refused or fails is a result that says so."""
-    # Over stdio no request begins, which otherwise looks after the connection.
-    close_old_connections()
     try:
         return _answer(tool.run(rest, _checked(tool, given)))
     except APIException as error:

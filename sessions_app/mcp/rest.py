@@ -17,6 +17,7 @@ from memoryproject.api.callers import Caller
 from memoryproject.api.views import ApiView
 
 NON_FIELD = "non_field_errors"
+FAILED = "Something went wrong on the server, whose log tells more. Try again later."
 
 
 class Refused(Exception):
@@ -72,20 +73,23 @@ class Rest:
     ) -> Answer:
         """``path``: what stands in the address. Raises Refused for every answer that is no 2xx,
         and what the view lets through, such as that the disk is full."""
-        request = _InProcessRequest(self._environ(operation.method, query or {}, body))
+        request = _InProcessRequest(self._environ(operation, query or {}, body))
         response = operation.view.as_view()(request, **path)
         if isinstance(response, Response):
             response.render()
         document = json.loads(response.content)
+        if response.status_code == 500:
+            raise Refused([{"attr": None, "detail": FAILED}])
         if response.status_code >= 400:
             raise Refused(document["errors"])
         return Answer(document, response)
 
-    def _environ(self, method: str, query: Mapping[str, Any], body: Any) -> dict[str, Any]:
+    def _environ(self, operation: Operation, query: Mapping[str, Any], body: Any) -> dict[str, Any]:
         raw = b"" if body is None else json.dumps(body).encode()
         return {
-            "REQUEST_METHOD": method,
-            "PATH_INFO": "/",
+            "REQUEST_METHOD": operation.method,
+            # For the log alone.
+            "PATH_INFO": f"/mcp/{operation.view.__name__}",
             "QUERY_STRING": urlencode(query),
             "CONTENT_TYPE": "application/json",
             "CONTENT_LENGTH": str(len(raw)),

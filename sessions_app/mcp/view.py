@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.http.request import split_domain_port, validate_host
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import ParseError, PermissionDenied
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -53,11 +53,8 @@ def is_ours(origin: str) -> bool:
     return bool(host) and validate_host(host, settings.ALLOWED_HOSTS)
 
 
-class Unnegotiated(BaseContentNegotiation):
+class Unnegotiated(DefaultContentNegotiation):
     """The package's transport looks at Accept itself."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return parsers[0]
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type
@@ -81,19 +78,21 @@ class McpView(ApiView):
         from sessions_app.mcp.server import server_for  # noqa: PLC0415
 
         # An empty body is read by no parser.
-        body = request.data if isinstance(request.data, str) else ""
+        if not isinstance(request.data, str):
+            raise ParseError("The body is empty: it must be a message of JSON-RPC.")
         headers = {
             name: value
             for name, value in request.headers.items()
             if name.lower().startswith(PASSED_IN)
         }
-        exchange = Exchange(headers, body.encode())
+        exchange = Exchange(headers, request.data.encode())
         exchange.carry_out(server_for(Rest(secret_of(request))))
-        answer = HttpResponse(exchange.answer, status=exchange.status)
-        for name, value in exchange.answer_headers.items():
-            if name not in NOT_PASSED_ON:
-                answer.headers[name] = value
-        return answer
+        told = {
+            name: value
+            for name, value in exchange.answer_headers.items()
+            if name not in NOT_PASSED_ON
+        }
+        return HttpResponse(exchange.answer, status=exchange.status, headers=told)
 
     def handle_exception(self, exc: Exception) -> Response:
         """What the API says of it, as an error of JSON-RPC."""

@@ -11,14 +11,14 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
-from mcp import stdio_server
+from django.db import DatabaseError, close_old_connections
 from rest_framework.exceptions import AuthenticationFailed
 
 from memoryproject.api.authentication import caller_with
 from sessions_app import wiring
 from sessions_app.mcp.rest import Rest
 from sessions_app.mcp.server import server_for
+from sessions_app.mcp.stdio import serve_stdio
 
 VARIABLE = "MCP_TOKEN"
 WRONG = 2
@@ -52,13 +52,8 @@ class Command(BaseCommand):
             self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
         # Nothing is to be ended by us, and a thread that reads stdin would keep Ctrl-C waiting.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        async_to_sync(_serve)(rest)
-
-
-async def _serve(rest: Rest) -> None:
-    server = server_for(rest)
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        # No request begins here, which elsewhere looks after the connection.
+        async_to_sync(serve_stdio)(server_for(rest, prepare=close_old_connections))
 
 
 def _secret(file: Path | None) -> str:
