@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import httpx2
 import psutil
 import pytest
-from mcp import Client, MCPError
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp.clients import ERAS, TRANSPORTS, Doorway, refusal, told, words
 from tests.processes.installation import REPOSITORY
@@ -274,3 +277,46 @@ def test_a_body_of_ten_megabytes_gets_an_answer_and_no_reset(
         )
         assert answer.status_code == status
         assert answer.json()["jsonrpc"] == "2.0"
+
+
+def configurations(document: str) -> list[dict[str, Any]]:
+    """The blocks of JSON in a document that tell how to add the server."""
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+    blocks = re.findall(r"(?:^ {4}.*\n)+", text, re.MULTILINE)
+    found = [json.loads(block) for block in blocks if '"mcpServers"' in block]
+    return [block["mcpServers"]["whatsapp-memory"] for block in found]
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/mcp.md"])
+def test_the_configurations_that_the_documents_show_work(
+    document: str, doorway: Doorway, secret: Callable[..., str]
+) -> None:
+    stdio, http = configurations(document)
+    key = secret()
+
+    def here(text: str) -> str:
+        """As a reader fills it in."""
+        text = text.replace("/path/to/clone/.venv/bin/python", sys.executable)
+        text = text.replace("/path/to/clone", str(REPOSITORY)).replace("mem_…", key)
+        return text.replace("http://127.0.0.1:8000", doorway.installation.url)
+
+    started = StdioServerParameters(
+        command=here(stdio["command"]),
+        args=[here(each) for each in stdio["args"]],
+        env={
+            **doorway.installation.environment,
+            **{name: here(value) for name, value in stdio["env"].items()},
+        },
+        cwd=doorway.installation.folder,
+    )
+
+    async def visit() -> None:
+        async with Client(stdio_client(started, doorway.errors)) as client:
+            await remember_recall_forget(client, new_chat())
+        headers = {name: here(value) for name, value in http["headers"].items()}
+        async with httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as caller:
+            transport = streamable_http_client(here(http["url"]), http_client=caller)
+            async with Client(transport) as client:
+                await remember_recall_forget(client, new_chat())
+
+    asyncio.run(visit())
