@@ -95,3 +95,13 @@ def test_each_tool_answers_within_reach_and_refuses_beyond(
         assert beyond["isError"] is True, beyond
     within = rpc.call(name, arguments(name, own, own))
     assert within.get("isError", False) is (name in ("save_document", "load_document")), within
+
+
+def test_a_context_is_refused_by_the_id_of_another_chats_session_too(
+    carded: list[Place], token: Callable[..., str]
+) -> None:
+    own, other = carded[0], carded[1]
+    rpc = Rpc(token(chat_ids=[own.chat_id]))
+    assert rpc.told("get_context", arguments("get_context", own, None))["messages"]
+    denied = rpc.refusal("get_context", arguments("get_context", other, None))
+    assert denied == f"There is no session {other.session_id}."
