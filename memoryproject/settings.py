@@ -268,6 +268,8 @@ LOGGING: dict[str, Any] = {
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
+        # It tells of each request that it begins and ends.
+        "mcp": {"level": "WARNING"},
     },
 }
 

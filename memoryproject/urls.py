@@ -17,5 +17,6 @@ urlpatterns = [
     path("api/v1/", include("sessions_app.api.memory_urls")),
     path("api/v1/", include("memories_app.api.urls")),
     path("api/", include(nowhere_urlpatterns)),
+    path("", include("sessions_app.mcp.urls")),
     path("admin/", admin.site.urls),
 ]

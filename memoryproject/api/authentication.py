@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from rest_framework.authentication import (
@@ -16,40 +16,44 @@ from rest_framework.request import Request
 from memoryproject.api.callers import Caller, caller_of_staff, caller_of_token
 from memoryproject.api.tokens import token_find, token_used
 
-FORM = "Authorization must be the word Token, a space and the token."
 ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
 
 
 class TokenAuthentication(BaseAuthentication):
-    """``Authorization: Token …``"""
+    """``Authorization: Token …``. ``words``: what may stand before the token."""
+
+    words: ClassVar[tuple[str, ...]] = ("Token",)
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
         word, _, secret = get_authorization_header(request).partition(b" ")
-        if word.lower() != b"token":
+        if word.lower() not in [each.lower().encode() for each in self.words]:
             return None
+        form = f"Authorization must be the word {' or '.join(self.words)}, a space and the token."
         try:
             given = secret.strip().decode("ascii")
         except UnicodeDecodeError:
-            raise AuthenticationFailed(FORM) from None
+            raise AuthenticationFailed(form) from None
         if not given or not given.isprintable() or " " in given:
-            raise AuthenticationFailed(FORM)
-        return self._known(given)
-
-    def _known(self, secret: str) -> tuple[Caller, Caller]:
-        now = timezone.now()
-        token = token_find(secret)
-        if token is None:
-            raise AuthenticationFailed(f"There is no such token. {ANOTHER}")
-        if token.revoked_at is not None:
-            raise AuthenticationFailed(f"The token was revoked. {ANOTHER}")
-        if token.is_expired(now):
-            raise AuthenticationFailed(f"The token has expired. {ANOTHER}")
-        token_used(token, now)
-        caller = caller_of_token(token)
+            raise AuthenticationFailed(form)
+        caller = caller_with(given)
         return caller, caller
 
     def authenticate_header(self, request: Request) -> str:
-        return "Token"
+        return self.words[0]
+
+
+def caller_with(secret: str) -> Caller:
+    """Whose token this is; that it was used is noted. Raises AuthenticationFailed."""
+    now = timezone.now()
+    token = token_find(secret)
+    if token is None:
+        raise AuthenticationFailed(f"There is no such token. {ANOTHER}")
+    if token.revoked_at is not None:
+        raise AuthenticationFailed(f"The token was revoked. {ANOTHER}")
+    if token.is_expired(now):
+        raise AuthenticationFailed(f"The token has expired. {ANOTHER}")
+    token_used(token, now)
+    return caller_of_token(token)
 
 
 class StaffAuthentication(SessionAuthentication):

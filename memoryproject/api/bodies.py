@@ -41,7 +41,7 @@ class JsonParser(BaseParser):
         except ValueError as error:
             raise ParseError(f"The body is not JSON: {error}.") from None
         if SUSPECT.search(text):
-            _refuse_unstorable(found)
+            refuse_unstorable(found)
         return found
 
 
@@ -95,7 +95,7 @@ def _finite(word: str) -> float:
     return number
 
 
-def _refuse_unstorable(found: Any) -> None:
+def refuse_unstorable(found: Any) -> None:
     """Refuse a NUL character or half of a character in any text, and say where."""
     for path, text in _texts(found):
         attr = ".".join(path) or None

@@ -74,7 +74,9 @@ class CardView(ApiView):
         session = session_within(self.caller, session_id)
         stored = MemoryCard.objects.defer("terms").filter(pk=session.pk).first()
         if stored is None:
-            raise NotFound(f"Session {session_id} has no card yet: POST makes it.")
+            raise NotFound(
+                f"Session {session_id} has no card yet: it is made when it ends, or by POST."
+            )
         return self._answer(session, stored.card)
 
     @extend_schema(

@@ -1,0 +1,101 @@
+"""What tools take where it isn't the body of the operation that they call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memories_app.memory_documents.categories import CATEGORIES
+from memoryproject.api.pages import DEFAULT_LIMIT, LARGEST_LIMIT
+from memoryproject.api.serializers import Strict, Text
+from sessions_app.api.memories.recall import Whole
+from sessions_app.api.memories.serializers import Truth
+from sessions_app.api.serializers import (
+    ContextQuestionSerializer,
+    SessionSerializer,
+    WhatsAppChat,
+)
+from sessions_app.models.sessions import SessionStatus
+
+YAML = "yaml"
+FORMATS = ("json", YAML)
+
+
+class ForgetArguments(Strict):
+    memory_id = serializers.UUIDField(help_text="As remember and recall tell it.")
+
+
+class ContextArguments(ContextQuestionSerializer):
+    session_id = serializers.UUIDField(required=False, help_text="Of this session.")
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Instead of session_id: of this chat's active session."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("session_id" in attrs) == ("whatsapp_chat" in attrs):
+            raise serializers.ValidationError("Give either session_id or whatsapp_chat.")
+        return attrs
+
+
+class SessionsArguments(Strict):
+    whatsapp_chat = WhatsAppChat(required=False, help_text="Of this chat, by any of its addresses.")
+    status = serializers.ChoiceField(
+        SessionStatus.choices,
+        required=False,
+        help_text="Archived ones are listed only when asked for.",
+    )
+    since = Text(
+        required=False,
+        help_text="Those in which something was said since then, such as 2026-01-31T09:30:00Z.",
+    )
+    limit = Whole(
+        required=False,
+        min_value=1,
+        max_value=LARGEST_LIMIT,
+        help_text=f"How many a page holds at most; by default {DEFAULT_LIMIT}.",
+    )
+    cursor = Text(required=False, help_text="next or previous of the page before, as it is.")
+
+
+class SessionPage(serializers.Serializer[Any]):
+    results = SessionSerializer(many=True)
+    next = serializers.CharField(
+        allow_null=True, help_text="The cursor of the next page; null on the last one."
+    )
+    previous = serializers.CharField(allow_null=True, help_text="That of the page before.")
+
+
+class CardArguments(Strict):
+    session_id = serializers.UUIDField()
+    format = serializers.ChoiceField(
+        FORMATS, required=False, help_text="How the text is written; by default json."
+    )
+
+
+def document_identifier() -> Text:
+    return Text(
+        help_text="What it is called, such as use-postgres. In context a date is put before it."
+    )
+
+
+class SaveArguments(Strict):
+    category = serializers.ChoiceField(CATEGORIES)
+    identifier = document_identifier()
+    content = serializers.DictField(
+        child=serializers.JSONField(allow_null=True),
+        help_text=(
+            "By its category, all of it optional, other fields are kept. context: decisions, "
+            "pending (texts), interfaces, notes. decisions: decision, rationale, status "
+            "(accepted, superseded, deprecated), alternatives_considered, constraints (texts). "
+            "interfaces: module, types, functions, events. handoffs: task, progress (such as "
+            "40%), completed, pending, blockers, next_steps, context_references (texts)."
+        ),
+    )
+    session_id = Text(required=False, allow_blank=True, help_text="The session it comes from.")
+
+
+class LoadArguments(Strict):
+    category = serializers.ChoiceField(CATEGORIES)
+    identifier = document_identifier()
+    archived = Truth(required=False, help_text="The one in the archive, by its name there.")

@@ -1,0 +1,106 @@
+"""Calls the REST API's views within this process, as one token."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpResponse
+from rest_framework.response import Response
+
+from memoryproject.api.callers import Caller
+from memoryproject.api.views import ApiView
+
+NON_FIELD = "non_field_errors"
+FAILED = "Something went wrong on the server, whose log tells more. Try again later."
+
+
+class Refused(Exception):
+    """The API's errors, of which each has a detail and an attr; the text says what was wrong, and
+    where."""
+
+    def __init__(self, errors: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__("\n".join(map(_line, errors)))
+
+
+def _line(error: Mapping[str, Any]) -> str:
+    attr, detail = error["attr"], str(error["detail"])
+    return detail if attr in (None, NON_FIELD) else f"{attr}: {detail}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of a view."""
+
+    view: type[ApiView]
+    method: str
+
+    @property
+    def scope(self) -> str:
+        return self.view.scopes[self.method]
+
+    def is_open_to(self, caller: Caller) -> bool:
+        """Whether the view lets who calls in at all."""
+        return self.scope in caller.scopes and (self.view.bound_tokens or not caller.is_bound)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``document``: the body; ``response``: all of it."""
+
+    document: dict[str, Any]
+    response: HttpResponse
+
+
+@dataclass(frozen=True)
+class Rest:
+    """``secret``: the token, which is looked up with each call: it may be revoked meanwhile."""
+
+    secret: str
+
+    def call(
+        self,
+        operation: Operation,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        **path: Any,
+    ) -> Answer:
+        """``path``: what stands in the address. Raises Refused for every answer that is no 2xx,
+        and what the view lets through, such as that the disk is full."""
+        request = _InProcessRequest(self._environ(operation, query or {}, body))
+        response = operation.view.as_view()(request, **path)
+        if isinstance(response, Response):
+            response.render()
+        document = json.loads(response.content)
+        if response.status_code == 500:
+            raise Refused([{"attr": None, "detail": FAILED}])
+        if response.status_code >= 400:
+            raise Refused(document["errors"])
+        return Answer(document, response)
+
+    def _environ(self, operation: Operation, query: Mapping[str, Any], body: Any) -> dict[str, Any]:
+        raw = b"" if body is None else json.dumps(body).encode()
+        return {
+            "REQUEST_METHOD": operation.method,
+            # For the log alone.
+            "PATH_INFO": f"/mcp/{operation.view.__name__}",
+            "QUERY_STRING": urlencode(query),
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(raw)),
+            "HTTP_AUTHORIZATION": f"Token {self.secret}",
+            "wsgi.input": BytesIO(raw),
+            "wsgi.url_scheme": "http",
+        }
+
+
+class _InProcessRequest(WSGIRequest):
+    """It came to no host: addresses in answers are read for their cursors only."""
+
+    def get_host(self) -> str:
+        return "localhost"

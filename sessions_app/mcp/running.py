@@ -1,0 +1,113 @@
+"""What each tool does: from its arguments to calls of the API, and from these to what is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from memories_app.api.documents import DocumentView
+from memoryproject.api.errors import refuse
+from sessions_app.api.cards import CardView
+from sessions_app.api.context import ContextView
+from sessions_app.api.memories.listing import MemoriesView
+from sessions_app.api.memories.one import MemoryView
+from sessions_app.api.memories.recall import RecallView
+from sessions_app.api.sessions import SessionsView
+from sessions_app.mcp.arguments import YAML
+from sessions_app.mcp.rest import Answer, Operation, Rest
+
+REMEMBER = Operation(MemoriesView, "POST")
+RECALL = Operation(RecallView, "POST")
+FORGET = Operation(MemoryView, "DELETE")
+CONTEXT = Operation(ContextView, "POST")
+SESSIONS = Operation(SessionsView, "GET")
+CARD = Operation(CardView, "GET")
+SAVE = Operation(DocumentView, "PUT")
+LOAD = Operation(DocumentView, "GET")
+
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Told:
+    """``document``: the API's answer; ``text``: it in another form than JSON; ``note``: what the
+    API says by its status or headers."""
+
+    document: dict[str, Any]
+    text: str | None = None
+    note: str = ""
+
+
+def remember(rest: Rest, given: Arguments) -> Told:
+    answer = rest.call(REMEMBER, body=given)
+    known = answer.response.status_code == 200
+    note = "It was known already, and counts as told again." if known else "It is remembered."
+    return Told(answer.document, note=note)
+
+
+def recall(rest: Rest, given: Arguments) -> Told:
+    return Told(rest.call(RECALL, body=given).document)
+
+
+def forget(rest: Rest, given: Arguments) -> Told:
+    return Told(rest.call(FORGET, memory_id=given["memory_id"]).document)
+
+
+def get_context(rest: Rest, given: Arguments) -> Told:
+    question = {name: given[name] for name in ("query", "max_tokens") if name in given}
+    session_id = given.get("session_id") or _active_session(rest, given["whatsapp_chat"])
+    return Told(rest.call(CONTEXT, body=question, session_id=session_id).document)
+
+
+def _active_session(rest: Rest, whatsapp_chat: str) -> str:
+    query = {"whatsapp_chat": whatsapp_chat, "status": "active", "limit": 1}
+    found = rest.call(SESSIONS, query=query).document["results"]
+    if not found:
+        detail = f"{whatsapp_chat} has no active session. list_sessions tells which there are."
+        raise refuse(detail, code="not_found", attr="whatsapp_chat")
+    return str(found[0]["session_id"])
+
+
+def list_sessions(rest: Rest, given: Arguments) -> Told:
+    page = rest.call(SESSIONS, query=given).document
+    return Told({**page, **{way: _cursor(page[way]) for way in ("next", "previous")}})
+
+
+def _cursor(address: str | None) -> str | None:
+    return None if address is None else parse_qs(urlsplit(address).query)["cursor"][0]
+
+
+def get_card(rest: Rest, given: Arguments) -> Told:
+    answer = rest.call(CARD, session_id=given["session_id"])
+    card: Any = answer.response
+    return Told(answer.document, text=card.data.yaml if given.get("format") == YAML else None)
+
+
+def save_document(rest: Rest, given: Arguments) -> Told:
+    answer = rest.call(
+        SAVE,
+        category=given["category"],
+        identifier=given["identifier"],
+        query={"session_id": given["session_id"]} if "session_id" in given else None,
+        body=given["content"],
+    )
+    done = "Created" if answer.response.status_code == 201 else "Saved"
+    return Told(answer.document, note=f"{done}: {_place(answer)}.")
+
+
+def load_document(rest: Rest, given: Arguments) -> Told:
+    answer = rest.call(
+        LOAD,
+        category=given["category"],
+        identifier=given["identifier"],
+        query={"archived": "true" if given.get("archived") else "false"},
+    )
+    return Told(answer.document, text=answer.response.content.decode(), note=f"{_place(answer)}.")
+
+
+def _place(answer: Answer) -> str:
+    """Which document it was: in context the date belongs to the name."""
+    address = urlsplit(answer.response.headers["Content-Location"])
+    category, name = address.path.strip("/").split("/")[-2:]
+    return f"{category}/{unquote(name)}{' in the archive' if address.query else ''}"

@@ -1,0 +1,9 @@
+"""The address of the MCP server; clients write it with a slash at its end or without."""
+
+from __future__ import annotations
+
+from django.urls import re_path
+
+from sessions_app.mcp.view import McpView
+
+urlpatterns = [re_path(r"^mcp/?$", McpView.as_view(), name="mcp")]

@@ -1,0 +1,111 @@
+"""MCP over HTTP: the streamable transport, without sessions, each POST by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.http.request import split_domain_port, validate_host
+from rest_framework.authentication import get_authorization_header
+from rest_framework.exceptions import ParseError, PermissionDenied
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.api.bodies import RawJson
+from memoryproject.api.authentication import TokenAuthentication
+from memoryproject.api.callers import caller_of
+from memoryproject.api.renderers import Json
+from memoryproject.api.views import ApiView
+from sessions_app.mcp.rest import Refused, Rest
+
+PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
+# Meant for one hop, or said anew by this server.
+NOT_PASSED_ON = {"connection", "content-length", "transfer-encoding"}
+PASSED_IN = ("accept", "content-type", "mcp-")
+
+
+class BearerAuthentication(TokenAuthentication):
+    """``Authorization: Bearer …``, as MCP's clients say it, or ``Token …``. No staff sessions."""
+
+    words = ("Bearer", "Token")
+
+
+class FromHere(BasePermission):
+    """Whoever has a token; a page in a browser only where its host is one of ours, since it may
+    have got here by a name that points to this machine (DNS rebinding)."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        origin = request.headers.get("Origin")
+        if origin is not None and not is_ours(origin):
+            raise PermissionDenied("Pages of this Origin may not call: see ALLOWED_HOSTS.")
+        return caller_of(request) is not None
+
+
+def is_ours(origin: str) -> bool:
+    try:
+        host, _ = split_domain_port(urlsplit(origin).netloc.lower())
+    except ValueError:
+        return False
+    return bool(host) and validate_host(host, settings.ALLOWED_HOSTS)
+
+
+class Unnegotiated(DefaultContentNegotiation):
+    """The package's transport looks at Accept itself."""
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+class McpView(ApiView):
+    """Tools are throttled as the operations that they call."""
+
+    http_method_names = ["post"]
+    authentication_classes = [BearerAuthentication]
+    permission_classes = [FromHere]
+    throttle_classes = ()
+    parser_classes = [RawJson]
+    renderer_classes = [Json]
+    content_negotiation_class = Unnegotiated
+    schema = None
+
+    def post(self, request: Request) -> HttpResponse:
+        # The package takes a second to import: only a web server that is asked pays for it.
+        from sessions_app.mcp.bridge import Exchange  # noqa: PLC0415
+        from sessions_app.mcp.server import server_for  # noqa: PLC0415
+
+        # An empty body is read by no parser.
+        if not isinstance(request.data, str):
+            raise ParseError("The body is empty: it must be a message of JSON-RPC.")
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower().startswith(PASSED_IN)
+        }
+        exchange = Exchange(headers, request.data.encode())
+        exchange.carry_out(server_for(Rest(secret_of(request))))
+        told = {
+            name: value
+            for name, value in exchange.answer_headers.items()
+            if name not in NOT_PASSED_ON
+        }
+        return HttpResponse(exchange.answer, status=exchange.status, headers=told)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """What the API says of it, as an error of JSON-RPC."""
+        response = super().handle_exception(exc)
+        code = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
+        if isinstance(exc, ParseError):
+            code = PARSE_ERROR
+        message = str(Refused(response.data["errors"]))
+        error = {"code": code, "message": message}
+        response.data = {"jsonrpc": "2.0", "id": None, "error": error}
+        return response
+
+
+def secret_of(request: Request) -> str:
+    """The token, which was found to be one."""
+    return get_authorization_header(request).split()[1].decode("ascii")

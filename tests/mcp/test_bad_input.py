@@ -1,0 +1,211 @@
+"""Whatever is posted is answered in words, without a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memories_app.models import Memory
+from sessions_app.mcp.tools import TOOLS
+from tests.mcp.rpc import ADDRESS, Rpc
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rpc(token: Callable[..., str]) -> Rpc:
+    return Rpc(token())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"no JSON",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b"3",
+        b'{"jsonrpc": "2.0"}',
+        b'{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}',
+        b'[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list\\ud800"}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_message_is_an_error_of_json_rpc(body: bytes, rpc: Rpc) -> None:
+    answer = rpc.post(body)
+    assert answer.status_code == 400, answer.content
+    document = answer.json()
+    assert document["jsonrpc"] == "2.0"
+    assert document["error"]["code"] in (-32700, -32600, -32602)
+    assert document["error"]["message"]
+    assert b"Traceback" not in answer.content
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("no/such/method", {}, -32601),
+        ("resources/list", {}, -32601),
+        ("tools/call", {"name": "no_such_tool", "arguments": {}}, -32602),
+        ("tools/call", {"name": "remember", "arguments": []}, -32602),
+        ("tools/call", {"name": "remember", "arguments": "content"}, -32602),
+        ("tools/call", {"arguments": {}}, -32602),
+        ("tools/call", {"name": "recall\0", "arguments": {}}, -32602),
+    ],
+)
+def test_wrong_calls_are_errors_of_the_protocol(
+    method: str, params: Any, code: int, rpc: Rpc
+) -> None:
+    assert rpc.ask(method, params)["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("remember", {"content": "a\0b"}, "content: It holds a NUL character"),
+        ("remember", {"content": "a", "metadata": {"n": {"x\0": 1}}}, "metadata.n: It holds a NUL"),
+        ("remember", {"content": ""}, "content: "),
+        ("remember", {"content": 3}, "content: Not a valid string."),
+        ("remember", {"contend": "a"}, "contend: There is no such field here."),
+        ("remember", {}, "content: This field is required."),
+        ("remember", {"content": "a", "tags": ["a", 3]}, "tags.1: Not a valid string."),
+        ("remember", {"content": "x" * 9000}, "content: "),
+        ("recall", {"query": "a\0b"}, "query: It holds a NUL character"),
+        ("recall", {"query": "a", "min_similarity": 2}, "min_similarity: "),
+        ("recall", {"query": "a", "top_k": "many"}, "top_k: "),
+        ("recall", {"query": "a", "sources": ["messages"]}, "whatsapp_chat: "),
+        ("forget", {"memory_id": "not-an-id"}, "memory_id: Must be a valid UUID."),
+        ("forget", {"memory_id": "\0"}, "memory_id: It holds a NUL character"),
+        ("get_context", {"session_id": "x"}, "session_id: Must be a valid UUID."),
+        ("get_context", {"whatsapp_chat": "a\0"}, "whatsapp_chat: It holds a NUL character"),
+        ("list_sessions", {"limit": 0}, "limit: "),
+        ("list_sessions", {"limit": "ten"}, "limit: "),
+        ("list_sessions", {"status": "asleep"}, 'status: "asleep" is not a valid choice.'),
+        ("list_sessions", {"since": "yesterday"}, "since: "),
+        ("list_sessions", {"since": "a\0"}, "since: It holds a NUL character"),
+        ("get_card", {"session_id": "x", "format": "pdf"}, "format: "),
+        ("save_document", {"category": "c", "identifier": "a", "content": {}}, "category: "),
+        (
+            "save_document",
+            {"category": "context", "identifier": "a\0", "content": {}},
+            "identifier: It holds a NUL character",
+        ),
+        (
+            "save_document",
+            {"category": "context", "identifier": "a", "content": {"notes": "\0"}},
+            "content.notes: It holds a NUL character",
+        ),
+        ("load_document", {"category": "context", "identifier": "a/b"}, "identifier: "),
+        ("load_document", {"category": "context", "identifier": "a", "archived": "no"}, "archived"),
+    ],
+)
+def test_wrong_arguments_are_told_with_their_place(
+    name: str, arguments: Any, says: str, rpc: Rpc
+) -> None:
+    assert says in rpc.refusal(name, arguments)
+    assert not Memory.objects.exists()
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_any_arguments_get_an_answer(data: st.DataObject, rpc: Rpc) -> None:
+    name = data.draw(st.sampled_from(sorted(TOOLS)))
+    fields = sorted(TOOLS[name].shown.input_schema["properties"])
+    example = TOOLS[name].example
+    changed = data.draw(st.dictionaries(st.sampled_from(fields), ODD, max_size=2))
+    # Half of a character is no JSON for the package; NaN is none for anybody.
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": name, "arguments": {**example, **changed}},
+        }
+    )
+    answer = rpc.post(body.encode())
+    if answer.status_code == 400:
+        assert answer.json()["error"]["code"] in (-32700, -32602)
+        return
+    assert answer.status_code == 200, answer.content
+    result = answer.json()["result"]
+    assert result["content"]
+    assert "Something went wrong" not in answer.content.decode()
+    assert "A server error" not in answer.content.decode()
+
+
+def test_a_body_above_three_megabytes_is_413(rpc: Rpc) -> None:
+    params = {"name": "remember", "arguments": {"content": "x" * (3 * 1024 * 1024)}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = rpc.post(body)
+    assert answer.status_code == 413
+    assert "larger than 3 MB" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"])
+def test_there_are_no_sessions_and_no_streams_so_that_only_post_is_allowed(
+    method: str, rpc: Rpc
+) -> None:
+    answer = rpc.api.call(method, ADDRESS, **rpc.headers)
+    assert answer.status_code == 405
+    assert answer["Allow"] == "POST"
+    assert answer.json()["jsonrpc"] == "2.0"
+
+
+def test_a_notification_is_taken_without_an_answer(rpc: Rpc) -> None:
+    answer = rpc.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (answer.status_code, answer.content) == (202, b"")
+
+
+def test_the_address_may_be_written_without_its_last_slash(rpc: Rpc) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {**rpc.headers, "Accept": "application/json"}
+    assert rpc.api.call("POST", "/mcp", body, **headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://localhost:8000", 200),
+        ("http://127.0.0.1", 200),
+        ("http://[::1]:8000", 200),
+        ("https://LOCALHOST", 200),
+        ("https://evil.example", 403),
+        ("http://localhost.evil.example", 403),
+        ("http://evil.example:8000", 403),
+        ("null", 403),
+        ("", 403),
+        ("http://[", 403),
+        ("localhost", 403),
+    ],
+)
+def test_a_page_of_another_origin_may_not_call(origin: str, status: int, rpc: Rpc) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answer = rpc.post(body, Origin=origin)
+    assert answer.status_code == status, answer.content
+    if status == 403:
+        assert "ALLOWED_HOSTS" in answer.json()["error"]["message"]
+
+
+def test_a_body_that_is_no_json_by_its_own_word_is_415(rpc: Rpc) -> None:
+    answer = rpc.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, Content_Type="text/plain")
+    assert answer.status_code == 415
+    assert answer.json()["jsonrpc"] == "2.0"

@@ -1,0 +1,107 @@
+"""A bound token never sees another chat, nor changes anything there: with every tool, whatever
+ids and names it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sessions_app.mcp.tools import TOOLS
+from tests.api.calling import Api
+from tests.api.test_bound import Place, fingerprint
+from tests.api.test_bound import town as town
+from tests.mcp.rpc import Rpc, everything
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = "what is the gate code?"
+
+
+@pytest.fixture
+def api(token: Callable[..., str]) -> Api:
+    return Api(token())
+
+
+def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
+    """What is asked of ``place``; ``named``: the chat that is named with it."""
+    chat = {} if named is None else {"whatsapp_chat": named.whatsapp_chat}
+    return {
+        "remember": {"content": f"the code is {(named or place).word}", **chat},
+        "recall": {"query": QUESTION, "min_similarity": 0, "top_k": 100, **chat},
+        "forget": {"memory_id": str(place.memory_id)},
+        "get_context": chat or {"session_id": str(place.session_id)},
+        "list_sessions": chat,
+        "get_card": {"session_id": str(place.session_id)},
+        "save_document": {"category": "decisions", "identifier": "a", "content": {"decision": "x"}},
+        "load_document": {"category": "decisions", "identifier": "a"},
+    }[name]
+
+
+@pytest.fixture
+def carded(town: list[Place], api: Api) -> list[Place]:
+    """The town, with a card of each session."""
+    for place in town:
+        assert api.post(f"sessions/{place.session_id}/card/").status_code == 201
+    return town
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_no_tool_shows_or_changes_another_chat(
+    data: st.DataObject, carded: list[Place], token: Callable[..., str]
+) -> None:
+    town = carded
+    own = data.draw(st.sets(st.sampled_from(range(len(town))), min_size=1, max_size=2), "bound to")
+    name = data.draw(st.sampled_from(sorted(TOOLS)), "tool")
+    target = town[data.draw(st.sampled_from(range(len(town))), "of")]
+    named = data.draw(st.sampled_from([None, *town]), "names")
+    rpc = Rpc(token(chat_ids=[town[number].chat_id for number in own]))
+    strangers = [place for number, place in enumerate(town) if number not in own]
+    before = [fingerprint(place) for place in strangers]
+    given_arguments = arguments(name, target, named)
+    result = rpc.call(name, given_arguments)
+    said = everything(result)
+    for place in strangers:
+        if place.word not in str(given_arguments):
+            assert place.word not in said
+        assert str(place.chat_id) not in said
+        if not result.get("isError"):
+            assert place.whatsapp_chat not in said
+            assert str(place.session_id) not in said
+            assert str(place.memory_id) not in said
+    assert [fingerprint(place) for place in strangers] == before
+    if target in strangers and name in ("forget", "get_card"):
+        assert result["isError"] is True
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_each_tool_answers_within_reach_and_refuses_beyond(
+    name: str, carded: list[Place], token: Callable[..., str]
+) -> None:
+    own, other = carded[0], carded[1]
+    rpc = Rpc(token(chat_ids=[own.chat_id]))
+    beyond = rpc.call(name, arguments(name, other, other))
+    if name == "list_sessions":
+        assert beyond["structuredContent"]["results"] == []
+    else:
+        assert beyond["isError"] is True, beyond
+    within = rpc.call(name, arguments(name, own, own))
+    assert within.get("isError", False) is (name in ("save_document", "load_document")), within
+
+
+def test_a_context_is_refused_by_the_id_of_another_chats_session_too(
+    carded: list[Place], token: Callable[..., str]
+) -> None:
+    own, other = carded[0], carded[1]
+    rpc = Rpc(token(chat_ids=[own.chat_id]))
+    assert rpc.told("get_context", arguments("get_context", own, None))["messages"]
+    denied = rpc.refusal("get_context", arguments("get_context", other, None))
+    assert denied == f"There is no session {other.session_id}."
