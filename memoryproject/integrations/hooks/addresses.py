@@ -91,6 +91,8 @@ def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
         raise AddressError("The URL starts with https:// and names a host.")
     if parsed.scheme == "http" and not rules.allow_http:
         raise AddressError("The URL starts with https://; http:// needs WEBHOOKS_ALLOW_HTTP=true.")
+    if parsed.port is not None and not 1 <= parsed.port <= 65_535:
+        raise AddressError("The URL names a port that there isn't.")
     if parsed.userinfo:
         raise AddressError("The URL holds a user name or password: they don't belong there.")
     if parsed.fragment:

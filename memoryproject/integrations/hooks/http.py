@@ -53,7 +53,7 @@ class HttpPoster:
             raise PostError(f"No answer came within {self._longest:g} seconds.") from None
         except httpcore.ConnectError as error:
             told = "Its certificate can't be verified" if _is_tls(error) else "It can't be reached"
-            raise PostError(f"{told} ({type(error.__cause__ or error).__name__}).") from None
+            raise PostError(f"{told}.") from None
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,
@@ -105,8 +105,13 @@ def _wait_of(told: bytes | None) -> float | None:
     return parse_retry_after(told.decode("latin-1"), now=datetime.now(timezone.utc))
 
 
-def _is_tls(error: BaseException) -> bool:
-    return isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError)
+def _is_tls(error: BaseException | None) -> bool:
+    """Whether it came of a certificate, or of TLS itself."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class _CheckedNetwork(httpcore.NetworkBackend):
@@ -129,10 +134,11 @@ class _CheckedNetwork(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         addresses = addresses_checked(host, port, self._rules)
         for place, address in enumerate(addresses, start=1):
-            left = _left(self._deadline, httpcore.ConnectTimeout)
+            # Each gets its share: one that never answers leaves time for the next.
+            share = _left(self._deadline, httpcore.ConnectTimeout) / (len(addresses) + 1 - place)
             try:
-                stream = self._plain.connect_tcp(address, port, timeout=left)
-            except httpcore.ConnectError:
+                stream = self._plain.connect_tcp(address, port, timeout=share)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if place == len(addresses):
                     raise
             else:
