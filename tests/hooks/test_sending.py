@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -39,6 +42,7 @@ from tests.hooks.receiver import (
     tools,
     verified,
 )
+from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -234,6 +238,28 @@ def test_a_receiver_that_doesn_t_answer_in_time_is_a_failure(
     assert "within 0.5 seconds" in delivery.error or "connection broke" in delivery.error
     assert send_all(tools(clock=Clock(timezone.now() + timedelta(seconds=10)))) == 1
     assert len(set(receiver.ids())) == 1
+
+
+def test_a_receiver_that_drips_its_headers_doesn_t_hold_a_worker(endpoint: WebhookEndpoint) -> None:
+    """Each byte comes in time; all of them together don't."""
+    dripping = socket.create_server(("127.0.0.1", 0))
+    WebhookEndpoint.objects.update(url=f"http://127.0.0.1:{dripping.getsockname()[1]}/")
+
+    def drip() -> None:
+        talk, _ = dripping.accept()
+        with talk, suppress(OSError):
+            talk.recv(65_536)
+            for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n":
+                talk.sendall(bytes([byte]))
+                time.sleep(0.05)
+
+    server = threading.Thread(target=drip)
+    server.start()
+    remember()
+    send_all(tools(HttpPoster(LOOPBACK_ALLOWED, longest=0.5)))
+    server.join()
+    dripping.close()
+    assert (one().state, one().error) == ("pending", "No answer came within 0.5 seconds.")
 
 
 def test_a_huge_answer_is_not_read_to_its_end(
@@ -475,27 +501,52 @@ def test_with_nobody_who_wants_to_know_it_costs_one_query(receiver: Receiver, db
 def test_an_endpoint_that_is_removed_meanwhile_harms_nobody_s_transaction(
     endpoint: WebhookEndpoint,
 ) -> None:
-    """Storing and removing at once: whoever comes second waits, and both succeed."""
-    outcomes: list[str] = []
-    gate = threading.Barrier(2)
-
-    def store() -> None:
-        gate.wait()
-        for _ in range(20):
-            remember()
-        outcomes.append("stored")
-        connection.close()
+    """Its removal waits for those who are telling it something."""
 
     def remove() -> None:
-        gate.wait()
         endpoint_remove(endpoint_id=endpoint.pk, actor=COMMAND_LINE)
-        outcomes.append("removed")
         connection.close()
 
-    threads = [threading.Thread(target=each) for each in (store, remove)]
+    def waits_or_is_done() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                # pg_stat_activity would look the same throughout a transaction.
+                "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            )
+            return bool(cursor.fetchone()[0]) or not removing.is_alive()
+
+    removing = threading.Thread(target=remove)
+    with transaction.atomic():
+        remember()
+        removing.start()
+        wait_until(waits_or_is_done, "the endpoint is being removed")
+        assert WebhookDelivery.objects.exists()
+    removing.join()
+    assert not WebhookDelivery.objects.exists()
+    assert not WebhookEndpoint.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_claim_an_endpoint_at_once_get_it_once(endpoint: WebhookEndpoint) -> None:
+    rounds, claimers = 30, 6
+    gate = threading.Barrier(claimers)
+    claims: list[tuple[int, object]] = []
+
+    def claim() -> None:
+        for number in range(rounds):
+            gate.wait()
+            lease = endpoint_claim(endpoint_id=endpoint.pk, now=timezone.now())
+            gate.wait()
+            if lease is not None:
+                claims.append((number, lease))
+                lease.release()
+        connection.close()
+
+    threads = [threading.Thread(target=claim) for _ in range(claimers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == ["removed", "stored"]
-    assert not WebhookDelivery.objects.exists()
+    numbers = [number for number, _ in claims]
+    assert len(numbers) == len(set(numbers)), "two had it at once"
+    assert numbers
