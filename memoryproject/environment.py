@@ -7,6 +7,7 @@ A broken config file is an ERROR in ``notes`` and its defaults count (ERR-INTEGR
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import re
@@ -130,6 +131,15 @@ class Environment:
             self._refuse(name, ", ".join(wrong), f"{form}, separated by commas")
         return frozenset(word for word in words if word not in wrong)
 
+    def networks(self, name: str) -> list[str]:
+        """A comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""
+        words = self.names(name, [])
+        wrong = [word for word in words if not _is_network(word)]
+        if wrong:
+            form = "must hold networks such as 10.0.0.0/8, separated by commas"
+            self._refuse(name, ", ".join(wrong), form)
+        return [word for word in words if word not in wrong]
+
     def names(self, name: str, default: Sequence[str]) -> list[str]:
         words = [word.strip() for word in self.text(name).split(",") if word.strip()]
         return words or list(default)
@@ -145,6 +155,14 @@ class Environment:
             key = ".".join(CONFIG_KEYS.get(name, (name,)))
             text = f"MEMORY_CONFIG: {key} {rule}; it is {word!r}. The default is used."
             self.notes.append(Note("ERROR", text))
+
+
+def _is_network(word: str) -> bool:
+    try:
+        ipaddress.ip_network(word)
+    except ValueError:
+        return False
+    return True
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:

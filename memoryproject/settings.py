@@ -125,6 +125,14 @@ API_RATE_FORGET = env.integer("API_RATE_FORGET", 1_200)
 API_RATE_CHAT = env.integer("API_RATE_CHAT", 600)
 API_RATE_BULK = env.integer("API_RATE_BULK", 120)
 
+# --- outgoing webhooks --------------------------------------------------------------------
+WEBHOOKS_ALLOW_HTTP = env.boolean("WEBHOOKS_ALLOW_HTTP", False)
+WEBHOOKS_PRIVATE_NETWORKS = env.networks("WEBHOOKS_PRIVATE_NETWORKS")
+WEBHOOKS_DISABLE_AFTER_DAYS = env.integer(
+    "WEBHOOKS_DISABLE_AFTER_DAYS", 5, minimum=1, maximum=36_500
+)
+WEBHOOKS_LOG_DAYS = env.integer("WEBHOOKS_LOG_DAYS", 30, minimum=1, maximum=36_500)
+
 # --- the database -------------------------------------------------------------------------
 DATABASE_URL = env.url("DATABASE_URL", schemes=("postgres", "postgresql"))
 _database: dict[str, Any]
@@ -169,6 +177,7 @@ INSTALLED_APPS = [
     "memoryproject.apps.MemoryProjectConfig",
     "memoryproject.audit.apps.AuditConfig",
     "memoryproject.api.apps.ApiConfig",
+    "memoryproject.hooks.apps.HooksConfig",
     "sessions_app",
     "memories_app",
     "cards_app",

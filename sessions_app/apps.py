@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.apps import AppConfig
 
+from memoryproject.hooks.signals import deliveries_due
 from sessions_app.signals import cards_due
 
 CARDS_AT_ONCE = 50
@@ -26,6 +27,7 @@ class SessionsAppConfig(AppConfig):
 
         post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
+        deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 
 
 def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
@@ -34,6 +36,12 @@ def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
 
     for start in range(0, len(session_ids), CARDS_AT_ONCE):
         wiring.enqueue_cards(session_ids[start : start + CARDS_AT_ONCE])
+
+
+def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
+    from sessions_app import wiring  # noqa: PLC0415 imports models
+
+    wiring.enqueue_webhooks(endpoint_id)
 
 
 def _sweep_at_start(**_: Any) -> None:
@@ -45,6 +53,7 @@ def _sweep_at_start(**_: Any) -> None:
         sweep_extractions,
         sweep_summaries,
         sweep_turns,
+        sweep_webhooks,
     )
 
     try:
@@ -53,5 +62,6 @@ def _sweep_at_start(**_: Any) -> None:
         sweep_extractions()
         sweep_documents()
         sweep_cards()
+        sweep_webhooks()
     except Exception:
         logger.exception("The sweep at a worker's start failed; the scheduled one follows.")

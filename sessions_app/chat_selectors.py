@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from sessions_app.models import Chat, ChatAddress
 
 
@@ -13,3 +15,8 @@ def chat_at(whatsapp_chat: str) -> Chat | None:
     addresses = ChatAddress.objects.filter(address=whatsapp_chat, left_at__isnull=True)
     address = addresses.select_related("chat").first()
     return None if address is None else address.chat
+
+
+def chat_name(chat_id: UUID) -> str | None:
+    """Under which name integrators know it; None where it is gone."""
+    return Chat.objects.filter(pk=chat_id).values_list("whatsapp_chat", flat=True).first()

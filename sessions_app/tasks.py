@@ -14,6 +14,9 @@ from memories_app.services.document_leases import DocumentBusyError
 from memories_app.services.document_store import document_store
 from memories_app.services.document_sweep import documents_sweep
 from memories_app.services.memory_documents.lifecycle import documents_tend
+from memoryproject.hooks.deliveries import deliveries_drop
+from memoryproject.hooks.sending import endpoint_send
+from memoryproject.hooks.waking import deliveries_sweep
 from sessions_app import wiring
 from sessions_app.services.cards.make import cards_make
 from sessions_app.services.cards.work import cards_sweep
@@ -150,3 +153,20 @@ def drop_transcript_backups() -> int:
     leftovers_remove(wiring.transcript_texts())
     before = timezone.now() - wiring.transcript_retention()
     return wiring.transcript_backups().prune(before=before)
+
+
+def send_webhooks(endpoint_id: int) -> int:
+    """Send what is due to an endpoint."""
+    return endpoint_send(endpoint_id=endpoint_id, tools=wiring.hook_tools())
+
+
+def sweep_webhooks() -> int:
+    """Take up the deliveries that are due again, and those that a dead worker left."""
+    return deliveries_sweep()
+
+
+def drop_webhook_deliveries() -> int:
+    """Remove deliveries that are past their retention."""
+    return deliveries_drop(
+        now=timezone.now(), older_than=timedelta(days=settings.WEBHOOKS_LOG_DAYS)
+    )

@@ -17,8 +17,11 @@ from django.conf import settings
 from django_q.tasks import async_task
 
 from memories_app.services.tombstones import is_forgotten
+from memoryproject.hooks.sending import HookTools
 from memoryproject.integrations.documents.base import DocumentLimits
 from memoryproject.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.integrations.hooks.addresses import AddressRules
+from memoryproject.integrations.hooks.http import HttpPoster
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.llm.offline import OfflineChatModel
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
@@ -29,6 +32,7 @@ from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.lib.shared_times import SharedTimes
+from sessions_app.chat_selectors import chat_name
 from sessions_app.embedding import embedder as embedder
 from sessions_app.prompts.skills import skill_named
 from sessions_app.roles import Limits
@@ -276,3 +280,25 @@ def enqueue_cards(session_ids: Sequence[UUID]) -> None:
     """Let a worker make the cards of these sessions."""
     keys = [str(key) for key in session_ids]
     async_task("sessions_app.tasks.make_cards", keys, task_name=f"cards of {len(keys)} sessions")
+
+
+def enqueue_webhooks(endpoint_id: int) -> None:
+    """Let a worker send what is due to this endpoint."""
+    name = f"webhooks to endpoint {endpoint_id}"
+    async_task("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
+
+
+def hook_rules() -> AddressRules:
+    """Which addresses webhooks may be posted to."""
+    return AddressRules.of(
+        settings.WEBHOOKS_PRIVATE_NETWORKS, allow_http=settings.WEBHOOKS_ALLOW_HTTP
+    )
+
+
+def hook_tools() -> HookTools:
+    """With what webhooks are sent."""
+    return HookTools(
+        poster=HttpPoster(hook_rules()),
+        chat_name=chat_name,
+        disable_after=timedelta(days=settings.WEBHOOKS_DISABLE_AFTER_DAYS),
+    )

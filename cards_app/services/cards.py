@@ -8,6 +8,8 @@ from uuid import UUID
 
 from cards_app.memory_card import FIELDS, Card, check_card
 from cards_app.models import MemoryCard
+from memoryproject.hooks.events import HookEvent, hooks_raise
+from memoryproject.hooks.kinds import CARD_MADE
 from memoryproject.lib.text.terms import index_text
 
 
@@ -29,7 +31,8 @@ def card_store(
     last_order: int,
 ) -> MemoryCard:
     """Store a session's card, in place of the one before it. One that was made of the same by
-    the same rules is left as it is. Raises CardCheckError; then nothing is stored."""
+    the same rules is left as it is, and nobody is told. Raises CardCheckError; then nothing is
+    stored."""
     known = MemoryCard.objects.filter(pk=card.session_id).defer("terms").first()
     if known is not None and known.source_digest == source_digest:
         if known.last_order != last_order:
@@ -55,7 +58,14 @@ def card_store(
             "term_count": indexed.length,
         },
     )
+    hooks_raise([_made(stored)])
     return stored
+
+
+def _made(card: MemoryCard) -> HookEvent:
+    """What integrators are told: nothing of what it says."""
+    data = {"session_id": str(card.session_id), "algorithm_version": card.algorithm_version}
+    return HookEvent(CARD_MADE, card.session_id, data, card.chat_id)
 
 
 def searched_text(card: Card) -> str:

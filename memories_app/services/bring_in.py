@@ -12,7 +12,7 @@ from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemoryS
 from memories_app.rules.facts import fact_key, likeness_of
 from memories_app.services.locks import scope_of, scopes_lock
 from memories_app.services.remember import content_hash
-from memories_app.services.storing import memory_audit
+from memories_app.services.storing import memories_audit
 from memories_app.transfer.record import Record
 from memories_app.validation import storable_metadata
 from memoryproject.audit.events import Actor
@@ -93,7 +93,7 @@ class BringIn:
         for memory, record in pairs:
             if record.superseded_by is not None:
                 self._links[memory.pk] = record.superseded_by
-            memory_audit("memory.import", memory, self._actor)
+        memories_audit([("memory.import", memory, {}) for memory in memories], self._actor)
         self._link()
 
     def _link(self) -> None:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.services.locks import scopes_lock
-from memories_app.services.storing import memory_audit
+from memories_app.services.storing import memories_audit
 from memoryproject.audit.events import Actor
 
 
@@ -23,8 +23,7 @@ def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
         gone = list(Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms"))
         # Their content is a copy of a memory's.
         MergeProposal.objects.filter(parts__memory__in=gone).delete()
-        for memory in gone:
-            memory_audit("memory.forget", memory, actor)
+        memories_audit([("memory.forget", memory, {}) for memory in gone], actor)
         ids = [memory.pk for memory in gone]
         Memory.objects.filter(pk__in=ids).delete()
     return ids

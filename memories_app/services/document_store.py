@@ -20,6 +20,7 @@ from memories_app.services.document_leases import (
     lease_release,
     lease_renew,
 )
+from memories_app.services.hooks import passages_created
 from memories_app.services.remember import content_hash
 from memoryproject.audit.events import SYSTEM, Actor, audit_record
 from memoryproject.integrations.documents.base import (
@@ -168,6 +169,7 @@ def _insert(
 ) -> None:
     memories = [_memory(document, position, cut) for position, cut in enumerate(cuts, start=1)]
     Memory.objects.bulk_create(memories, batch_size=ROWS_AT_ONCE)
+    passages_created(memories)
     MemoryEmbedding.objects.bulk_create(
         [
             MemoryEmbedding(memory=memory, model=embedder.model_id, vector=vector)

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
 from memories_app.services.document_files import IncomingFile, document_file, file_remove
+from memories_app.services.hooks import passages_forgotten
 from memoryproject.audit.events import SYSTEM, Actor, audit_record
 
 logger = logging.getLogger(__name__)
@@ -96,6 +97,7 @@ def document_forget(
             content_hash=locked.sha256,
             details={"memories": memories},
         )
+        passages_forgotten(locked.document_id)
         locked.delete()
     if folder is not None:
         file_remove(folder, document.document_id)
@@ -121,6 +123,7 @@ def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:
             chat_id=to_chat, sha256=document.sha256, visibility=document.visibility
         )
         if same.exists():
+            passages_forgotten(document.document_id)
             document.delete()
         else:
             SourceDocument.objects.filter(pk=document.pk).update(chat_id=to_chat)

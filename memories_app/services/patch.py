@@ -20,6 +20,7 @@ from memories_app.services.locked import memory_get, memory_locked
 from memories_app.services.locks import scope_of
 from memories_app.validation import label_problems, visibility_problems
 from memoryproject.audit.events import Actor
+from memoryproject.hooks.events import hooks_gathered
 from memoryproject.integrations.embedders.base import Calibration, Embedder
 from memoryproject.integrations.embedders.covered import covered_vectors
 
@@ -48,7 +49,7 @@ def memory_patch(
     # Before the transaction, so that none is open while a provider is asked.
     vectors = covered_vectors(embedder, [content]) if content is not None and is_new else []
     texts = {name: changes[name] for name in TEXTS if name in changes}
-    with transaction.atomic():
+    with transaction.atomic(), hooks_gathered():
         memory = memory_locked(
             memory_id, also=scope_of(changes.get("visibility", known.visibility), known.chat_id)
         )

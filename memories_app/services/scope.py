@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
 from memories_app.services.documents import documents_move
+from memories_app.services.hooks import memories_moved
 from memories_app.services.locks import scope_of, scopes_lock
 from memories_app.services.storing import revisions_add
 from memoryproject.audit.events import SYSTEM
@@ -34,4 +35,7 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
         kept.pinned = kept.pinned or memory.pinned
         kept.save()
     documents_move(from_chat=from_chat, to_chat=to_chat)
-    return Memory.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
+    moved_ids = list(Memory.objects.filter(chat_id=from_chat).values_list("pk", flat=True))
+    Memory.objects.filter(pk__in=moved_ids).update(chat_id=to_chat)
+    memories_moved(memory_ids=moved_ids)
+    return len(moved_ids)

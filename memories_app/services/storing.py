@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Max
@@ -19,11 +20,13 @@ from memories_app.models import (
     RevisionReason,
 )
 from memories_app.rules.facts import Likeness, likeness_of
+from memories_app.services.hooks import memory_event
 from memories_app.services.known import KnownFacts
 from memories_app.services.locks import scope_of, scopes_lock
 from memories_app.services.propose import replacement_propose
 from memories_app.validation import NewMemory, storable_metadata
-from memoryproject.audit.events import Actor, audit_record
+from memoryproject.audit.events import Actor, Event, audit_record_many
+from memoryproject.hooks.events import hooks_raise
 from memoryproject.lib.text.terms import IndexedText, index_text
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
@@ -61,7 +64,7 @@ class Decided:
 
 class Storing:
     """Stores memories in the caller's transaction, with a number of statements that doesn't
-    grow with them but for the audit log's rows."""
+    grow with them."""
 
     def __init__(self, model_id: str, actor: Actor, new_id: Callable[[], UUID]) -> None:
         self._model_id = model_id
@@ -196,25 +199,36 @@ class Storing:
             replacement_propose(newer=newer, older=older)
 
     def _audit(self, decided: Sequence[Decided]) -> None:
+        done: list[Done] = []
         for one in decided:
             action = "memory.reinforce" if one.status == DUPLICATE else "memory.remember"
-            memory_audit(action, one.memory, self._actor, visibility=one.memory.visibility)
+            done.append((action, one.memory, {"visibility": one.memory.visibility}))
         for older in self._revised:
-            memory_audit(
-                "memory.supersede", older, self._actor, superseded_by=str(older.superseded_by_id)
-            )
+            newer = str(older.superseded_by_id)
+            done.append(("memory.supersede", older, {"superseded_by": newer}))
+        memories_audit(done, self._actor)
+
+
+# An action, the memory that it was done to, and details.
+Done = tuple[str, Memory, Mapping[str, Any]]
 
 
 def memory_audit(action: str, memory: Memory, actor: Actor, **details: object) -> None:
-    """A line in the audit log about a memory, with its content's hash only."""
-    audit_record(
-        action=action,
-        actor=actor,
-        object_type="memory",
-        object_id=memory.pk,
-        content_hash=memory.content_hash,
-        details=details,
+    """A line in the audit log about a memory, with its content's hash only, and what
+    integrators are told of it."""
+    memories_audit([(action, memory, details)], actor)
+
+
+def memories_audit(done: Sequence[Done], actor: Actor) -> None:
+    """The same for many at once."""
+    audit_record_many(
+        events=[
+            Event(action, actor, "memory", memory.pk, memory.content_hash, details)
+            for action, memory, details in done
+        ]
     )
+    told = [memory_event(*one) for one in done]
+    hooks_raise([event for event in told if event is not None])
 
 
 def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> None:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
 
-APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "django_q", "auth")
+from memoryproject.hooks.endpoints import endpoints_failing
+
+APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
 MODELS = (
     "Chat",
     "ChatSession",
@@ -38,6 +45,24 @@ class StaffSite(AdminSite):
         for app in found:
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """With a word on webhooks that don't get through."""
+        if request.user.has_perm("hooks.view_webhookendpoint"):
+            _tell_of_webhooks(request)
+        return super().index(request, extra_context)
+
+
+def _tell_of_webhooks(request: HttpRequest) -> None:
+    failing = endpoints_failing(now=timezone.now())
+    if not failing:
+        return
+    names = ", ".join(endpoint.name for endpoint in failing)
+    address = reverse("admin:hooks_webhookendpoint_changelist")
+    text = format_html('<a href="{}">Webhooks</a> are not delivered to: {}', address, names)
+    messages.warning(request, text)
 
 
 def _place(names: tuple[str, ...], name: str) -> int:

@@ -13,6 +13,7 @@ from sessions_app.admin import (
     summaries,
     tokens,
     turns,
+    webhooks,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "summaries",
     "tokens",
     "turns",
+    "webhooks",
 ]

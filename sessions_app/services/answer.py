@@ -6,7 +6,7 @@ import logging
 import time
 from datetime import timedelta
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from sessions_app.roles import GODFATHER
 from sessions_app.services.commands.reply import command_reply
 from sessions_app.services.draft import Draft
 from sessions_app.services.forget.guard import ForgottenMeanwhileError, forgetting_mark
+from sessions_app.services.hooks import ANSWERING, turn_failed
 from sessions_app.services.leases import Lease, LeaseLostError
 from sessions_app.services.model_reply import model_reply
 from sessions_app.services.reply_store import reply_store
@@ -217,7 +218,9 @@ def _fault(lease: Lease, error: Exception) -> None:
         return
     text = f"{type(error).__name__}: {error}"
     if turn.attempts > MAX_ATTEMPTS:
-        held.update(state=TurnState.FAILED, error=text, finished_at=timezone.now())
+        with transaction.atomic():
+            if held.update(state=TurnState.FAILED, error=text, finished_at=timezone.now()):
+                turn_failed(turn, stage=ANSWERING)
         return
     later = timezone.now() + timedelta(seconds=2**turn.attempts)
     again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.utils import timezone
 
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import TurnState
+from sessions_app.services.hooks import SENDING, turn_failed
 from sessions_app.services.scrub import unstored_forget
 
 
@@ -40,6 +42,8 @@ def turn_settle(*, turn: Turn) -> bool:
 
 def _finish(turn: Turn, state: str) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
-    Turn.objects.filter(pk=turn.pk, state__in=open_states).exclude(state=state).update(
-        state=state, finished_at=timezone.now()
-    )
+    unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states).exclude(state=state)
+    with transaction.atomic():
+        finished = unfinished.update(state=state, finished_at=timezone.now())
+        if finished and state == TurnState.FAILED:
+            turn_failed(turn, stage=SENDING)

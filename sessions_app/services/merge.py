@@ -10,6 +10,8 @@ from cards_app.services.cards import cards_move
 from memories_app.services.scope import memories_move
 from memoryproject.api.tokens import tokens_move
 from memoryproject.audit.pseudonyms import person_merge
+from memoryproject.hooks.deliveries import deliveries_move
+from memoryproject.hooks.endpoints import endpoints_move
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -48,6 +50,9 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)
     for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
+    # Before its memories: whoever was told of the younger chat is told that they moved.
+    endpoints_move(from_chat=young.pk, to_chat=old.pk)
+    deliveries_move(from_chat=young.pk, to_chat=old.pk)
     memories_move(from_chat=young.pk, to_chat=old.pk)
     cards_move(from_chat=young.pk, to_chat=old.pk)
     tokens_move(from_chat=young.pk, to_chat=old.pk)

@@ -32,6 +32,8 @@ PLANNED = (
     Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),
     Planned("Tidy the API", "memoryproject.api.tasks.tidy", 60),
+    Planned("Sweep webhooks", "sessions_app.tasks.sweep_webhooks", 1),
+    Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
     Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 

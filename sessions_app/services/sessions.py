@@ -15,6 +15,7 @@ from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.services.cards.work import cards_request
+from sessions_app.services.hooks import sessions_ended
 from sessions_app.services.leases import is_held
 from sessions_app.signals import session_expired
 
@@ -78,6 +79,7 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
         transaction.on_commit(partial(_tell, session))
     cards_request(session_ids=[session.pk for session, _ in ended])
+    sessions_ended(ended)
     sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
 
 

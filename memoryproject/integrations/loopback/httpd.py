@@ -21,12 +21,14 @@ Stand = TypeVar("Stand", bound="LoopbackServer")
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it came. ``body`` is the parsed JSON, None where it was no JSON object."""
+    """One request as it came. ``body`` is the parsed JSON, None where it was no JSON object;
+    ``raw`` is what it was parsed from."""
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any] | None
     method: str = "POST"
+    raw: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -155,14 +157,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send(Answer(413, {"error": {"message": "the body is too large"}}))
             return
-        self._serve(_json_object(self.rfile.read(length)))
+        raw = self.rfile.read(length)
+        self._serve(_json_object(raw), raw)
 
-    def _serve(self, body: dict[str, Any] | None) -> None:
+    def _serve(self, body: dict[str, Any] | None, raw: bytes = b"") -> None:
         request = Request(
             path=self.path,
             headers={name.lower(): value for name, value in self.headers.items()},
             body=body,
             method=self.command,
+            raw=raw,
         )
         fault = self.loopback.take(request)
         self.loopback.wait(fault.delay)

@@ -23,6 +23,7 @@ from memories_app.services.delete import memories_delete
 from memories_app.services.documents import document_forget
 from memories_app.services.tombstones import keyed_hash, tombstones_add
 from memoryproject.audit.events import Actor, actor_name, audit_record
+from memoryproject.hooks.events import hooks_gathered
 from memoryproject.integrations.embedders.base import Embedder
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch
 from sessions_app.services.chat_memory import ChatMemoryService
@@ -69,7 +70,8 @@ def carry_out(
     )
     for text in doomed.texts:
         sweep.texts.add(text)
-    _delete(doomed, sweep, actor, keep_turn)
+    with hooks_gathered():
+        _delete(doomed, sweep, actor, keep_turn)
     tombstones_add(facts=doomed.facts)
     if sweep.texts and doomed.since is not None:
         sweep.out_of_chats(doomed.chats, since=doomed.since)

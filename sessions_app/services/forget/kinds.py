@@ -21,6 +21,8 @@ from memories_app.services.locks import scope_of
 from memories_app.services.tombstones import tombstones_remove
 from memoryproject.audit.events import SYSTEM, Actor
 from memoryproject.audit.pseudonyms import person_cut_loose
+from memoryproject.hooks.deliveries import chat_deliveries_erase
+from memoryproject.hooks.models import WebhookDelivery
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -241,6 +243,8 @@ def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> 
         )
         tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
         person_cut_loose(chat_id=chat_id)
+        told = chat_deliveries_erase(chat_id=chat_id)
+        counts[WebhookDelivery._meta.db_table] = told
         counts |= backups_remove(names=backups, tools=tools)
         return _also_swept(receipt, counts)
 

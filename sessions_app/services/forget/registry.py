@@ -176,6 +176,16 @@ _table(
     why="ids, keyed hashes, a process, and ETags",
 )
 _table("api_callcount", safe="caller kind", why="ids, and kinds of calls")
+_table(
+    "hooks_webhookendpoint",
+    safe="name url event_types secret old_secret disabled_reason created_by last_error lease_owner",
+    why="an integrator's address as staff gave it, its random secrets, and statuses",
+)
+_table(
+    "hooks_webhookdelivery",
+    safe="event_type data state error",
+    why="ids, times and words of ours; whose chat it was is cut loose when that is erased",
+)
 _AUDIT = "hashes, pseudonyms and counts: the audit log holds no content"
 _table(
     "audit_auditevent",

@@ -1,0 +1,11 @@
+"""Outgoing webhooks as an app of their own, below those that have something to tell."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class HooksConfig(AppConfig):
+    name = "memoryproject.hooks"
+    label = "hooks"
+    verbose_name = "Webhooks"

@@ -1,0 +1,303 @@
+"""Outgoing webhooks: endpoints are made and managed here, and what was sent is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from memoryproject.audit.staff import staff_actor
+from memoryproject.hooks.deliveries import deliveries_again, delivery_test
+from memoryproject.hooks.endpoints import (
+    EndpointError,
+    NewSecret,
+    endpoint_change,
+    endpoint_check,
+    endpoint_create,
+    endpoint_remove,
+    endpoint_rotate,
+)
+from memoryproject.hooks.kinds import EVENT_TYPES
+from memoryproject.hooks.models import DeliveryState, WebhookDelivery, WebhookEndpoint
+from memoryproject.lib.admin_display import shown_json, shown_link, shown_state
+from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from sessions_app import wiring
+from sessions_app.admin.links import list_address
+from sessions_app.models import Chat
+from sessions_app.services.hook_chats import hook_chats, hook_chats_check
+
+
+class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+    event_types = forms.MultipleChoiceField(
+        choices=[(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None: everything, also what later versions tell.",
+    )
+    chats = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Bind it to these chats, one a line, such as 15550100123@c.us: it is told of "
+        "no other. Empty: it is bound to none and told of all.",
+    )
+
+    class Meta:
+        model = WebhookEndpoint
+        fields = ("name", "url", "event_types", "enabled")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["url"].help_text = "Where it is posted: https://…"
+        if self.instance.pk and self.instance.chat_ids is not None:
+            self.fields["chats"].initial = "\n".join(_names(self.instance))
+
+    def clean(self) -> dict[str, Any]:
+        """What the service would refuse, told in the form; nothing is made yet."""
+        cleaned = super().clean() or {}
+        names = str(cleaned.get("chats", "")).split()
+        try:
+            hook_chats_check(names)
+            if "url" in cleaned and "name" in cleaned:
+                # A URL that stays was checked when it was given; each send checks it again.
+                endpoint_check(
+                    name=cleaned["name"],
+                    url=cleaned["url"],
+                    event_types=cleaned.get("event_types", []),
+                    chat_ids=None,
+                    rules=wiring.hook_rules(),
+                    resolve="url" in self.changed_data,
+                )
+        except EndpointError as error:
+            self.add_error(error.field or None, str(error))
+        return {**cleaned, "chats": names}
+
+
+class TroubleFilter(admin.SimpleListFilter):
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("failing", "failing"), ("disabled", "disabled"), ("works", "works")]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
+    ) -> QuerySet[WebhookEndpoint]:
+        if self.value() == "disabled":
+            return queryset.filter(enabled=False)
+        if self.value() in ("failing", "works"):
+            works = self.value() == "works"
+            return queryset.filter(enabled=True, failing_since__isnull=works)
+        return queryset
+
+
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """The services write; the secret is shown once, when it is made."""
+
+    form = EndpointForm
+    actions = ("give_new_secret", "send_test")
+    list_display = (
+        "name",
+        "shown_events",
+        "shown_state",
+        "last_success_at",
+        "last_failure_at",
+        "last_error",
+    )
+    list_filter = (TroubleFilter,)
+    search_fields = ("name", "url")
+    shown = (
+        "shown_state",
+        "disabled_reason",
+        "last_error",
+        "last_success_at",
+        "last_failure_at",
+        "failing_since",
+        "paused_until",
+        "old_secret_until",
+        "created_at",
+        "created_by",
+        "log",
+    )
+
+    def get_fieldsets(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
+        given = ("name", "url", "event_types", "chats")
+        if obj is None:
+            return ((None, {"fields": given}),)
+        return ((None, {"fields": (*given, "enabled")}), ("How it goes", {"fields": self.shown}))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
+        return self.shown if obj else ()
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Those that are removed are removed one by one, with their page before one's eyes."""
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
+
+    def save_model(
+        self, request: HttpRequest, obj: WebhookEndpoint, form: Any, change: bool
+    ) -> None:
+        """The service writes the row, with its line in the audit log."""
+        data = form.cleaned_data
+        given = {"name": data["name"], "url": data["url"], "event_types": data["event_types"]}
+        rules, actor = wiring.hook_rules(), staff_actor(request)
+        if not change:
+            made = endpoint_create(
+                **given, chat_ids=hook_chats(data["chats"]), rules=rules, actor=actor
+            )
+            obj.pk = made.endpoint.pk
+            request.__dict__["made_secret"] = made
+            return
+        given["enabled"] = data["enabled"]
+        if "chats" in form.changed_data:
+            given["chat_ids"] = hook_chats(data["chats"])
+        endpoint_change(endpoint_id=obj.pk, changes=given, rules=rules, actor=actor)
+
+    def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
+        endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Its deliveries go along, too many to be listed and for nobody to be asked about."""
+        shown = [f"Endpoint: {endpoint}, with its log" for endpoint in objs]
+        return shown, {"endpoints": len(shown)}, set(), []
+
+    def response_add(
+        self, request: HttpRequest, obj: WebhookEndpoint, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._secret_page(request, request.__dict__["made_secret"])
+
+    @admin.action(description="Give it a new secret", permissions=["change"])
+    def give_new_secret(
+        self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
+    ) -> HttpResponse | None:
+        """Shown on a page of its own, as when it was made."""
+        keys = list(queryset.values_list("pk", flat=True))
+        if len(keys) != 1:
+            self.message_user(request, "Choose one endpoint.", messages.WARNING)
+            return None
+        made = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
+        return self._secret_page(request, made)
+
+    @admin.action(description="Send a test", permissions=["change"])
+    def send_test(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
+        enabled = list(queryset.filter(enabled=True).values_list("pk", flat=True))
+        for key in enabled:
+            delivery_test(endpoint_id=key)
+        text = f"{len(enabled)} tests are on their way: see the deliveries."
+        self.message_user(request, text, messages.SUCCESS)
+        if left := queryset.count() - len(enabled):
+            self.message_user(request, f"{left} are disabled.", messages.WARNING)
+
+    def _secret_page(self, request: HttpRequest, made: NewSecret) -> HttpResponse:
+        """Shown on this page alone: a notice would lie in the session."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "The new secret",
+            "opts": self.opts,
+            "made": made,
+        }
+        page = TemplateResponse(request, "admin/webhook_secret_made.html", context)
+        page["Cache-Control"] = "no-store"
+        return page
+
+    @admin.display(description="is told")
+    def shown_events(self, endpoint: WebhookEndpoint) -> str:
+        what = ", ".join(endpoint.event_types) or "everything"
+        if endpoint.chat_ids is None:
+            return what
+        return f"{what}, of {len(endpoint.chat_ids)} chats"
+
+    @admin.display(description="state")
+    def shown_state(self, endpoint: WebhookEndpoint) -> str:
+        if not endpoint.enabled:
+            return shown_state("disabled", bad=["disabled"])
+        if endpoint.failing_since is not None:
+            return shown_state("failing", bad=["failing"])
+        state = "works" if endpoint.last_success_at else "not used yet"
+        return shown_state(state, good=["works"])
+
+    @admin.display(description="deliveries")
+    def log(self, endpoint: WebhookEndpoint) -> str:
+        address = list_address("hooks_webhookdelivery", endpoint__id__exact=endpoint.pk)
+        return shown_link(address, "What was sent to it")
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    """The log of deliveries."""
+
+    list_display = (
+        "occurred_at",
+        "event_type",
+        "endpoint",
+        "shown_state",
+        "attempts",
+        "last_status",
+        "error",
+        "last_attempt_at",
+        "due_at",
+    )
+    list_filter = ("state", "event_type", ("endpoint", admin.RelatedOnlyFieldListFilter))
+    search_fields = ("event_id",)
+    search_help_text = "An event's whole id, as webhook-id tells it."
+    list_select_related = ("endpoint",)
+    paginator = BoundedPaginator
+    # Counts beside the filters would read every row.
+    show_facets = admin.ShowFacets.NEVER
+    actions = ("send_again",)
+    fieldsets = (
+        (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
+        (
+            "How it went",
+            {"fields": ("attempts", "last_status", "error", "last_attempt_at", "due_at")},
+        ),
+        ("What it tells", {"fields": ("shown_data", "chat_id", "finished_at")}),
+    )
+    readonly_fields = ("shown_state", "message_id", "shown_data")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[WebhookDelivery], search_term: str
+    ) -> tuple[QuerySet[WebhookDelivery], bool]:
+        """Whole ids only: they are found by an index."""
+        term = search_term.strip().removeprefix("evt_")
+        if not term:
+            return queryset, False
+        try:
+            return queryset.filter(event_id=UUID(term)), False
+        except ValueError:
+            return queryset.none(), False
+
+    def has_again_permission(self, request: HttpRequest) -> bool:
+        """Who may change endpoints; the log itself can't be changed."""
+        return request.user.has_perm("hooks.change_webhookendpoint")
+
+    @admin.action(description="Send again", permissions=["again"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookDelivery]) -> None:
+        keys = list(queryset.values_list("pk", flat=True))
+        again = deliveries_again(delivery_ids=keys, actor=staff_actor(request))
+        self.message_user(request, f"{again} deliveries are being sent again.", messages.SUCCESS)
+        if waiting := queryset.filter(endpoint__enabled=False).count():
+            text = f"{waiting} of them wait until their endpoint is enabled."
+            self.message_user(request, text, messages.WARNING)
+
+    @admin.display(description="state", ordering="state")
+    def shown_state(self, delivery: WebhookDelivery) -> str:
+        return shown_state(
+            delivery.state, good=[DeliveryState.DELIVERED], bad=[DeliveryState.FAILED]
+        )
+
+    @admin.display(description="data")
+    def shown_data(self, delivery: WebhookDelivery) -> str:
+        return shown_json(delivery.data)
+
+
+def _names(endpoint: WebhookEndpoint) -> list[str]:
+    chats = Chat.objects.filter(pk__in=endpoint.chat_ids or [])
+    return sorted(chats.values_list("whatsapp_chat", flat=True))

@@ -1,0 +1,42 @@
+"""The schedule of retries, as pure logic."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryproject.hooks.backoff import LONGEST_ASKED, LONGEST_PAUSE, WAITS, next_wait, pause
+
+lucks = st.floats(min_value=0, max_value=1)
+attempts = st.integers(min_value=1, max_value=len(WAITS))
+
+
+def test_waits_grow_as_standard_webhooks_suggests() -> None:
+    told = [next_wait(attempts=number, luck=0.0) for number in range(1, 11)]
+    hours = [None if wait is None else wait / timedelta(hours=1) for wait in told]
+    assert hours == [5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24, None]
+
+
+@given(attempts, lucks)
+def test_luck_makes_a_wait_up_to_a_fifth_longer(number: int, luck: float) -> None:
+    wait = next_wait(attempts=number, luck=luck)
+    assert wait is not None
+    assert WAITS[number - 1] <= wait <= WAITS[number - 1] * 1.2
+
+
+@given(attempts, lucks, st.floats(min_value=0, max_value=1e12))
+def test_no_wait_is_shorter_than_asked_for_up_to_a_day(
+    number: int, luck: float, asked: float
+) -> None:
+    wait = next_wait(attempts=number, luck=luck, retry_after=asked)
+    assert wait is not None
+    assert wait >= min(timedelta(seconds=min(asked, 10**6)), LONGEST_ASKED)
+    assert wait <= max(WAITS[number - 1] * 1.2, LONGEST_ASKED)
+
+
+@given(st.integers(min_value=1, max_value=10**6))
+def test_pauses_grow_and_end(failures: int) -> None:
+    assert timedelta(seconds=5) <= pause(failures=failures) <= LONGEST_PAUSE
+    assert pause(failures=failures) <= pause(failures=failures + 1)
