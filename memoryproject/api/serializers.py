@@ -43,6 +43,35 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class Number(serializers.FloatField):
+    """A number of JSON, and no text that looks like one."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
+
+
+class Whole(serializers.IntegerField):
+    """A whole number of JSON."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, float) and data.is_integer():
+            data = int(data)
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
+class Truth(serializers.BooleanField):
+    """true or false, and no word for it."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
 @extend_schema_field(OpenApiTypes.DATETIME)
 class Moment(serializers.DateTimeField):
     """An ISO 8601 time, shown in UTC with Z. One without a time zone counts as UTC, with a

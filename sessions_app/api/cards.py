@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from cards_app.memory_card import Card
 from cards_app.models import MemoryCard
+from memoryproject.api.answers import conflicting
 from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
@@ -60,10 +61,14 @@ class CardSerializer(serializers.Serializer[Any]):
 
 class CardView(ApiView):
     scopes = {"GET": "read", "POST": "write"}
+    answers = {
+        "POST": [conflicting("The session changes all the time.", "The session is being written.")]
+    }
     raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
     renderer_classes = [Json, CardYaml]
 
     @extend_schema(
+        operation_id="sessions_card",
         summary="The memory card of a session",
         responses=CardSerializer,
         examples=[answered("A card", CARD)],
@@ -78,6 +83,7 @@ class CardView(ApiView):
         return self._answer(session, stored.card)
 
     @extend_schema(
+        operation_id="sessions_card_make",
         summary="Make the memory card of a session",
         request=None,
         responses={201: CardSerializer, 200: CardSerializer},

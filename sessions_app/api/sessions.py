@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import conflicting
 from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.schema import answered, sent
@@ -46,13 +47,14 @@ class SessionsView(ListView):
 
     @extend_schema(
         summary="List sessions, the newest first",
-        examples=[answered("One session", examples.page(examples.SESSION))],
+        examples=[answered("One session", examples.SESSION)],
     )
     def get(self, request: Request) -> Response:
         """Archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
 
     @extend_schema(
+        operation_id="sessions_open",
         summary="The active session of a chat, begun where there is none",
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
@@ -82,6 +84,7 @@ class OneSessionView(ApiView):
     scopes = {"GET": "read"}
 
     @extend_schema(
+        operation_id="sessions_get",
         summary="One session",
         responses=SessionSerializer,
         examples=[answered("An active session", examples.SESSION)],
@@ -93,9 +96,11 @@ class OneSessionView(ApiView):
 
 class ResetView(ApiView):
     scopes = {"POST": "write"}
+    answers = {"POST": [conflicting("It has ended already.", "The session has ended already.")]}
     raises = REFUSALS
 
     @extend_schema(
+        operation_id="sessions_reset",
         summary="End a session and begin the next, as /reset does",
         request=None,
         responses={201: SessionSerializer},
@@ -118,6 +123,7 @@ class ExpireView(ApiView):
     raises = REFUSALS
 
     @extend_schema(
+        operation_id="sessions_expire",
         summary="Let a session expire now",
         request=None,
         responses=SessionSerializer,

@@ -12,12 +12,13 @@ from rest_framework.exceptions import APIException, ErrorDetail, PermissionDenie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import conflicting
 from memoryproject.api.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.api.errors import Unavailable, conflict
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
-from memoryproject.api.schema import answered
-from memoryproject.api.serializers import Strict, Text
+from memoryproject.api.schema import answered, header
+from memoryproject.api.serializers import Strict, Text, Truth
 from memoryproject.api.views import ApiView
 from sessions_app import wiring
 from sessions_app.api.allowed import chat_in_reach, require_memory
@@ -76,9 +77,7 @@ class TextSerializer(Strict):
     whatsapp_chat = WhatsAppChat(
         required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
     )
-    append = serializers.BooleanField(
-        default=False, help_text="true: what repeats the stored end was said anew."
-    )
+    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -128,7 +127,9 @@ class SessionTranscriptView(ApiView):
     renderer_classes = [TranscriptText, Json]
 
     @extend_schema(
+        operation_id="sessions_transcript",
         summary="The transcript of a session",
+        parameters=[header("Transcript-Left-Out", "How many messages are left out.", 200)],
         responses={
             (200, "text/plain"): OpenApiTypes.STR,
             (200, "application/json"): TranscriptSerializer,
@@ -211,6 +212,7 @@ class ValidateTranscriptView(TextView):
     raises = {FolderError: lambda error: Unavailable(str(error))}
 
     @extend_schema(
+        operation_id="transcripts_validate",
         summary="Check a transcript",
         description=(
             "By the seven rules of the format; with `whatsapp_chat` also whether it goes on from "
@@ -263,6 +265,14 @@ class ValidateTranscriptView(TextView):
 
 class TranscriptsView(TextView):
     scopes = {"POST": "write"}
+    answers = {
+        "POST": [
+            conflicting(
+                "An answer is on its way there, or somebody else saves there.",
+                "An answer is on its way in this chat. Try again when it is there.",
+            )
+        ]
+    }
     kinds = {"POST": "bulk"}
     raises = {
         RefusedError: refused,
@@ -272,6 +282,7 @@ class TranscriptsView(TextView):
     }
 
     @extend_schema(
+        operation_id="transcripts_save",
         summary="Save a transcript",
         description=(
             "Its messages are added to the chat's active session, all or none; what repeats the "

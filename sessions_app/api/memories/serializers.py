@@ -15,7 +15,7 @@ from memories_app.validation import (
     MAX_TAGS,
     storable_metadata,
 )
-from memoryproject.api.serializers import Moment, Strict, Text
+from memoryproject.api.serializers import Moment, Strict, Text, Truth
 from sessions_app.api.serializers import WhatsAppChat
 
 
@@ -33,15 +33,6 @@ class Metadata(serializers.DictField):
         if isinstance(data, dict) and storable_metadata(data, log=False) != data:
             raise serializers.ValidationError("It is nested too deeply.")
         return dict(super().to_internal_value(data))
-
-
-class Truth(serializers.BooleanField):
-    """true or false, and no word for it."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
 
 
 def tags_field(**options: Any) -> serializers.ListField:

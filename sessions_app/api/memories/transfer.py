@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from memories_app.selectors import memories_for_staff
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
-from memoryproject.api.schema import answered
+from memoryproject.api.schema import answered, header
 from memoryproject.api.serializers import Strict
 from memoryproject.api.views import ApiView
 from memoryproject.integrations.embedders.base import EmbedderError
@@ -59,7 +59,8 @@ class MemoryExportView(ApiView):
     @extend_schema(
         operation_id="memories_export",
         summary="Export memories as lines of JSON",
-        responses={(200, NDJSON): OpenApiTypes.STR},
+        parameters=[header("Content-Disposition", "A name for the file.", 200)],
+        responses={(200, NDJSON): OpenApiTypes.BINARY},
         examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
     )
     def get(self, request: Request) -> StreamingHttpResponse:
@@ -94,13 +95,14 @@ class MemoryImportView(ApiView):
         return super().finalize_response(*args, **kwargs)
 
     @extend_schema(
+        operation_id="memories_import",
         summary="Import memories from lines of JSON",
         description=(
             "As the export writes them. What is there already, by its id or as the same fact in "
             "the same scope, is a duplicate. A line that can't be used is told with its number, "
             "and the rest goes in. At most 1 GB."
         ),
-        request={NDJSON: OpenApiTypes.STR},
+        request={NDJSON: OpenApiTypes.BINARY},
         responses=ImportSerializer,
         examples=[
             OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
