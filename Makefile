@@ -7,13 +7,15 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install run test test-scale lint demo lock help
+.PHONY: install run test test-scale fuzz-api client lint demo lock help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
 	@echo "make test   the tests, with coverage"
 	@echo "make test-scale  tests at a million rows"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
+	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
+	@echo "make client a Python client of the API, in ./client"
 	@echo "make lint   style, types and layers"
 
 install: $(VENV)/.installed
@@ -33,6 +35,13 @@ test: install
 
 test-scale: install
 	@$(BIN)/python -m pytest -m scale $(ARGS)
+
+fuzz-api: install
+	@$(BIN)/python -m tests.processes.contract.fuzzing $(ARGS)
+
+# Generated anew each time; nothing in it is edited by hand.
+client: install
+	@$(BIN)/python -m memoryproject.api.client client
 
 lint: install
 	@$(BIN)/ruff check .

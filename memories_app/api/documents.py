@@ -60,7 +60,7 @@ PLACE = [
 ]
 ONLY_NEW = OpenApiParameter(
     "If-None-Match",
-    {"type": "string", "enum": ["*"]},
+    str,
     OpenApiParameter.HEADER,
     description="*: only where there is no such document, else 412.",
 )
@@ -190,7 +190,7 @@ class DocumentView(DocumentsApi):
 
     def _check(self, there: Kept | None) -> None:
         """Call it with the category locked. Raises PreconditionFailed."""
-        if there is not None and self.request.headers.get("If-None-Match") == "*":
+        if there is not None and is_known(self.request, document_etag(there)):
             raise PreconditionFailed("There is such a document already.")
         if there is None and "If-Match" in self.request.headers:
             raise PreconditionFailed("There is no such document: without If-Match it is made.")

@@ -49,7 +49,7 @@ class Schema(AutoSchema):
     def _get_request_body(self, direction: Literal["request", "response"] = "request") -> Any:
         """A body is needed unless all of it may be left out."""
         body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
-        if body is not None and getattr(self.view, "needs_body", True):
+        if body is not None and self.method != "PATCH" and getattr(self.view, "needs_body", True):
             body["required"] = True
         return body
 

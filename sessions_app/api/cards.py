@@ -39,17 +39,17 @@ CARD: dict[str, Any] = {
     "notable_quotes": ["When does TestCorp pay?"],
 }
 
+OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
+CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
+
 
 def texts(told: str = "") -> serializers.ListField:
     return serializers.ListField(child=serializers.CharField(), help_text=told)
 
 
-class CardSerializer(serializers.Serializer[Any]):
-    """What a session was, made by rules alone and free of personal data."""
+class CardYamlSerializer(serializers.Serializer[Any]):
+    """A card as YAML; whose, and when it was made, stands above it in a comment."""
 
-    session_id = serializers.UUIDField()
-    algorithm_version = serializers.CharField()
-    extracted_at = Moment()
     title = serializers.CharField()
     summary_bullets = texts("The first messages.")
     decisions = texts()
@@ -57,6 +57,21 @@ class CardSerializer(serializers.Serializer[Any]):
     entities = texts("Names of people, companies and products.")
     keywords = texts()
     notable_quotes = texts()
+
+
+class CardSerializer(CardYamlSerializer):
+    """What a session was, made by rules alone and free of personal data."""
+
+    session_id = serializers.UUIDField()
+    algorithm_version = serializers.CharField()
+    extracted_at = Moment()
+
+
+def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:
+    return {
+        (status, "application/json"): CardSerializer,
+        (status, "application/yaml"): CardYamlSerializer,
+    }
 
 
 class CardView(ApiView):
@@ -70,8 +85,11 @@ class CardView(ApiView):
     @extend_schema(
         operation_id="sessions_card",
         summary="The memory card of a session",
-        responses=CardSerializer,
-        examples=[answered("A card", CARD)],
+        responses=answers_of(200),
+        examples=[
+            answered("A card", CARD, media_type="application/json"),
+            answered("As YAML", CARD_YAML, media_type="application/yaml"),
+        ],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """As it was last made: at the session's end, or by POST. 404 where it wasn't yet. YAML
@@ -86,8 +104,13 @@ class CardView(ApiView):
         operation_id="sessions_card_make",
         summary="Make the memory card of a session",
         request=None,
-        responses={201: CardSerializer, 200: CardSerializer},
-        examples=[answered("Made", CARD, status=201), answered("There already", CARD)],
+        responses={**answers_of(201), **answers_of(200)},
+        examples=[
+            answered("Made", CARD, status=201, media_type="application/json"),
+            answered("Made, as YAML", CARD_YAML, status=201, media_type="application/yaml"),
+            answered("There already", CARD, media_type="application/json"),
+            answered("There already, as YAML", CARD_YAML, media_type="application/yaml"),
+        ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request, session_id: UUID) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -143,7 +144,7 @@ class SessionTranscriptView(ApiView):
             ),
         ],
     )
-    def get(self, request: Request, session_id: UUID) -> Response:
+    def get(self, request: Request, session_id: UUID) -> HttpResponse:
         """Its messages and their answers in turn, as text; what can't alternate is left out, and
         `Transcript-Left-Out` says how many that are. `Accept: application/json` or
         `?format=json` tells which."""
@@ -151,7 +152,12 @@ class SessionTranscriptView(ApiView):
         told = conversation_text(
             conversation=Conversation(session.chat, session), actor=self.caller.actor
         )
-        return Response(vars(told), headers={"Transcript-Left-Out": str(len(told.left_out))})
+        headers = {"Transcript-Left-Out": str(len(told.left_out))}
+        if isinstance(request.accepted_renderer, TranscriptText):
+            # Also where it is empty, of which Response wouldn't say what it is.
+            kind = "text/plain; charset=utf-8"
+            return HttpResponse(told.text.encode(), content_type=kind, headers=headers)
+        return Response(vars(told), headers=headers)
 
 
 class TextView(ApiView):
@@ -167,12 +173,10 @@ class TextView(ApiView):
 
     def given(self) -> dict[str, Any]:
         """Text alone, or an object with it."""
-        if isinstance(self.request.data, str):
-            return {"text": self.request.data, "append": False}
-        if not self.request.data and str(self.request.content_type).startswith("text/plain"):
-            # An empty body is read by no parser.
-            return {"text": "", "append": False}
-        return self.body(TextSerializer)
+        if not str(self.request.content_type).startswith("text/plain"):
+            return self.body(TextSerializer)
+        # An empty body is read by no parser.
+        return {"text": self.request.data or "", "append": False}
 
     def target(self, given: dict[str, Any]) -> Target | None:
         """The chat that the body names. Raises NotFound for one out of reach."""

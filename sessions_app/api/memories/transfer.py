@@ -87,6 +87,8 @@ class MemoryImportView(ApiView):
     bound_tokens = False
     raises = {EmbedderError: no_vector}
     parser_classes = [LinesParser]
+    # No lines are no memories.
+    needs_body = False
     taken_in: Lines | None = None
 
     def finalize_response(self, *args: Any, **kwargs: Any) -> Any:

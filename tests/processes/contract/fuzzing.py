@@ -121,7 +121,8 @@ def main() -> int:
                 phases=ALL_PHASES,
                 seed=given.seed,
             )
-            sys.stdout.write(f"== {caller}\n{outcome.output}\n")
+            seen = "".join(f"{count:6} {what}\n" for what, count in sorted(outcome.seen.items()))
+            sys.stdout.write(f"== {caller}\n{outcome.output}\n{seen}")
             passed &= outcome.passed
     return 0 if passed else 1
 

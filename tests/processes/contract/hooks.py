@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from typing import Any
 
@@ -33,7 +34,11 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
 }
 TALLY = "CONTRACT_TALLY"
 
+KEY = "Idempotency-Key"
+PRINTABLE = re.compile(r"[!-~]([ -~]*[!-~])?")
+
 seen: Counter[str] = Counter()
+calls = 0
 
 
 @schemathesis.hook
@@ -50,6 +55,23 @@ def lines(context: Any, value: Any) -> Any:
 
 
 @schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
+    """What is made up would be refused for its key, version or place alone: three of four calls
+    go on without."""
+    global calls
+    calls += 1
+    if calls % 4 == 0:
+        return
+    for name, value in list((case.headers or {}).items()):
+        if name == KEY and PRINTABLE.fullmatch(value) and len(value) <= 200:
+            case.headers[name] = f"{calls}-{value}"
+        elif name == "If-Match":
+            del case.headers[name]
+    if case.query and isinstance(case.query.get("cursor"), str) and case.query["cursor"]:
+        del case.query["cursor"]
+
+
+@schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
     """False for what is right all the same."""
     if not isinstance(failure, RejectedPositiveData) or response.status_code != 400:
@@ -57,7 +79,10 @@ def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool
     named = case.operation.definition.raw.get("operationId", "")
     allowed = BEYOND_SCHEMAS["*"] | BEYOND_SCHEMAS.get(named, set())
     attrs = {str(error["attr"]).split(".")[-1] for error in json.loads(response.content)["errors"]}
-    return not (attrs <= allowed or "*" in allowed)
+    right = attrs <= allowed or "*" in allowed
+    if right:
+        seen[f"{named} beyond the schema: {sorted(attrs)}"] += 1
+    return not right
 
 
 @schemathesis.hook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,10 +27,20 @@ DOCUMENTS = {
     "decisions": {"decision": "Use PostgreSQL", "status": "accepted"},
     "context": {"feature": "auth", "status": "in progress"},
 }
-# Tokens by name: the options with which each is made. "none" is no token.
-TOKENS: dict[str, list[str]] = {"all": [], **{scope: ["--scope", scope] for scope in SCOPES}}
-BOUND, NONE = "bound", "none"
-CALLERS = [*TOKENS, BOUND, NONE]
+ALL, BOUND, NONE = "all", "bound", "none"
+CALLERS = [ALL, *SCOPES, BOUND, NONE]
+# One process for all of them.
+MAKE_TOKENS = """
+import json
+from memoryproject.api.scopes import SCOPES
+from memoryproject.api.tokens import token_create
+from memoryproject.audit.events import COMMAND_LINE
+from sessions_app.models import Chat
+chat = Chat.objects.get(whatsapp_chat="{chat}")
+made = {{name: token_create(name=name, scopes=[name], actor=COMMAND_LINE) for name in SCOPES}}
+made["bound"] = token_create(name="bound", chat_ids=[chat.pk], actor=COMMAND_LINE)
+print(json.dumps({{name: each.secret for name, each in made.items()}}))
+"""
 
 
 @dataclass(frozen=True)
@@ -49,14 +60,11 @@ def running(parent: Path | None = None) -> Iterator[World]:
         try:
             installation.prepare()
             installation.start()
-            tokens = {
-                name: installation.manage("create_api_token", name, *options).strip()
-                for name, options in TOKENS.items()
-            }
-            known = Seeder(installation.url, tokens["all"]).seed()
-            chat = known["chats"][0]
-            bound = installation.manage("create_api_token", BOUND, "--chat", chat)
-            yield World(installation, {**tokens, BOUND: bound.strip()}, known)
+            secret = installation.manage("create_api_token", ALL).strip()
+            known = Seeder(installation.url, secret).seed()
+            script = MAKE_TOKENS.format(chat=known["chats"][0])
+            tokens = json.loads(installation.manage("shell", "-v", "0", "-c", script))
+            yield World(installation, {**tokens, ALL: secret}, known)
         finally:
             installation.stop()
 
