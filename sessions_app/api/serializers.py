@@ -112,9 +112,10 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class AskSerializer(Strict):
-    """``max_length`` bounds what one call makes of the machine; WhatsApp's own limit is less."""
+    """Something that is said in a chat."""
 
     whatsapp_chat = WhatsAppChat()
+    # The limit bounds what one call makes of the machine; WhatsApp's own is less.
     content = Text(allow_blank=True, max_length=65_536)
     stream = Truth(default=False, help_text="Answer with server-sent events instead.")
 

@@ -119,6 +119,10 @@ class MemoryBatchView(ApiView):
                 },
                 status=201,
             ),
+            answered(
+                "None is new",
+                {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate"}]},
+            ),
         ],
     )
     @idempotent(atomic=False)

@@ -26,7 +26,7 @@ from sessions_app.api.memories.writing import no_vector
 from sessions_app.api.serializers import WhatsAppChat
 from sessions_app.services.memory_transfer import memories_export, memories_import
 
-LINE = '{"memory_id": "…", "content": "We open at 9", "visibility": "public", …}\n'
+LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n'
 
 
 class ExportQuery(Strict):
