@@ -41,7 +41,11 @@ fuzz-api: install
 
 # Generated anew each time; nothing in it is edited by hand.
 client: install
-	@$(BIN)/python -m memoryproject.api.client client
+	@mkdir -p client
+	@$(BIN)/python manage.py spectacular --validate --fail-on-warn --file client/schema.yaml
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/openapi-python-client generate --path client/schema.yaml \
+		--config docs/client/generator.yaml --meta none --output-path client/memory_client \
+		--overwrite --fail-on-warning
 
 lint: install
 	@$(BIN)/ruff check .
