@@ -45,6 +45,7 @@ from memoryproject.api.schema import (
     named,
     sent,
 )
+from memoryproject.api.serializers import Nothing
 from memoryproject.api.views import ApiView, ListView
 
 MOST_TOLD = 100
@@ -212,6 +213,7 @@ class DocumentArchiveView(DocumentsApi):
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
         """What is archived is never overwritten: a name that is taken there gets a number."""
+        self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
         place = {"category": key.category, "name": key.name, "path": key.path}
         return Response({**place, "archived": key.archived})

@@ -39,7 +39,7 @@ class Schema(AutoSchema):
 
     def _get_parameters(self) -> list[Any]:
         """Texts in a query aren't empty: the views refuse it."""
-        parameters: list[Any] = super()._get_parameters()  # type: ignore[no-untyped-call]
+        parameters: list[Any] = super()._get_parameters()
         for each in parameters:
             schema = each["schema"]
             if each["in"] == "query" and schema.get("type") == "string" and len(schema) == 1:

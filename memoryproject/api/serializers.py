@@ -22,12 +22,16 @@ class Strict(serializers.Serializer[Any]):
         if isinstance(data, Mapping):
             unknown = [name for name in data if name not in self.fields]
             if unknown:
-                known = ", ".join(self.fields)
+                known = ", ".join(self.fields) or "none"
                 detail = f"There is no such field here. Fields are: {known}."
                 raise serializers.ValidationError(
                     {str(name)[:100]: [detail] for name in unknown[:20]}, code="unknown_field"
                 )
         return super().to_internal_value(data)
+
+
+class Nothing(Strict):
+    """The body of a call that needs none: what somebody puts there all the same is refused."""
 
 
 class Text(serializers.CharField):

@@ -18,7 +18,7 @@ from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
 from memoryproject.api.schema import answered
-from memoryproject.api.serializers import Moment
+from memoryproject.api.serializers import Moment, Nothing
 from memoryproject.api.views import ApiView
 from sessions_app.api.examples import AT, SESSION_ID
 from sessions_app.api.finding import session_within
@@ -116,6 +116,7 @@ class CardView(ApiView):
     def post(self, request: Request, session_id: UUID) -> Response:
         """201 for the session's first card; 200 for one that is still right, or was made again
         because the session went on. 409 for a session that changes all the time."""
+        self.body(Nothing)
         session = session_within(self.caller, session_id)
         is_there = MemoryCard.objects.filter(pk=session.pk).exists()
         stored = card_make(session_id=session.pk)

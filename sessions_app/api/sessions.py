@@ -13,6 +13,7 @@ from memoryproject.api.answers import conflicting
 from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.schema import answered, sent
+from memoryproject.api.serializers import Nothing
 from memoryproject.api.views import ApiView, ListView
 from sessions_app import wiring
 from sessions_app.api import examples
@@ -109,6 +110,7 @@ class ResetView(ApiView):
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Answers with the new session. 409 for a session that has ended already."""
+        self.body(Nothing)
         session = session_reset(
             session_id=session_within(self.caller, session_id).pk,
             rules=wiring.intake_rules(),
@@ -137,6 +139,7 @@ class ExpireView(ApiView):
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Its messages stay. One that has ended already stays as it is."""
+        self.body(Nothing)
         session = session_expire(
             session_id=session_within(self.caller, session_id).pk,
             now=timezone.now(),
