@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install run test test-scale bench lint demo lock help
+.PHONY: install run test test-scale bench fuzz-api client lint demo lock help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -15,6 +15,8 @@ help:
 	@echo "make test-scale  tests at a million rows"
 	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
+	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
+	@echo "make client a Python client of the API, in ./client"
 	@echo "make lint   style, types and layers"
 
 install: $(VENV)/.installed
@@ -42,6 +44,17 @@ bench: install
 	@if [ -n "$(CONVERSATIONS)" ]; then \
 		echo "== benchmarks/measure_conversations.py"; \
 		$(BIN)/python benchmarks/measure_conversations.py --data "$(CONVERSATIONS)"; fi
+
+fuzz-api: install
+	@$(BIN)/python -m tests.processes.contract.fuzzing $(ARGS)
+
+# Generated anew each time; nothing in it is edited by hand.
+client: install
+	@mkdir -p client
+	@$(BIN)/python manage.py spectacular --validate --fail-on-warn --file client/schema.yaml
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/openapi-python-client generate --path client/schema.yaml \
+		--config docs/client/generator.yaml --meta none --output-path client/memory_client \
+		--overwrite --fail-on-warning
 
 lint: install
 	@$(BIN)/ruff check .

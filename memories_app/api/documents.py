@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -32,10 +32,20 @@ from memories_app.memory_documents.problems import (
 from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memories_app.services.memory_documents.store import DatabaseStore
+from memoryproject.api.answers import CHANGED_MEANWHILE, NOT_MODIFIED
 from memoryproject.api.errors import PreconditionFailed, not_found, refuse
 from memoryproject.api.etags import etag_of, is_known, require_match
 from memoryproject.api.idempotency import idempotent
-from memoryproject.api.schema import answered, sent
+from memoryproject.api.schema import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    etag,
+    header,
+    named,
+    sent,
+)
+from memoryproject.api.serializers import Nothing
 from memoryproject.api.views import ApiView, ListView
 
 MOST_TOLD = 100
@@ -44,6 +54,21 @@ ARCHIVED = OpenApiParameter(
     "archived", bool, description="true: the one in the archive, by its name there."
 )
 SESSION = OpenApiParameter("session_id", str, description="The session that it comes from.")
+
+PLACE = [
+    named("category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}),
+    named("identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}),
+]
+ONLY_NEW = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="*: only where there is no such document, else 412.",
+)
+
+
+def location(*statuses: int) -> OpenApiParameter:
+    return header("Content-Location", "The address of that very document.", *statuses)
 
 
 def invalid_document(error: Exception) -> APIException:
@@ -92,7 +117,7 @@ class DocumentsView(ListView):
     @extend_schema(
         operation_id="documents_list",
         summary="List memory documents",
-        examples=[answered("One document", examples.page(examples.FOUND))],
+        examples=[answered("One document", examples.FOUND)],
     )
     def get(self, request: Request) -> Response:
         """By category and name; those in the archive with `archived=true`."""
@@ -101,6 +126,7 @@ class DocumentsView(ListView):
 
 class DocumentView(DocumentsApi):
     scopes = {"GET": "read", "PUT": "write"}
+    answers = {"PUT": [CHANGED_MEANWHILE]}
     parser_classes = [RawJson]
 
     def query_parameters(self) -> set[str]:
@@ -108,9 +134,10 @@ class DocumentView(DocumentsApi):
         return super().query_parameters() | own
 
     @extend_schema(
+        operation_id="documents_get",
         summary="One memory document",
-        parameters=[ARCHIVED],
-        responses=DocumentSerializer,
+        parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
+        responses={200: DocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
         examples=[answered("A document", examples.DOCUMENT)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
@@ -127,6 +154,7 @@ class DocumentView(DocumentsApi):
         return document_answer(kept)
 
     @extend_schema(
+        operation_id="documents_save",
         summary="Create or update a memory document",
         description=(
             "The body is the content alone: the document's meta data are kept. 201 for a new one. "
@@ -134,7 +162,7 @@ class DocumentView(DocumentsApi):
             "identifier. A completed handoff goes to the archive. With `If-Match` only the version "
             "that you read, with `If-None-Match: *` only a new one: else 412."
         ),
-        parameters=[SESSION],
+        parameters=[*PLACE, SESSION, IF_MATCH, ONLY_NEW, etag(200, 201), location(200, 201)],
         request=OpenApiTypes.OBJECT,
         responses={201: DocumentSerializer, 200: DocumentSerializer},
         examples=[
@@ -163,7 +191,7 @@ class DocumentView(DocumentsApi):
 
     def _check(self, there: Kept | None) -> None:
         """Call it with the category locked. Raises PreconditionFailed."""
-        if there is not None and self.request.headers.get("If-None-Match") == "*":
+        if there is not None and is_known(self.request, document_etag(there)):
             raise PreconditionFailed("There is such a document already.")
         if there is None and "If-Match" in self.request.headers:
             raise PreconditionFailed("There is no such document: without If-Match it is made.")
@@ -175,7 +203,9 @@ class DocumentArchiveView(DocumentsApi):
     scopes = {"POST": "write"}
 
     @extend_schema(
+        operation_id="documents_archive",
         summary="Move a memory document to the archive",
+        parameters=PLACE,
         request=None,
         responses=ArchivedSerializer,
         examples=[answered("Archived", examples.ARCHIVED)],
@@ -183,6 +213,7 @@ class DocumentArchiveView(DocumentsApi):
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
         """What is archived is never overwritten: a name that is taken there gets a number."""
+        self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
         place = {"category": key.category, "name": key.name, "path": key.path}
         return Response({**place, "archived": key.archived})
@@ -193,6 +224,7 @@ class DocumentCleanupView(DocumentsApi):
     kinds = {"POST": "forget"}
 
     @extend_schema(
+        operation_id="documents_cleanup",
         summary="Remove memory documents that were last saved long ago",
         request=CleanupSerializer,
         responses=RemovedSerializer,

@@ -33,8 +33,3 @@ ARCHIVED: dict[str, Any] = {
     "path": "archive/decisions/use-postgres.json",
     "archived": True,
 }
-
-
-def page(*results: Any) -> dict[str, Any]:
-    """A page with these results, the only one."""
-    return {"results": list(results), "next": None, "previous": None}

@@ -8,18 +8,20 @@ from typing import Any
 import django_filters
 from django import forms
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
 
-from memories_app.api.serializers import moment_or_age
+from memories_app.api.serializers import AGE, moment_or_age
 from memories_app.memory_documents.categories import CATEGORIES
 from memories_app.memory_documents.names import Pattern
 from memories_app.memory_documents.problems import MemoryDocumentNameError
 from memories_app.models import MemoryDocument
+from memoryproject.api.filters import TruthFilter
 
 
 class SinceFormField(forms.CharField):
     def clean(self, value: Any) -> datetime | None:
-        if value in (None, ""):
+        if value is None:
             return None
         try:
             return moment_or_age(value)
@@ -28,13 +30,16 @@ class SinceFormField(forms.CharField):
             raise forms.ValidationError(told, code="invalid") from error
 
 
+@extend_schema_field(
+    {"anyOf": [{"type": "string", "pattern": AGE}, {"type": "string", "format": "date-time"}]}
+)
 class SinceFilter(django_filters.Filter):  # type: ignore[misc]
     field_class = SinceFormField
 
 
 class PatternFormField(forms.CharField):
     def clean(self, value: Any) -> Pattern | None:
-        if value in (None, ""):
+        if value is None:
             return None
         text = super().clean(value)
         try:
@@ -60,8 +65,7 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
         help_text="Saved since then: 7d, 24h, or a time such as 2026-01-31T09:30:00Z.",
     )
     session_id = django_filters.CharFilter(help_text="Those that come from this session.")
-    archived = django_filters.ChoiceFilter(
-        choices=[("true", "true"), ("false", "false")],
+    archived = TruthFilter(
         method="in_archive",
         help_text="true: those in the archive instead.",
     )
@@ -78,12 +82,12 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
         return rows.filter(pk__in=[pk for pk, *place in named if value.fits(*place)])
 
     def in_archive(
-        self, rows: QuerySet[MemoryDocument], _: str, value: str
+        self, rows: QuerySet[MemoryDocument], _: str, value: bool
     ) -> QuerySet[MemoryDocument]:
         return rows  # filter_queryset has done it
 
     def filter_queryset(self, queryset: QuerySet[MemoryDocument]) -> QuerySet[MemoryDocument]:
-        archived = self.form.cleaned_data.get("archived") == "true"
+        archived = bool(self.form.cleaned_data.get("archived"))
         queryset = queryset.filter(archived_at__isnull=not archived)
         found: QuerySet[MemoryDocument] = super().filter_queryset(queryset)
         return found

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories_app.memory_documents.categories import CATEGORIES
@@ -13,7 +14,11 @@ from memories_app.memory_documents.times import read_duration
 from memories_app.models import MemoryDocument
 from memoryproject.api.serializers import Moment, Strict, Text
 
+# What every client may send; more digits are taken where they make a time.
+AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
 
+
+@extend_schema_field({"type": "string", "pattern": AGE})
 class Duration(Text):
     """7d, 24h, 2w, 30m: as a timedelta."""
 

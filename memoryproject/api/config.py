@@ -14,6 +14,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PARSER_CLASSES": ["memoryproject.api.bodies.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["memoryproject.api.renderers.Json"],
     "DEFAULT_PAGINATION_CLASS": None,
+    "DEFAULT_METADATA_CLASS": "memoryproject.api.metadata.Forms",
     "DEFAULT_SCHEMA_CLASS": "memoryproject.api.schema.Schema",
     "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
@@ -39,11 +40,18 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    # What is no text with allow_blank may not be empty: the schema says so, too.
+    "ENFORCE_NON_BLANK_FIELDS": True,
     # Fields of one name with different choices.
     "ENUM_NAME_OVERRIDES": {
         "MemoryStatusEnum": "memories_app.models.MemoryStatus",
         "SessionStatusEnum": "sessions_app.models.sessions.SessionStatus",
         "StoredStatusEnum": ["created", "duplicate"],
+        "ForgottenKindEnum": "sessions_app.models.ForgottenKind",
+        "TurnStateEnum": "sessions_app.models.turns.TurnState",
+        "ErrorTypeEnum": ["validation_error", "client_error", "server_error"],
+        "RecallSourceEnum": ["memories", "messages"],
+        "RecalledSourceEnum": ["memory", "message"],
     },
     "SCHEMA_PATH_PREFIX": r"/api/v1",
 }

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 KEPT = timedelta(hours=24)
 LONGEST_KEY = 255
+# Printable ASCII; HTTP itself takes spaces from the ends of a header.
+PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
 # Longer than any call takes; who dies is found out at once on the same machine.
 LEASE = timedelta(minutes=10)
 # How long a twin waits for the first one, and how often it looks.

@@ -106,7 +106,7 @@ class CursorPages(BasePagination):
         return Cursor(position, bool(backwards))
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        link = {"type": "string", "nullable": True, "format": "uri"}
+        link = {"type": "string", "nullable": True, "format": "uri", "example": None}
         return {
             "type": "object",
             "required": ["results", "next", "previous"],
@@ -121,7 +121,7 @@ class CursorPages(BasePagination):
         default = getattr(view, "default_limit", DEFAULT_LIMIT)
         number = {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "default": default}
         return [
-            _parameter("cursor", "From `next` or `previous`.", {"type": "string"}),
+            _parameter("cursor", "From `next` or `previous`.", {"type": "string", "minLength": 1}),
             _parameter("limit", "How many a page holds at most.", number),
         ]
 

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
-from memoryproject.api.serializers import ErrorsSerializer
+from memoryproject.api.answers import Refusal, refusals
+from memoryproject.api.idempotency import LONGEST_KEY, PRINTABLE, REPLAYED
+from memoryproject.api.serializers import ErrorsSerializer, Strict
 from memoryproject.api.views import ListView
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
-    str,
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": PRINTABLE},
     OpenApiParameter.HEADER,
     description="The same key and body give the same answer and one effect, for 24 hours.",
 )
-ERRORS = {
-    "400": "The request is wrong; `attr` names the field.",
-    "401": "No token, or one that is unknown, expired or revoked.",
-    "403": "The token lacks the scope.",
-    "404": "There is no such thing, or not within the token's reach.",
-    "429": "Too many calls of this kind: come back after `Retry-After` seconds.",
-}
-BODY_ERRORS = {"413": "The body is too large."}
-KEY_ERRORS = {
-    "409": "The first call with this Idempotency-Key isn't finished, or its answer isn't kept.",
-    "422": "This Idempotency-Key was used for another call.",
-}
+REPLAYED_HEADER = OpenApiParameter(
+    REPLAYED,
+    {"type": "string", "enum": ["true"]},
+    OpenApiParameter.HEADER,
+    description="This is the answer of an earlier call with the same Idempotency-Key.",
+    response=[200, 201],
+)
 
 
 class Schema(AutoSchema):
-    """Adds what all operations share: the errors, and the header of those that create."""
+    """Adds what all operations share: the errors, and the headers of those that create."""
 
     def get_override_parameters(self) -> list[Any]:
         query = getattr(self.view, "query_serializer_class", None)
         parameters = [query] if query is not None and self.method == "GET" else []
-        return [*parameters, KEY_PARAMETER] if self._takes_key() else parameters
+        return [*parameters, *([KEY_PARAMETER, REPLAYED_HEADER] if self._takes_key() else [])]
+
+    def _get_parameters(self) -> list[Any]:
+        """Texts in a query aren't empty: the views refuse it."""
+        parameters: list[Any] = super()._get_parameters()
+        for each in parameters:
+            schema = each["schema"]
+            if each["in"] == "query" and schema.get("type") == "string" and len(schema) == 1:
+                each["schema"] = {"type": "string", "minLength": 1}
+        return parameters
+
+    def _get_request_body(self, direction: Literal["request", "response"] = "request") -> Any:
+        """A body is needed unless all of it may be left out."""
+        body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        if body is not None and self.method != "PATCH" and getattr(self.view, "needs_body", True):
+            body["required"] = True
+        return body
 
     def get_tags(self) -> list[str]:
         """By the first word of the address."""
@@ -45,9 +59,18 @@ class Schema(AutoSchema):
         return [words[2] if words[:2] == ["api", "v1"] and len(words) > 2 else words[-1]]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        if serializer is None and isinstance(self.view, ListView):
-            return bool(self.method == "GET")
+        """Pages are of the view's own serializer; what else it answers with is one thing."""
+        if isinstance(self.view, ListView):
+            own = self.view.get_serializer_class()
+            return self.method == "GET" and (serializer is None or isinstance(serializer, own))
         return bool(super()._is_list_view(serializer))
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        """Strict objects refuse fields that they don't know."""
+        mapped = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        return (
+            {**mapped, "additionalProperties": False} if isinstance(serializer, Strict) else mapped
+        )
 
     def _takes_key(self) -> bool:
         handler = getattr(self.view, self.method.lower(), None)
@@ -55,18 +78,21 @@ class Schema(AutoSchema):
 
     def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
-        errors = dict(ERRORS)
-        if self.method in ("POST", "PUT", "PATCH"):
-            errors |= BODY_ERRORS
-        if self._takes_key():
-            errors |= KEY_ERRORS
-        for code, text in errors.items():
-            if code not in bodies:
-                found = self._get_response_for_code(  # type: ignore[no-untyped-call]
-                    ErrorsSerializer, code, ["application/json"]
-                )
-                bodies[code] = {**found, "description": text}
+        own = getattr(self.view, "answers", {}).get(self.method, ())
+        for code, told in refusals(self.method, takes_key=self._takes_key(), own=own):
+            bodies[code] = self._refused(code, told)
         return bodies
+
+    def _refused(self, code: str, told: Sequence[Refusal]) -> dict[str, Any]:
+        """The one shape of errors, with an example of each meaning."""
+        found = self._get_response_for_code(  # type: ignore[no-untyped-call]
+            ErrorsSerializer, code, ["application/json"]
+        )
+        found["description"] = " ".join(each.meaning for each in told)
+        examples = {each.code: {"value": each.example()} for each in told}
+        found["content"]["application/json"]["examples"] = examples
+        headers = {name: text for each in told for name, text in each.headers().items()}
+        return {**found, "headers": headers} if headers else dict(found)
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -115,3 +141,35 @@ def answered(
         status_codes=[str(status)],
         media_type=media_type,
     )
+
+
+def header(name: str, told: str, *statuses: int, always: bool = True) -> OpenApiParameter:
+    """A header of the answers with these statuses."""
+    return OpenApiParameter(
+        name,
+        str,
+        OpenApiParameter.HEADER,
+        description=told,
+        required=always,
+        response=list(statuses),
+    )
+
+
+def etag(*statuses: int) -> OpenApiParameter:
+    return header("ETag", "This version: for `If-None-Match` and `If-Match`.", *statuses)
+
+
+def named(name: str, told: str, schema: dict[str, Any]) -> OpenApiParameter:
+    """A parameter of the address."""
+    return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=told)
+
+
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="ETags that are known: else 304."
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag of the version that is meant: else 412.",
+)

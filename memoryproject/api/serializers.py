@@ -22,12 +22,16 @@ class Strict(serializers.Serializer[Any]):
         if isinstance(data, Mapping):
             unknown = [name for name in data if name not in self.fields]
             if unknown:
-                known = ", ".join(self.fields)
+                known = ", ".join(self.fields) or "none"
                 detail = f"There is no such field here. Fields are: {known}."
                 raise serializers.ValidationError(
                     {str(name)[:100]: [detail] for name in unknown[:20]}, code="unknown_field"
                 )
         return super().to_internal_value(data)
+
+
+class Nothing(Strict):
+    """The body of a call that needs none: what somebody puts there all the same is refused."""
 
 
 class Text(serializers.CharField):
@@ -41,6 +45,35 @@ class Text(serializers.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class Number(serializers.FloatField):
+    """A number of JSON, and no text that looks like one."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
+
+
+class Whole(serializers.IntegerField):
+    """A whole number of JSON."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, float) and data.is_integer():
+            data = int(data)
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
+class Truth(serializers.BooleanField):
+    """true or false, and no word for it."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
 
 
 @extend_schema_field(OpenApiTypes.DATETIME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from memoryproject.api import bodies
+from memoryproject.api.answers import Refusal
 from memoryproject.api.callers import Caller, caller_of
 from memoryproject.api.errors import LengthRequired, refuse
 from memoryproject.api.pages import CursorPages
@@ -30,15 +31,20 @@ class ApiView(GenericAPIView[Any]):
     """See the package's docstring for what a view declares.
 
     ``raises``: for each error of the services, what makes an answer of it. The first that fits.
-    ``max_body_bytes``: larger bodies are refused with 413.
+    ``answers``: by method, what the schema tells of besides what all operations may answer.
+    ``max_body_bytes``: larger bodies are refused with 413. ``needs_body``: whether POST
+    means anything without one. ``repeatable``: parameters that may be given several times.
     """
 
     scopes: ClassVar[Mapping[str, str]] = {}
     kinds: ClassVar[Mapping[str, str]] = {}
     raises: ClassVar[Mapping[type[Exception], Callable[[Exception], APIException]]] = {}
+    answers: ClassVar[Mapping[str, Sequence[Refusal]]] = {}
     bound_tokens: ClassVar[bool] = True
     query_serializer_class: ClassVar[type[Serializer[Any]] | None] = None
     max_body_bytes: ClassVar[int] = bodies.LARGEST_BODY
+    needs_body: ClassVar[bool] = True
+    repeatable: ClassVar[frozenset[str]] = frozenset()
     pagination_class: Any = None
     filter_backends: Any = ()
     # For the schema alone: views check bodies with ``body``.
@@ -68,10 +74,10 @@ class ApiView(GenericAPIView[Any]):
         self._check_query(request)
 
     def _check_query(self, request: Request) -> None:
-        """Refuse parameters that nobody reads, which would otherwise be ignored, and read those
-        that the view has a serializer for into ``self.query``."""
+        """Refuse parameters that would otherwise be ignored, and read those that the view has a
+        serializer for into ``self.query``."""
         known = self.query_parameters()
-        for name in request.query_params:
+        for name, texts in request.query_params.lists():
             if name not in known:
                 listed = ", ".join(sorted(known)) or "none"
                 raise refuse(
@@ -79,6 +85,11 @@ class ApiView(GenericAPIView[Any]):
                     code="unknown_parameter",
                     attr=name[:100],
                 )
+            if len(texts) > 1 and name not in self.repeatable:
+                raise refuse("It is given more than once.", code="repeated", attr=name)
+            if not all(texts):
+                # As from a script's unset variable: it would widen what is asked for.
+                raise refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
         if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
             names = set(self.query_serializer_class().fields)

@@ -11,7 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import conflicting
 from memoryproject.api.errors import Unavailable, conflict
+from memoryproject.api.filters import MomentFilter
 from memoryproject.api.schema import answered
 from memoryproject.api.serializers import Moment
 from memoryproject.api.views import ApiView, ListView
@@ -20,8 +22,7 @@ from memoryproject.audit.models import AuditEvent
 from memoryproject.audit.pseudonyms import pseudonyms_of
 from memoryproject.audit.verify.service import audit_verify
 from memoryproject.audit.wiring import audit_key, log_path
-from sessions_app.api.examples import AT, MEMORY_ID, page
-from sessions_app.api.filters import MomentFilter
+from sessions_app.api.examples import AT, MEMORY_ID
 from sessions_app.chat_selectors import chat_at
 
 EVENT: dict[str, Any] = {
@@ -106,7 +107,7 @@ class AuditView(ListView):
     @extend_schema(
         operation_id="audit_list",
         summary="The audit log, the newest event first",
-        examples=[answered("One event", page(EVENT))],
+        examples=[answered("One event", EVENT)],
     )
     def get(self, request: Request) -> Response:
         """Who did what to what, and when; see docs/audit.md for the actions."""
@@ -138,12 +139,16 @@ class AuditVerifyView(ApiView):
     scopes = {"GET": "audit"}
     kinds = {"GET": "bulk"}
     bound_tokens = False
+    answers = {
+        "GET": [conflicting("The log can't be sealed.", "The newest event is no longer there.")]
+    }
     raises = {
         ChainError: conflict,
         OSError: lambda error: Unavailable(f"The log file can't be used: {error}"),
     }
 
     @extend_schema(
+        operation_id="audit_verify",
         summary="Verify the whole audit log",
         responses=ReportSerializer,
         examples=[answered("All is as it was sealed", REPORT)],

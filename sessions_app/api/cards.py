@@ -13,11 +13,12 @@ from rest_framework.response import Response
 
 from cards_app.memory_card import Card
 from cards_app.models import MemoryCard
+from memoryproject.api.answers import conflicting
 from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
 from memoryproject.api.schema import answered
-from memoryproject.api.serializers import Moment
+from memoryproject.api.serializers import Moment, Nothing
 from memoryproject.api.views import ApiView
 from sessions_app.api.examples import AT, SESSION_ID
 from sessions_app.api.finding import session_within
@@ -38,17 +39,17 @@ CARD: dict[str, Any] = {
     "notable_quotes": ["When does TestCorp pay?"],
 }
 
+OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
+CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
+
 
 def texts(told: str = "") -> serializers.ListField:
     return serializers.ListField(child=serializers.CharField(), help_text=told)
 
 
-class CardSerializer(serializers.Serializer[Any]):
-    """What a session was, made by rules alone and free of personal data."""
+class CardYamlSerializer(serializers.Serializer[Any]):
+    """A card as YAML; whose, and when it was made, stands above it in a comment."""
 
-    session_id = serializers.UUIDField()
-    algorithm_version = serializers.CharField()
-    extracted_at = Moment()
     title = serializers.CharField()
     summary_bullets = texts("The first messages.")
     decisions = texts()
@@ -58,15 +59,37 @@ class CardSerializer(serializers.Serializer[Any]):
     notable_quotes = texts()
 
 
+class CardSerializer(CardYamlSerializer):
+    """What a session was, made by rules alone and free of personal data."""
+
+    session_id = serializers.UUIDField()
+    algorithm_version = serializers.CharField()
+    extracted_at = Moment()
+
+
+def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:
+    return {
+        (status, "application/json"): CardSerializer,
+        (status, "application/yaml"): CardYamlSerializer,
+    }
+
+
 class CardView(ApiView):
     scopes = {"GET": "read", "POST": "write"}
+    answers = {
+        "POST": [conflicting("The session changes all the time.", "The session is being written.")]
+    }
     raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
     renderer_classes = [Json, CardYaml]
 
     @extend_schema(
+        operation_id="sessions_card",
         summary="The memory card of a session",
-        responses=CardSerializer,
-        examples=[answered("A card", CARD)],
+        responses=answers_of(200),
+        examples=[
+            answered("A card", CARD, media_type="application/json"),
+            answered("As YAML", CARD_YAML, media_type="application/yaml"),
+        ],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """As it was last made: at the session's end, or by POST. 404 where it wasn't yet. YAML
@@ -80,15 +103,22 @@ class CardView(ApiView):
         return self._answer(session, stored.card)
 
     @extend_schema(
+        operation_id="sessions_card_make",
         summary="Make the memory card of a session",
         request=None,
-        responses={201: CardSerializer, 200: CardSerializer},
-        examples=[answered("Made", CARD, status=201), answered("There already", CARD)],
+        responses={**answers_of(201), **answers_of(200)},
+        examples=[
+            answered("Made", CARD, status=201, media_type="application/json"),
+            answered("Made, as YAML", CARD_YAML, status=201, media_type="application/yaml"),
+            answered("There already", CARD, media_type="application/json"),
+            answered("There already, as YAML", CARD_YAML, media_type="application/yaml"),
+        ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request, session_id: UUID) -> Response:
         """201 for the session's first card; 200 for one that is still right, or was made again
         because the session went on. 409 for a session that changes all the time."""
+        self.body(Nothing)
         session = session_within(self.caller, session_id)
         is_there = MemoryCard.objects.filter(pk=session.pk).exists()
         stored = card_make(session_id=session.pk)

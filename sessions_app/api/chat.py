@@ -12,6 +12,7 @@ from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import WAIT, Refusal, conflicting
 from memoryproject.api.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.api.idempotency import Once, idempotent
 from memoryproject.api.renderers import EventStream, Json
@@ -31,6 +32,16 @@ from sessions_app.services.talk import (
 )
 
 PATIENCE = timedelta(minutes=5)
+EVENT = {
+    "type": "object",
+    "description": "One of the events, which follow one another.",
+    "properties": {
+        "event": {"type": "string", "enum": ["accepted", "delta", "done", "error"]},
+        "data": {"type": "string", "description": "An object of JSON."},
+    },
+    "required": ["event", "data"],
+    "additionalProperties": False,
+}
 
 
 class NotAnswered(Conflict):
@@ -49,13 +60,32 @@ def not_yet(error: Exception) -> APIException:
 class AskView(ApiView):
     scopes = {"POST": "write"}
     kinds = {"POST": "chat"}
+    answers = {
+        "POST": [
+            conflicting(
+                "Nothing is answered there; what was said is stored.",
+                "Nothing is answered in this group: GROUP_POLICY is never.",
+                code="not_answered",
+            ),
+            Refusal(
+                503,
+                "Others keep the chat busy.",
+                kind="server_error",
+                code="busy",
+                detail="The answer isn't there yet. Ask again with the same Idempotency-Key: it "
+                "is not said twice.",
+                always=WAIT,
+            ),
+        ]
+    }
     raises = {NotYetAnsweredError: not_yet, NoAnswerError: not_answered}
     renderer_classes = (Json, EventStream)
 
     @extend_schema(
+        operation_id="chat",
         summary="Say something and get the answer",
         request=AskSerializer,
-        responses={(200, "application/json"): AnswerSerializer, (200, "text/event-stream"): str},
+        responses={(200, "application/json"): AnswerSerializer, (200, "text/event-stream"): EVENT},
         examples=[
             sent("A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}),
             answered("The answer", examples.ANSWER, media_type="application/json"),

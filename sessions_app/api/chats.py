@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import NOT_FORGOTTEN
 from memoryproject.api.schema import answered
 from memoryproject.api.views import ApiView, ListView
 from sessions_app import wiring
@@ -31,7 +32,7 @@ class ChatsView(ListView):
 
     @extend_schema(
         summary="List chats, the newest first",
-        examples=[answered("One chat", examples.page(examples.CHAT_ROW))],
+        examples=[answered("One chat", examples.CHAT_ROW)],
     )
     def get(self, request: Request) -> Response:
         """People and groups, with the addresses by which they are known."""
@@ -40,9 +41,11 @@ class ChatsView(ListView):
 
 class ChatView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
+    answers = {"DELETE": [NOT_FORGOTTEN]}
     raises = FORGETTING
 
     @extend_schema(
+        operation_id="chats_get",
         summary="One chat",
         responses=ChatSerializer,
         examples=[answered("A person", examples.CHAT_ROW)],
@@ -54,6 +57,7 @@ class ChatView(ApiView):
         return Response(ChatSerializer(chat).data)
 
     @extend_schema(
+        operation_id="chats_erase",
         summary="Erase a person or a group, with everything in the chat",
         responses={200: ReceiptSerializer},
         examples=[

@@ -24,9 +24,11 @@ class ContextView(ApiView):
 
     scopes = {"POST": "read"}
     kinds = {"POST": "read"}
+    needs_body = False
     raises = {BudgetTooSmallError: invalid}
 
     @extend_schema(
+        operation_id="sessions_context",
         summary="What the model would be sent, for a model of your own",
         request=ContextQuestionSerializer,
         responses={200: ContextSerializer},

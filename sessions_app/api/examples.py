@@ -105,11 +105,6 @@ TURN: dict[str, Any] = {
 }
 
 
-def page(*results: Any) -> dict[str, Any]:
-    """A page with these results, the only one."""
-    return {"results": list(results), "next": None, "previous": None}
-
-
 def receipt(kind: str, object_id: str, **swept: int) -> dict[str, Any]:
     return {
         "receipt_id": RECEIPT_ID,

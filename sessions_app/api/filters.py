@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
-
 import django_filters
-from django import forms
 from django.db.models import Q, QuerySet
-from rest_framework.exceptions import ValidationError
 
-from memoryproject.api.serializers import Moment
+from memoryproject.api.filters import MomentFilter, TruthFilter
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.sessions import SessionStatus
-
-
-class MomentFormField(forms.CharField):
-    """A time as the API's bodies take it."""
-
-    def clean(self, value: Any) -> datetime | None:
-        if value in (None, ""):
-            return None
-        try:
-            field = Moment()
-            field.field_name = "The time"
-            return field.run_validation(value)
-        except ValidationError as error:
-            told = " ".join(str(text) for text in error.detail)
-            raise forms.ValidationError(told, "invalid") from error
-
-
-class MomentFilter(django_filters.Filter):  # type: ignore[misc]
-    field_class = MomentFormField
 
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -67,7 +43,7 @@ class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = django_filters.CharFilter(
         method="at", help_text="The one that is reached at this address."
     )
-    is_group = django_filters.BooleanFilter(help_text="true: groups alone; false: people alone.")
+    is_group = TruthFilter(help_text="true: groups alone; false: people alone.")
 
     class Meta:
         model = Chat

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import NOT_FORGOTTEN, conflicting
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.schema import answered, sent
 from memoryproject.api.views import ListView
@@ -35,6 +36,10 @@ SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
 class MessagesView(ListView):
     scopes = {"GET": "read", "POST": "write", "DELETE": "forget"}
+    answers = {
+        "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
+        "DELETE": [NOT_FORGOTTEN],
+    }
     raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
     queryset = Message.objects.defer("terms")
     query_serializer_class = MessagesQuery
@@ -43,8 +48,9 @@ class MessagesView(ListView):
     default_limit = MOST_MESSAGES
 
     @extend_schema(
+        operation_id="sessions_messages_list",
         summary="The newest messages, oldest first",
-        examples=[answered("One message", examples.page(examples.MESSAGE))],
+        examples=[answered("One message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """`next` leads to older messages. A summary has its own order_num and stands after the
@@ -59,6 +65,7 @@ class MessagesView(ListView):
         return page
 
     @extend_schema(
+        operation_id="sessions_messages_add",
         summary="Store messages at the end of a session",
         request=NewMessagesSerializer,
         responses={201: StoredMessagesSerializer},
@@ -83,6 +90,7 @@ class MessagesView(ListView):
         return Response({"messages": MessageSerializer(told, many=True).data}, status=201)
 
     @extend_schema(
+        operation_id="sessions_messages_clear",
         summary="Clear a session: delete its messages and what was derived from them",
         responses={200: ReceiptSerializer},
         examples=[

@@ -23,6 +23,7 @@ class ReceiptView(ApiView):
     bound_tokens = False
 
     @extend_schema(
+        operation_id="receipts_get",
         summary="The receipt of a forgetting",
         responses=ReceiptSerializer,
         examples=[answered("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memoryproject.api.serializers import Moment, Strict, Text
+from memoryproject.api.serializers import Moment, Strict, Text, Truth, Whole
 from sessions_app.models import Chat, ForgottenKind, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -15,8 +17,16 @@ from sessions_app.services.chat_memory import MOST_MESSAGES
 from sessions_app.services.talk import Talk
 
 LONGEST_ADDRESS = 255
+# No white space, no control characters, nothing invisible. As JSON Schema writes it.
+ADDRESS = re.compile(
+    r"^[^\u0000-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f"
+    r"\u205f-\u206f\u3000\ufeff]+$"
+)
 
 
+@extend_schema_field(
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_ADDRESS, "pattern": ADDRESS.pattern}
+)
 class WhatsAppChat(Text):
     """Who is talked to, such as 15550100123@c.us, …@g.us or …@bsuid. Another form is taken with
     a WARNING, too (ERR-SESSION-007)."""
@@ -27,7 +37,7 @@ class WhatsAppChat(Text):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if not text.isprintable() or any(map(str.isspace, text)):
+        if not ADDRESS.fullmatch(text):
             raise serializers.ValidationError("Write it like 15550100123@c.us, without spaces.")
         return text
 
@@ -102,13 +112,12 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class AskSerializer(Strict):
-    """``max_length`` bounds what one call makes of the machine; WhatsApp's own limit is less."""
+    """Something that is said in a chat."""
 
     whatsapp_chat = WhatsAppChat()
+    # The limit bounds what one call makes of the machine; WhatsApp's own is less.
     content = Text(allow_blank=True, max_length=65_536)
-    stream = serializers.BooleanField(
-        default=False, help_text="Answer with server-sent events instead."
-    )
+    stream = Truth(default=False, help_text="Answer with server-sent events instead.")
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
@@ -153,7 +162,7 @@ class ContextQuestionSerializer(Strict):
         max_length=65_536,
         help_text="What is said now. Default: the session's last message.",
     )
-    max_tokens = serializers.IntegerField(
+    max_tokens = Whole(
         required=False,
         min_value=1,
         max_value=10_000_000,

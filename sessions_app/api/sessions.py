@@ -9,9 +9,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import conflicting
 from memoryproject.api.errors import conflict, not_found
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.schema import answered, sent
+from memoryproject.api.serializers import Nothing
 from memoryproject.api.views import ApiView, ListView
 from sessions_app import wiring
 from sessions_app.api import examples
@@ -46,13 +48,14 @@ class SessionsView(ListView):
 
     @extend_schema(
         summary="List sessions, the newest first",
-        examples=[answered("One session", examples.page(examples.SESSION))],
+        examples=[answered("One session", examples.SESSION)],
     )
     def get(self, request: Request) -> Response:
         """Archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
 
     @extend_schema(
+        operation_id="sessions_open",
         summary="The active session of a chat, begun where there is none",
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
@@ -82,6 +85,7 @@ class OneSessionView(ApiView):
     scopes = {"GET": "read"}
 
     @extend_schema(
+        operation_id="sessions_get",
         summary="One session",
         responses=SessionSerializer,
         examples=[answered("An active session", examples.SESSION)],
@@ -93,9 +97,11 @@ class OneSessionView(ApiView):
 
 class ResetView(ApiView):
     scopes = {"POST": "write"}
+    answers = {"POST": [conflicting("It has ended already.", "The session has ended already.")]}
     raises = REFUSALS
 
     @extend_schema(
+        operation_id="sessions_reset",
         summary="End a session and begin the next, as /reset does",
         request=None,
         responses={201: SessionSerializer},
@@ -104,6 +110,7 @@ class ResetView(ApiView):
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Answers with the new session. 409 for a session that has ended already."""
+        self.body(Nothing)
         session = session_reset(
             session_id=session_within(self.caller, session_id).pk,
             rules=wiring.intake_rules(),
@@ -118,6 +125,7 @@ class ExpireView(ApiView):
     raises = REFUSALS
 
     @extend_schema(
+        operation_id="sessions_expire",
         summary="Let a session expire now",
         request=None,
         responses=SessionSerializer,
@@ -131,6 +139,7 @@ class ExpireView(ApiView):
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Its messages stay. One that has ended already stays as it is."""
+        self.body(Nothing)
         session = session_expire(
             session_id=session_within(self.caller, session_id).pk,
             now=timezone.now(),

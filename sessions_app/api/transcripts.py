@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -12,12 +13,13 @@ from rest_framework.exceptions import APIException, ErrorDetail, PermissionDenie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.api.answers import conflicting
 from memoryproject.api.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.api.errors import Unavailable, conflict
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
-from memoryproject.api.schema import answered
-from memoryproject.api.serializers import Strict, Text
+from memoryproject.api.schema import answered, header
+from memoryproject.api.serializers import Strict, Text, Truth
 from memoryproject.api.views import ApiView
 from sessions_app import wiring
 from sessions_app.api.allowed import chat_in_reach, require_memory
@@ -76,9 +78,7 @@ class TextSerializer(Strict):
     whatsapp_chat = WhatsAppChat(
         required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
     )
-    append = serializers.BooleanField(
-        default=False, help_text="true: what repeats the stored end was said anew."
-    )
+    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -128,7 +128,9 @@ class SessionTranscriptView(ApiView):
     renderer_classes = [TranscriptText, Json]
 
     @extend_schema(
+        operation_id="sessions_transcript",
         summary="The transcript of a session",
+        parameters=[header("Transcript-Left-Out", "How many messages are left out.", 200)],
         responses={
             (200, "text/plain"): OpenApiTypes.STR,
             (200, "application/json"): TranscriptSerializer,
@@ -142,7 +144,7 @@ class SessionTranscriptView(ApiView):
             ),
         ],
     )
-    def get(self, request: Request, session_id: UUID) -> Response:
+    def get(self, request: Request, session_id: UUID) -> HttpResponse:
         """Its messages and their answers in turn, as text; what can't alternate is left out, and
         `Transcript-Left-Out` says how many that are. `Accept: application/json` or
         `?format=json` tells which."""
@@ -150,7 +152,12 @@ class SessionTranscriptView(ApiView):
         told = conversation_text(
             conversation=Conversation(session.chat, session), actor=self.caller.actor
         )
-        return Response(vars(told), headers={"Transcript-Left-Out": str(len(told.left_out))})
+        headers = {"Transcript-Left-Out": str(len(told.left_out))}
+        if isinstance(request.accepted_renderer, TranscriptText):
+            # Also where it is empty, of which Response wouldn't say what it is.
+            kind = "text/plain; charset=utf-8"
+            return HttpResponse(told.text.encode(), content_type=kind, headers=headers)
+        return Response(vars(told), headers=headers)
 
 
 class TextView(ApiView):
@@ -166,12 +173,10 @@ class TextView(ApiView):
 
     def given(self) -> dict[str, Any]:
         """Text alone, or an object with it."""
-        if isinstance(self.request.data, str):
-            return {"text": self.request.data, "append": False}
-        if not self.request.data and str(self.request.content_type).startswith("text/plain"):
-            # An empty body is read by no parser.
-            return {"text": "", "append": False}
-        return self.body(TextSerializer)
+        if not str(self.request.content_type).startswith("text/plain"):
+            return self.body(TextSerializer)
+        # An empty body is read by no parser.
+        return {"text": self.request.data or "", "append": False}
 
     def target(self, given: dict[str, Any]) -> Target | None:
         """The chat that the body names. Raises NotFound for one out of reach."""
@@ -211,6 +216,7 @@ class ValidateTranscriptView(TextView):
     raises = {FolderError: lambda error: Unavailable(str(error))}
 
     @extend_schema(
+        operation_id="transcripts_validate",
         summary="Check a transcript",
         description=(
             "By the seven rules of the format; with `whatsapp_chat` also whether it goes on from "
@@ -263,6 +269,14 @@ class ValidateTranscriptView(TextView):
 
 class TranscriptsView(TextView):
     scopes = {"POST": "write"}
+    answers = {
+        "POST": [
+            conflicting(
+                "An answer is on its way there, or somebody else saves there.",
+                "An answer is on its way in this chat. Try again when it is there.",
+            )
+        ]
+    }
     kinds = {"POST": "bulk"}
     raises = {
         RefusedError: refused,
@@ -272,6 +286,7 @@ class TranscriptsView(TextView):
     }
 
     @extend_schema(
+        operation_id="transcripts_save",
         summary="Save a transcript",
         description=(
             "Its messages are added to the chat's active session, all or none; what repeats the "

@@ -20,6 +20,7 @@ class TurnView(ApiView):
     scopes = {"GET": "read"}
 
     @extend_schema(
+        operation_id="turns_get",
         summary="How one answer came about",
         responses=TurnSerializer,
         examples=[answered("A replay", examples.TURN)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from sessions_app.models import Chat
 
 # More of them are counted only, so that a file that is all wrong can't fill the memory.
 MOST_ERRORS = 1_000
+# NUL, and half of a character: no database is asked for these.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MOST_CHATS = 10_000
 
 
@@ -127,7 +130,7 @@ class _Chats:
         self._known: dict[str, UUID | None] = {}
 
     def find(self, whatsapp_chat: Any) -> UUID:
-        if not isinstance(whatsapp_chat, str) or "\x00" in whatsapp_chat:
+        if not isinstance(whatsapp_chat, str) or UNSTORABLE.search(whatsapp_chat):
             raise RecordError("whatsapp_chat: is not a chat's address")
         if len(self._known) > _MOST_CHATS:
             self._known.clear()

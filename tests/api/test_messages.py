@@ -54,7 +54,9 @@ def test_messages_are_stored_in_order_and_read_as_they_were_given(api: Api, path
     assert api.get(path).json() == {"results": stored, "next": None, "previous": None}
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     content=st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
     extra=st.dictionaries(

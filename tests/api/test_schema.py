@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client
+from jsonschema import Draft202012Validator
 
 from tests.api.routes import SCOPE_OF
 from tests.api.test_scopes import ROUTES
@@ -42,21 +44,117 @@ def test_the_schema_is_valid_and_has_every_operation(schema: Any) -> None:
     assert {(path, method) for path, method, _ in operations(schema)} == expected
 
 
-def test_every_operation_has_a_summary_and_examples_of_what_it_takes_and_gives(
-    schema: Any,
-) -> None:
+def test_every_operation_says_what_it_does_and_has_a_name(schema: Any) -> None:
+    names = [operation["operationId"] for *_, operation in operations(schema)]
+    assert len(set(names)) == len(names)
     for path, method, operation in operations(schema):
         where = f"{method} {path}"
         assert operation.get("summary"), where
         assert operation.get("description"), where
-        body = operation.get("requestBody")
-        for kind in (body or {}).get("content", {}).values():
-            assert kind.get("examples"), f"{where}: no example of a body"
-        good = [text for code, text in operation["responses"].items() if code.startswith("2")]
-        assert any(
-            kind.get("examples") for answer in good for kind in answer.get("content", {}).values()
-        ), f"{where}: no example of an answer"
-        assert {"400", "401", "403", "404", "429"} <= set(operation["responses"]), where
+        # What programs make of a name reads as it is called, not as HTTP does.
+        ending = operation["operationId"].split("_")[-1]
+        assert ending not in {"create", "retrieve", "destroy", "update", "partial"}, where
+
+
+def contents(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Every body and every answer that has one, in each form, with where it stands."""
+    for path, method, operation in operations(schema):
+        said = {"body": operation.get("requestBody", {}), **operation["responses"]}
+        for what, each in said.items():
+            for form, content in each.get("content", {}).items():
+                yield f"{method} {path} {what} {form}", content
+
+
+def test_every_body_and_every_answer_has_an_example(schema: Any) -> None:
+    for where, content in contents(schema):
+        assert content.get("examples"), where
+
+
+def test_every_example_is_what_the_schema_says(schema: Any) -> None:
+    components = as_json_schema(parts(schema))
+    for where, content in contents(schema):
+        if "event-stream" in where:  # whose schema is of one event
+            continue
+        wanted = {**as_json_schema(content["schema"]), "components": components}
+        for name, example in content["examples"].items():
+            problems = list(Draft202012Validator(wanted).iter_errors(example["value"]))
+            assert not problems, f"{where} {name}: {problems[0].message}"
+
+
+def parts(schema: Any) -> Any:
+    """The components, of which answers have no other fields than they tell of."""
+    return {
+        "schemas": {
+            name: {"additionalProperties": False, **part} if "properties" in part else part
+            for name, part in schema["components"]["schemas"].items()
+        }
+    }
+
+
+def as_json_schema(part: Any) -> Any:
+    """OpenAPI's nullable, as JSON Schema has it."""
+    if isinstance(part, list):
+        return [as_json_schema(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    made = {name: as_json_schema(each) for name, each in part.items()}
+    if made.pop("nullable", None) is True:
+        return {"anyOf": [made, {"type": "null"}]}
+    return made
+
+
+ALWAYS = {"400", "401", "403", "404", "406", "429", "503", "507"}
+WITH_BODY = {"411", "413", "415"}
+WITH_KEY = {"409", "422"}
+
+
+def test_every_status_that_may_come_is_told(schema: Any) -> None:
+    for path, method, operation in operations(schema):
+        told = set(operation["responses"])
+        wanted = ALWAYS | (WITH_BODY if method in ("post", "put", "patch") else set())
+        if "Idempotency-Key" in names_of(operation):
+            wanted |= WITH_KEY
+        if {"If-Match", "If-None-Match"} & set(names_of(operation)):
+            wanted.add("304" if method == "get" else "412")
+        if method == "delete" or (method == "patch" and "memor" in path):
+            wanted.add("409")
+        assert wanted <= told, (method, path, wanted - told)
+        for status in told - {"200", "201"}:
+            assert operation["responses"][status]["description"], (method, path, status)
+
+
+def names_of(operation: Any) -> list[str]:
+    return [parameter["name"] for parameter in operation.get("parameters", [])]
+
+
+def test_headers_of_answers_are_told(schema: Any) -> None:
+    for path, method, operation in operations(schema):
+        answers = operation["responses"]
+        for status in ("429", "503"):
+            assert answers[status]["headers"]["Retry-After"]["required"], (method, path)
+        assert "WWW-Authenticate" in answers["401"]["headers"], (method, path)
+        good = [answer for status, answer in answers.items() if status in ("200", "201", "304")]
+        if "Idempotency-Key" in names_of(operation):
+            told = [set(each["headers"]) for each in good]
+            assert all("Idempotent-Replayed" in each for each in told), (method, path)
+            assert "Retry-After" in answers["409"]["headers"], (method, path)
+        if {"If-Match", "If-None-Match"} & set(names_of(operation)):
+            assert all(each["headers"]["ETag"]["required"] for each in good), (method, path)
+
+
+def test_lists_are_pages(schema: Any) -> None:
+    for path, method, operation in operations(schema):
+        if "cursor" in names_of(operation):
+            content = operation["responses"]["200"]["content"]["application/json"]
+            name = content["schema"]["$ref"].split("/")[-1]
+            fields = schema["components"]["schemas"][name]["properties"]
+            assert set(fields) == {"results", "next", "previous"}, (method, path)
+
+
+def test_what_refuses_unknown_fields_says_so(schema: Any) -> None:
+    for name, part in schema["components"]["schemas"].items():
+        if name.endswith("Request"):
+            assert part["additionalProperties"] is False, name
 
 
 def test_every_creating_post_tells_of_its_key(schema: Any) -> None:

@@ -68,6 +68,22 @@ def test_fifty_twins_store_messages_once(call: Caller, live: Stage) -> None:
     assert str(rows[0]["message_id"]) == stored["messages"][0]["message_id"]
 
 
+def test_fifty_twins_remember_once(call: Caller, live: Stage) -> None:
+    phone = f"{new_phone()}@c.us"
+    body = {"content": f"{phone} pays in 30 days", "whatsapp_chat": phone}
+    told = equal_answers(call.twins("memories/", body, "t5"), 201)
+    query = "SELECT memory_id, told_count FROM memories_app_memory WHERE content = %s"
+    (row,) = live.database.rows(query, body["content"])
+    assert (str(row["memory_id"]), row["told_count"]) == (told["memory_id"], 1)
+
+
+def test_fifty_twins_save_a_transcript_once(call: Caller, live: Stage) -> None:
+    phone = f"{new_phone()}@c.us"
+    body = {"text": "User: hello\nAssistant: Good day, fifty.\n", "whatsapp_chat": phone}
+    assert equal_answers(call.twins("transcripts/", body, "t6"), 201)["added"] == 2
+    assert len(live.database.messages(phone)) == 2
+
+
 def test_fifty_twins_have_one_turn(call: Caller, live: Stage) -> None:
     phone = f"{new_phone()}@c.us"
     body = {"whatsapp_chat": phone, "content": "answered once for fifty"}

@@ -8,10 +8,12 @@ import django_filters
 from django import forms
 from django.db.models import QuerySet
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.selectors import is_current, memories_with_words
-from sessions_app.api.filters import MomentFilter, chats_at
+from memoryproject.api.filters import MomentFilter, TruthFilter
+from sessions_app.api.filters import chats_at
 
 
 class TextsFormField(forms.Field):
@@ -26,6 +28,7 @@ class TextsFormField(forms.Field):
         return texts
 
 
+@extend_schema_field({"type": "array", "items": {"type": "string", "minLength": 1}})
 class TextsFilter(django_filters.Filter):  # type: ignore[misc]
     field_class = TextsFormField
 
@@ -47,9 +50,7 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
         choices=MemoryStatus.choices,
         help_text="active, superseded or proposed. By default active ones that haven't expired.",
     )
-    pinned = django_filters.ChoiceFilter(
-        choices=[("true", "true"), ("false", "false")], method="with_pin", help_text="true or false"
-    )
+    pinned = TruthFilter(help_text="true or false")
     since = MomentFilter(
         field_name="created_at",
         lookup_expr="gte",
@@ -68,9 +69,6 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def in_chat(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
         return rows.filter(chat_id__in=chats_at(value).values("pk"))
-
-    def with_pin(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
-        return rows.filter(pinned=value == "true")
 
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
         return memories_with_words(rows, value)

@@ -11,12 +11,13 @@ from rest_framework.response import Response
 
 from memories_app.errors import MemoryValidationError
 from memories_app.services.remember import CREATED, DUPLICATE, memories_remember
+from memoryproject.api.answers import conflicting
 from memoryproject.api.etags import etag_of
 from memoryproject.api.idempotency import idempotent
-from memoryproject.api.schema import answered, sent
+from memoryproject.api.schema import answered, etag, sent
 from memoryproject.api.views import ApiView, ListView
 from sessions_app import wiring
-from sessions_app.api.examples import MEMORY_ID, page
+from sessions_app.api.examples import MEMORY_ID
 from sessions_app.api.memories import examples
 from sessions_app.api.memories.filters import MemoryFilters
 from sessions_app.api.memories.serializers import (
@@ -38,6 +39,10 @@ def memory_etag(memory: Any) -> str:
 class MemoriesView(ListView):
     scopes = {"GET": "read", "POST": "write"}
     raises = RAISES
+    answers = {
+        "POST": [conflicting("The known memory is being changed.", "It was changed meanwhile.")]
+    }
+    repeatable = frozenset({"tags"})
     serializer_class = MemorySerializer
     filterset_class = MemoryFilters
     ordering = ("-created_at", "-memory_id")
@@ -48,18 +53,20 @@ class MemoriesView(ListView):
     @extend_schema(
         operation_id="memories_list",
         summary="List memories, the newest first",
-        examples=[answered("One memory", page(examples.MEMORY))],
+        examples=[answered("One memory", examples.MEMORY)],
     )
     def get(self, request: Request) -> Response:
         """Active ones that haven't expired, or those with a `status`."""
         return self.page_of(self.within_reach())
 
     @extend_schema(
+        operation_id="memories_remember",
         summary="Remember something",
         description=(
             "201 for a new memory; 200 for what is known already, which then counts as told "
             "again. Something that says otherwise than a known memory takes its place."
         ),
+        parameters=[etag(200, 201)],
         request=NewMemorySerializer,
         responses={201: MemorySerializer, 200: MemorySerializer},
         examples=[
@@ -92,6 +99,7 @@ class MemoryBatchView(ApiView):
     }}  # fmt: skip
 
     @extend_schema(
+        operation_id="memories_remember_batch",
         summary="Remember up to 1,000 things, all or none",
         description="201 where any of them is new, else 200. In the order given.",
         request=MemoryBatchSerializer,
@@ -110,6 +118,10 @@ class MemoryBatchView(ApiView):
                     ]
                 },
                 status=201,
+            ),
+            answered(
+                "None is new",
+                {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate"}]},
             ),
         ],
     )

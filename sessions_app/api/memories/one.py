@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.models import Memory
 from memories_app.services.patch import memory_patch
+from memoryproject.api.answers import (
+    CHANGED_MEANWHILE,
+    NOT_FORGOTTEN,
+    NOT_MODIFIED,
+    conflicting,
+)
 from memoryproject.api.etags import is_known, require_match
-from memoryproject.api.schema import answered, sent
+from memoryproject.api.schema import IF_MATCH, IF_NONE_MATCH, answered, etag, sent
 from memoryproject.api.views import ApiView
 from sessions_app import wiring
 from sessions_app.api.allowed import refuse_beyond_chats, require_longterm, require_memory
@@ -30,6 +36,18 @@ from sessions_app.services.forget.kinds import memory_forget
 
 class MemoryView(ApiView):
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
+    answers = {
+        "PATCH": [
+            conflicting(
+                "Another memory says the same already.",
+                "Another memory says the same already.",
+                code="duplicate",
+            ),
+            conflicting("It was superseded.", "The memory was superseded: change the newer one."),
+            CHANGED_MEANWHILE,
+        ],
+        "DELETE": [NOT_FORGOTTEN],
+    }
     raises = RAISES
 
     def memory(self, memory_id: UUID) -> Any:
@@ -41,8 +59,10 @@ class MemoryView(ApiView):
         return memory
 
     @extend_schema(
+        operation_id="memories_get",
         summary="One memory, with what it said before",
-        responses=OneMemorySerializer,
+        parameters=[IF_NONE_MATCH, etag(200, 304)],
+        responses={200: OneMemorySerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
         examples=[answered("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
@@ -54,12 +74,14 @@ class MemoryView(ApiView):
         return Response(OneMemorySerializer(memory).data, headers=headers)
 
     @extend_schema(
+        operation_id="memories_change",
         summary="Change a memory",
         description=(
             "What is given is changed, and what it said before is kept as a revision. With "
             "`If-Match` only the version that you read: else 412. 409 where another memory says "
             "the same already (code duplicate), or where it was superseded."
         ),
+        parameters=[IF_MATCH, etag(200)],
         request=ChangeMemorySerializer,
         responses=OneMemorySerializer,
         examples=[
@@ -89,6 +111,7 @@ class MemoryView(ApiView):
         require_match(self.request, memory_etag(memory))
 
     @extend_schema(
+        operation_id="memories_forget",
         summary="Forget a memory",
         description="Everywhere it was derived, with a receipt. Once more: 404.",
         responses={200: ReceiptSerializer},

@@ -17,7 +17,7 @@ from memories_app.validation import MAX_LABEL
 from memoryproject.api.callers import Caller
 from memoryproject.api.errors import refuse
 from memoryproject.api.schema import answered, sent
-from memoryproject.api.serializers import Moment, Strict, Text
+from memoryproject.api.serializers import Moment, Number, Strict, Text, Whole
 from memoryproject.api.views import ApiView
 from sessions_app import wiring
 from sessions_app.api.allowed import chat_in_reach, require_longterm
@@ -33,22 +33,6 @@ from sessions_app.roles import user_role
 LONGEST_QUERY = 8_192
 MOST_RESULTS = 100
 STAFF = "staff"
-
-
-class Number(serializers.FloatField):
-    """A number of JSON, and no text that looks like one."""
-
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool) or not isinstance(data, int | float):
-            self.fail("invalid")
-        return float(super().to_internal_value(data))
-
-
-class Whole(serializers.IntegerField):
-    def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int):
-            self.fail("invalid")
-        return data
 
 
 class RecallSerializer(Strict):
@@ -105,6 +89,7 @@ class RecallView(ApiView):
     kinds = {"POST": "read"}
 
     @extend_schema(
+        operation_id="memories_recall",
         summary="Recall what fits a question",
         description=(
             "The best results, best first. With `whatsapp_chat` for whoever writes there: what "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from memories_app.models import MemoryStatus, Visibility
@@ -15,7 +16,7 @@ from memories_app.validation import (
     MAX_TAGS,
     storable_metadata,
 )
-from memoryproject.api.serializers import Moment, Strict, Text
+from memoryproject.api.serializers import Moment, Strict, Text, Truth
 from sessions_app.api.serializers import WhatsAppChat
 
 
@@ -35,25 +36,26 @@ class Metadata(serializers.DictField):
         return dict(super().to_internal_value(data))
 
 
-class Truth(serializers.BooleanField):
-    """true or false, and no word for it."""
+class Words(Text):
+    """A text that isn't white space alone."""
 
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # What Python counts as white space, as JSON Schema writes it.
+        said = r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
+        self.validators.append(RegexValidator(said, "It is empty."))
 
 
 def tags_field(**options: Any) -> serializers.ListField:
-    return serializers.ListField(child=Text(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
+    return serializers.ListField(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
 
 
 class ChangeMemorySerializer(Strict):
     """What is given is changed."""
 
-    content = Text(required=False, max_length=MAX_CONTENT)
-    type = Text(required=False, max_length=MAX_LABEL)
-    category = Text(required=False, max_length=MAX_LABEL, allow_blank=True)
+    content = Words(required=False, max_length=MAX_CONTENT)
+    type = Words(required=False, max_length=MAX_LABEL)
+    category = Words(required=False, max_length=MAX_LABEL, allow_blank=True)
     tags = tags_field(required=False)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
     metadata = Metadata(required=False)
@@ -64,7 +66,7 @@ class ChangeMemorySerializer(Strict):
 class NewMemorySerializer(ChangeMemorySerializer):
     """A memory to be stored."""
 
-    content = Text(max_length=MAX_CONTENT, help_text="Kept byte for byte.")
+    content = Words(max_length=MAX_CONTENT, help_text="Kept byte for byte.")
     visibility = serializers.ChoiceField(
         Visibility.choices,
         required=False,

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from memories_app.selectors import memories_for_staff
 from memoryproject.api.idempotency import idempotent
 from memoryproject.api.renderers import Json
-from memoryproject.api.schema import answered
+from memoryproject.api.schema import answered, header
 from memoryproject.api.serializers import Strict
 from memoryproject.api.views import ApiView
 from memoryproject.integrations.embedders.base import EmbedderError
@@ -26,7 +26,7 @@ from sessions_app.api.memories.writing import no_vector
 from sessions_app.api.serializers import WhatsAppChat
 from sessions_app.services.memory_transfer import memories_export, memories_import
 
-LINE = '{"memory_id": "…", "content": "We open at 9", "visibility": "public", …}\n'
+LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n'
 
 
 class ExportQuery(Strict):
@@ -59,7 +59,8 @@ class MemoryExportView(ApiView):
     @extend_schema(
         operation_id="memories_export",
         summary="Export memories as lines of JSON",
-        responses={(200, NDJSON): OpenApiTypes.STR},
+        parameters=[header("Content-Disposition", "A name for the file.", 200)],
+        responses={(200, NDJSON): OpenApiTypes.BINARY},
         examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
     )
     def get(self, request: Request) -> StreamingHttpResponse:
@@ -86,6 +87,8 @@ class MemoryImportView(ApiView):
     bound_tokens = False
     raises = {EmbedderError: no_vector}
     parser_classes = [LinesParser]
+    # No lines are no memories.
+    needs_body = False
     taken_in: Lines | None = None
 
     def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
@@ -94,13 +97,14 @@ class MemoryImportView(ApiView):
         return super().finalize_response(*args, **kwargs)
 
     @extend_schema(
+        operation_id="memories_import",
         summary="Import memories from lines of JSON",
         description=(
             "As the export writes them. What is there already, by its id or as the same fact in "
             "the same scope, is a duplicate. A line that can't be used is told with its number, "
             "and the rest goes in. At most 1 GB."
         ),
-        request={NDJSON: OpenApiTypes.STR},
+        request={NDJSON: OpenApiTypes.BINARY},
         responses=ImportSerializer,
         examples=[
             OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),

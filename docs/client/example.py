@@ -1,0 +1,69 @@
+"""Remembers, recalls, changes and forgets, with the client that `make client` makes.
+
+TOKEN=$(.venv/bin/python manage.py create_api_token my-client)
+TOKEN=$TOKEN PYTHONPATH=client .venv/bin/python docs/client/example.py
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+
+from memory_client import AuthenticatedClient
+from memory_client.api.chat import chat
+from memory_client.api.memories import (
+    memories_change,
+    memories_forget,
+    memories_recall,
+    memories_remember,
+)
+from memory_client.models import (
+    Answer,
+    AskRequest,
+    Errors,
+    Memory,
+    NewMemoryRequest,
+    PatchedChangeMemoryRequest,
+    RecallAnswer,
+    RecallRequest,
+    Receipt,
+)
+
+CHAT = "15550100789@c.us"
+
+
+def main() -> None:
+    server = os.environ.get("SERVER", "http://127.0.0.1:8000")
+    with AuthenticatedClient(server, os.environ["TOKEN"], prefix="Token") as client:
+        fact = NewMemoryRequest(content="SampleCorp pays in 14 days", whatsapp_chat=CHAT)
+        # The same key again would give the same answer, and store nothing twice.
+        key = str(uuid.uuid4())
+        memory = memories_remember.sync(client=client, body=fact, idempotency_key=key)
+        assert isinstance(memory, Memory)
+        print(f"remembered: {memory.content} ({memory.visibility.value})")
+
+        question = RecallRequest(query="When does SampleCorp pay?", whatsapp_chat=CHAT)
+        recalled = memories_recall.sync(client=client, body=question)
+        assert isinstance(recalled, RecallAnswer)
+        print(f"recalled: {recalled.results[0].content}")
+
+        said = AskRequest(whatsapp_chat=CHAT, content="When does SampleCorp pay?")
+        answer = chat.sync(client=client, body=said)
+        assert isinstance(answer, Answer)
+        print(f"answered from {len(answer.memories)} memories")
+
+        change = PatchedChangeMemoryRequest(content="SampleCorp pays in 30 days")
+        changed = memories_change.sync_detailed(memory.memory_id, client=client, body=change)
+        print(f"changed: {changed.parsed.content}, now {changed.headers['ETag'][:4]}…")
+
+        receipt = memories_forget.sync(memory.memory_id, client=client)
+        assert isinstance(receipt, Receipt)
+        print(f"forgotten: {receipt.kind.value}, {receipt.probe}")
+
+        refused = memories_forget.sync(memory.memory_id, client=client)
+        assert isinstance(refused, Errors)
+        print(f"once more: {refused.errors[0].code}")
+
+
+if __name__ == "__main__":
+    main()

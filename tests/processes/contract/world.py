@@ -1,0 +1,114 @@
+"""What is there before the calls begin, so that they get beyond 404."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
+
+from memoryproject.api.scopes import SCOPES
+from tests.processes.installation import Installation
+
+SETTINGS = {
+    "ENABLE_MEMORY_SYSTEM": "true",
+    "CHAT_MODEL": "offline",
+    "EMBEDDER": "wordllama",
+    # Any number of calls.
+    **{f"API_RATE_{kind}": "0" for kind in ("READ", "WRITE", "FORGET", "CHAT", "BULK")},
+}
+PEOPLE = 6
+DOCUMENTS = {
+    "decisions": {"decision": "Use PostgreSQL", "status": "accepted"},
+    "context": {"feature": "auth", "status": "in progress"},
+}
+ALL, BOUND, NONE = "all", "bound", "none"
+CALLERS = [ALL, *SCOPES, BOUND, NONE]
+# One process for all of them.
+MAKE_TOKENS = """
+import json
+from memoryproject.api.scopes import SCOPES
+from memoryproject.api.tokens import token_create
+from memoryproject.audit.events import COMMAND_LINE
+from sessions_app.models import Chat
+chat = Chat.objects.get(whatsapp_chat="{chat}")
+made = {{name: token_create(name=name, scopes=[name], actor=COMMAND_LINE) for name in SCOPES}}
+made["bound"] = token_create(name="bound", chat_ids=[chat.pk], actor=COMMAND_LINE)
+print(json.dumps({{name: each.secret for name, each in made.items()}}))
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """A running server, tokens by name, and what can be named there, by dictionary."""
+
+    installation: Installation
+    tokens: dict[str, str]
+    known: dict[str, list[str]]
+
+
+@contextmanager
+def running(parent: Path | None = None) -> Iterator[World]:
+    """A server in a folder of its own, with somebody's conversations on it."""
+    with TemporaryDirectory(prefix="run-", dir=parent) as folder:
+        installation = Installation(Path(folder), **SETTINGS)
+        try:
+            installation.prepare()
+            installation.start()
+            secret = installation.manage("create_api_token", ALL).strip()
+            known = Seeder(installation.url, secret).seed()
+            script = MAKE_TOKENS.format(chat=known["chats"][0])
+            tokens = json.loads(installation.manage("shell", "-v", "0", "-c", script))
+            yield World(installation, {**tokens, ALL: secret}, known)
+        finally:
+            installation.stop()
+
+
+class Seeder:
+    """Makes by the API itself what the calls will name."""
+
+    def __init__(self, url: str, secret: str) -> None:
+        self._client = httpx.Client(
+            base_url=f"{url}/api/v1/",
+            headers={"Authorization": f"Token {secret}"},
+            timeout=60,
+            trust_env=False,
+        )
+
+    def seed(self) -> dict[str, list[str]]:
+        """What is named by the one dictionary isn't deleted; the doomed may be."""
+        with self._client:
+            people = [self._person(number) for number in range(2 * PEOPLE)]
+            for category, content in DOCUMENTS.items():
+                for number in range(PEOPLE):
+                    self._call("PUT", f"documents/{category}/kept-{number}/", content)
+            kept, doomed = people[:PEOPLE], people[PEOPLE:]
+            known = {name: [each[name] for each in kept] for name in kept[0]}
+            known |= {f"doomed_{name}": [each[name] for each in doomed] for name in doomed[0]}
+            return {**known, "identifiers": [f"kept-{number}" for number in range(PEOPLE)]}
+
+    def _person(self, number: int) -> dict[str, str]:
+        chat = f"1555016{number:04}@c.us"
+        said = self._call("POST", "chat/", {"whatsapp_chat": chat, "content": f"hello {number}"})
+        fact = {"content": f"Client {number} pays in {number + 10} days", "whatsapp_chat": chat}
+        memory = self._call("POST", "memories/", fact)
+        passing = self._call("POST", "memories/", {**fact, "content": f"Passing: {number}"})
+        receipt = self._call("DELETE", f"memories/{passing['memory_id']}/")
+        self._call("POST", f"sessions/{said['session_id']}/card/")
+        return {
+            "chats": chat,
+            "sessions": said["session_id"],
+            "turns": said["turn_id"],
+            "memories": memory["memory_id"],
+            "receipts": receipt["receipt_id"],
+        }
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._client.request(method, path, json=body)
+        assert answer.is_success, (method, path, answer.text)
+        return answer.json()
