@@ -8,9 +8,7 @@ from rest_framework import serializers
 
 from memories_app.memory_documents.categories import CATEGORIES
 from memoryproject.api.pages import DEFAULT_LIMIT, LARGEST_LIMIT
-from memoryproject.api.serializers import Strict, Text
-from sessions_app.api.memories.recall import Whole
-from sessions_app.api.memories.serializers import Truth
+from memoryproject.api.serializers import Strict, Text, Truth, Whole
 from sessions_app.api.serializers import (
     ContextQuestionSerializer,
     SessionSerializer,

@@ -151,7 +151,7 @@ LIST_SESSIONS = Tool(
     arguments=SessionsArguments,
     answer=SessionPage,
     example={"whatsapp_chat": examples.CHAT, "status": "active", "limit": 20},
-    answered=examples.page(examples.SESSION),
+    answered={"results": [examples.SESSION], "next": None, "previous": None},
 )
 GET_CARD = Tool(
     name="get_card",
