@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from memoryproject.dashboard.metrics import CONTENT_TYPE, metrics_text
 from memoryproject.dashboard.readiness import parts
 from memoryproject.dashboard.steps import first_steps
 from sessions_app.selectors import profile_current
@@ -32,6 +33,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
         "parts": {part.name: "ready" if part.ready else part.hint for part in found},
     }
     return JsonResponse(body, status=200 if ready else 503)
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For Prometheus. 200 also where a part is down: the numbers tell it."""
+    return HttpResponse(metrics_text(parts()), content_type=CONTENT_TYPE)
 
 
 @require_safe

@@ -72,8 +72,8 @@ def memories_import(
     *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor
 ) -> ImportReport:
     """Bring in what ``memories_export`` wrote. A memory that is there already, by its id or
-    by its fact in its scope, is a duplicate; a chat that is new is made; a line that can't be used is told with its number
-    and the rest goes on. Blank lines count, and are passed over.
+    by its fact in its scope, is a duplicate; a chat that is new is made; a line that can't be
+    used is told with its number and the rest goes on. Blank lines count, and are passed over.
 
     embedder: makes the vectors that the lines lack; None: they are left out.
     Raises EmbedderError and DatabaseError; what came before stays, and it can be run again.

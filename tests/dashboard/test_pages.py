@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
+
+from sessions_app.models import Chat, Turn
 
 
 def test_healthz_needs_nothing(client: Client) -> None:
@@ -16,6 +22,29 @@ def test_readyz_names_what_is_missing(client: Client) -> None:
     assert answer.status_code == 503
     assert "qcluster" in answer.json()["parts"]["workers"]
     assert answer.json()["parts"]["migrations"] == "ready"
+
+
+@pytest.mark.django_db
+def test_metrics_are_prometheus_text_and_hold_neither_content_nor_names(client: Client) -> None:
+    chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", client_name="Dana")
+    now = timezone.now()
+    waiting = Turn.objects.create(chat=chat, provider="console", asked_at=now)
+    Turn.objects.filter(pk=waiting.pk).update(created_at=now - timedelta(minutes=5))
+    answer = client.get("/metrics")
+    assert (answer.status_code, answer["Content-Type"]) == (
+        200, "text/plain; version=0.0.4; charset=utf-8",
+    )  # fmt: skip
+    text = answer.content.decode()
+    line = re.compile(r'(# (HELP|TYPE) \w+ .+|\w+(\{\w+="\w+"\})? [0-9.e+]+)')
+    assert all(line.fullmatch(each) for each in text.splitlines())
+    numbers = dict(each.rsplit(" ", 1) for each in text.splitlines() if each[0] != "#")
+    assert numbers['memory_part_ready{part="database"}'] == "1"
+    assert numbers['memory_part_ready{part="workers"}'] == "0"
+    assert numbers["memory_turns_waiting"] == "1"
+    assert 300 <= float(numbers["memory_oldest_turn_seconds"]) < 400
+    assert 'memory_rows{table="sessions_app_message"}' in numbers
+    assert "Dana" not in text
+    assert "15550100123" not in text
 
 
 @pytest.mark.django_db
