@@ -101,7 +101,6 @@ def test_the_environment_wins_over_the_file() -> None:
     assert env.integer("RECALL_TOP_K", 1) == 9
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "\udcff"])
 @pytest.mark.parametrize(
     ("config", "left"),
     [
@@ -120,6 +119,7 @@ def test_a_file_named_in_the_environment_wins_over_the_demo_values_of_the_env_fi
     assert set(values) == left
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "\udcff"])
 def test_a_broken_file_is_an_error_in_the_log_and_defaults_count(
     tmp_path: Path, content: str
 ) -> None:
