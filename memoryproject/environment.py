@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,18 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
         if value is not None:
             found[name] = value
     return found
+
+
+def config_wins_over_env_file(
+    values: MutableMapping[str, str], config: Collection[str], *, kept: Collection[str]
+) -> None:
+    """For who names a config.json in the environment: what it says isn't undone by the demo
+    values that `make run` wrote into .env. A broken file says that its defaults count.
+
+    values: the environment, with what .env added to it; kept: what was there before that."""
+    for name in config or CONFIG_KEYS:
+        if name not in kept:
+            values.pop(name, None)
 
 
 def secret_from_file(path: Path) -> str:

@@ -17,16 +17,25 @@ from memoryproject.api.config import (
 from memoryproject.api.config import (
     SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
 )
-from memoryproject.environment import Environment, Note, read_config_file, secret_from_file
+from memoryproject.environment import (
+    Environment,
+    Note,
+    config_wins_over_env_file,
+    read_config_file,
+    secret_from_file,
+)
 from memoryproject.postgres import EmbeddedPostgres
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+_environment = frozenset(os.environ)
 environ.Env.read_env(BASE_DIR / ".env")  # the environment wins over the file
 
 env = Environment(values=os.environ)
 _config_path = env.text("MEMORY_CONFIG")
 if _config_path:
     env.config = read_config_file(Path(_config_path), env.notes)
+    if "MEMORY_CONFIG" in _environment:
+        config_wins_over_env_file(os.environ, env.config, kept=_environment)
 
 
 def _folder(name: str, default: str) -> Path:

@@ -25,7 +25,7 @@ LONGEST_PATH = 1024
 @dataclass(frozen=True)
 class ConversationMessage:
     """A message of a session (seed 003's ChatMessage). ``content`` is kept as it is.
-    ``message_id``, ``order_num`` and ``tokens`` are given when it is stored."""
+    What stands from ``message_id`` on is given when it is stored."""
 
     role: str
     content: str
@@ -37,6 +37,8 @@ class ConversationMessage:
     message_id: UUID | None = None
     order_num: int | None = None
     tokens: int | None = None
+    received_at: datetime | None = None
+    was_received: bool = True
 
 
 def as_conversation_message(message: Message) -> ConversationMessage:
@@ -51,6 +53,8 @@ def as_conversation_message(message: Message) -> ConversationMessage:
         message_id=message.message_id,
         order_num=message.order_num,
         tokens=message.tokens,
+        received_at=message.received_at,
+        was_received=message.was_received,
     )
 
 

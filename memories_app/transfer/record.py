@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timezone
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
 from memories_app.validation import NewMemory, problems_of
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 500
 _MOST_TOLD = 2**31 - 1
@@ -118,13 +120,13 @@ def _as_revision(revision: MemoryRevision) -> dict[str, Any]:
 
 def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
     """The record, checked; ``chat_id`` is the chat that it names. Unknown fields are passed
-    over. Raises RecordError."""
+    over; who may see it is as POST memories/ has it where it isn't said. Raises RecordError."""
     if not isinstance(record, dict):
         raise RecordError("is not a JSON object")
     given = _Fields(record)
     new = NewMemory(
         content=given.text("content", required=True),
-        visibility=given.text("visibility", required=True),
+        visibility=given.text("visibility") or _visibility_without_any(chat_id),
         chat_id=chat_id,
         type=given.text("type") or "fact",
         category=given.text("category"),
@@ -164,6 +166,11 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
             for part in given.parts("embeddings")
         },
     )
+
+
+def _visibility_without_any(chat_id: UUID | None) -> str:
+    """The narrowest one: its chat's, or the owner's where it came from none."""
+    return str(Visibility.OWNER if chat_id is None else Visibility.CHAT)
 
 
 def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:
@@ -237,8 +244,9 @@ class _Fields:
             found = None
         if found is None:
             raise self._refuse(name, "is not an ISO-8601 time")
-        if timezone.is_naive(found):
-            raise self._refuse(name, "has no time zone")
+        if found.tzinfo is None:
+            logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
+            return found.replace(tzinfo=timezone.utc)
         return found
 
     def number(self, name: str) -> float | None:
@@ -289,4 +297,4 @@ def _text(value: UUID | None) -> str | None:
 
 
 def _time(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()
+    return None if value is None else value.isoformat().replace("+00:00", "Z")

@@ -20,7 +20,6 @@ def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
     chat_id = delivery.chat_id
     data = {
         **delivery.data,
-        "chat_id": None if chat_id is None else str(chat_id),
         "whatsapp_chat": None if chat_id is None else chat_name(chat_id),
     }
     payload = {"type": delivery.event_type, "timestamp": utc(delivery.occurred_at), "data": data}

@@ -31,6 +31,8 @@ MESSAGE: dict[str, Any] = {
     "role": "user",
     "content": "When does TestCorp pay?",
     "timestamp": AT,
+    "received_at": AT,
+    "was_received": True,
     "sender": CHAT,
     "recipient": "assistant",
     "tokens": 5,
@@ -39,7 +41,7 @@ MESSAGE: dict[str, Any] = {
 }
 RECALLED: dict[str, Any] = {
     "source": "memory",
-    "id": MEMORY_ID,
+    "memory_id": MEMORY_ID,
     "content": "TestCorp pays in 30 days",
     "score": 0.91,
     "similarity": 0.58,
@@ -48,8 +50,8 @@ RECALLED: dict[str, Any] = {
 }
 
 CHAT_ROW: dict[str, Any] = {
-    "chat_id": CHAT_ID,
     "whatsapp_chat": CHAT,
+    "object_id": CHAT_ID,
     "addresses": [CHAT],
     "is_group": False,
     "client_name": "Test Client",

@@ -66,6 +66,10 @@ class MessageSerializer(serializers.Serializer[Any]):
     role = serializers.ChoiceField(Role.choices)
     content = serializers.CharField(help_text="As it was given, byte for byte.")
     timestamp = Moment()
+    received_at = Moment(help_text="When it was stored here.")
+    was_received = serializers.BooleanField(
+        help_text="False while a reply sent by WhatsApp hasn't reached its recipient."
+    )
     sender = serializers.CharField()
     recipient = serializers.CharField()
     tokens = serializers.IntegerField()
@@ -111,6 +115,18 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     probe = serializers.CharField(help_text="absent: it was looked for and not found.")
 
 
+class RecalledField(serializers.DictField):
+    """An entry of a replay record, by the API's names: memory_id or message_id, and times with
+    Z. A card is named by its session_id."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        told = {**value, "created_at": value["created_at"].replace("+00:00", "Z")}
+        object_id = told.pop("id")
+        if value["source"] in ("memory", "message"):
+            told = {f"{value['source']}_id": object_id, **told}
+        return dict(super().to_representation(told))
+
+
 class AskSerializer(Strict):
     """Something that is said in a chat."""
 
@@ -129,7 +145,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     reply_message_id = serializers.UUIDField(allow_null=True)
     turn_id = serializers.UUIDField(allow_null=True)
     memories = serializers.ListField(
-        child=serializers.DictField(), help_text="What was recalled, with its scores."
+        child=RecalledField(), help_text="What was recalled, with its scores."
     )
 
 
@@ -177,14 +193,16 @@ class PromptMessageSerializer(serializers.Serializer[Any]):
 
 class ContextSerializer(serializers.Serializer[Any]):
     messages = PromptMessageSerializer(many=True)
-    memories = serializers.ListField(child=serializers.DictField())
+    memories = serializers.ListField(child=RecalledField())
     total_tokens = serializers.IntegerField(help_text="Of the messages, exactly.")
     left_out = serializers.DictField(help_text="What the budget left out.")
 
 
 class ChatSerializer(serializers.Serializer[Any]):
-    chat_id = serializers.UUIDField(source="id")
     whatsapp_chat = serializers.CharField()
+    object_id = serializers.UUIDField(
+        source="id", help_text="By which receipts and the audit log name it."
+    )
     addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
     is_group = serializers.BooleanField()
     client_name = serializers.CharField()
@@ -214,7 +232,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     user_role = serializers.CharField()
     prompt = PromptMessageSerializer(many=True, help_text="What the model was sent.")
     recalled = serializers.ListField(
-        child=serializers.DictField(), help_text="Memories and messages, with their scores."
+        child=RecalledField(), help_text="Memories and messages, with their scores."
     )
     left_out = serializers.DictField(help_text="What the token budget left out.")
     model = serializers.CharField()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -20,11 +19,10 @@ from memoryproject.audit.events import Actor, audit_record
 from memoryproject.integrations.embedders.base import Embedder
 from sessions_app.chat_selectors import chat_at
 from sessions_app.models import Chat
+from sessions_app.services.token_chats import LONGEST, chat_at_or_new
 
 # More of them are counted only, so that a file that is all wrong can't fill the memory.
 MOST_ERRORS = 1_000
-# NUL, and half of a character: no database is asked for these.
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MOST_CHATS = 10_000
 
 
@@ -74,8 +72,8 @@ def memories_import(
     *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor
 ) -> ImportReport:
     """Bring in what ``memories_export`` wrote. A memory that is there already, by its id or
-    by its fact in its scope, is a duplicate; a line that can't be used is told with its number
-    and the rest goes on. Blank lines count, and are passed over.
+    by its fact in its scope, is a duplicate; a chat that is new is made; a line that can't be
+    used is told with its number and the rest goes on. Blank lines count, and are passed over.
 
     embedder: makes the vectors that the lines lack; None: they are left out.
     Raises EmbedderError and DatabaseError; what came before stays, and it can be run again.
@@ -113,10 +111,15 @@ def _read(line: bytes, chats: _Chats) -> Record:
         raise RecordError("is not UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise RecordError(f"is not JSON: {error}") from None
-    chat_id = None
-    if isinstance(record, dict) and record.get("whatsapp_chat") is not None:
-        chat_id = chats.find(record["whatsapp_chat"])
-    return read_record(record, chat_id=chat_id, now=timezone.now())
+    name = record.get("whatsapp_chat") if isinstance(record, dict) else None
+    if name is None:
+        return read_record(record, chat_id=None, now=timezone.now())
+    known = chats.find(name)
+    # A chat is made only for a line that can be used.
+    read = read_record(record, chat_id=known or uuid4(), now=timezone.now())
+    if known is None:
+        read.new = replace(read.new, chat_id=chats.make(name))
+    return read
 
 
 def _refuse_constant(name: str) -> None:
@@ -124,23 +127,33 @@ def _refuse_constant(name: str) -> None:
 
 
 class _Chats:
-    """Finds chats, each address once."""
+    """Finds and makes chats, each address once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, UUID | None] = {}
+        self._known: dict[str, UUID] = {}
 
-    def find(self, whatsapp_chat: Any) -> UUID:
-        if not isinstance(whatsapp_chat, str) or UNSTORABLE.search(whatsapp_chat):
+    def find(self, whatsapp_chat: Any) -> UUID | None:
+        """None where it is new. Raises RecordError for what is no address."""
+        if not isinstance(whatsapp_chat, str) or not _is_address(whatsapp_chat):
             raise RecordError("whatsapp_chat: is not a chat's address")
+        if whatsapp_chat in self._known:
+            return self._known[whatsapp_chat]
+        chat = chat_at(whatsapp_chat)
+        return None if chat is None else self._keep(whatsapp_chat, chat)
+
+    def make(self, whatsapp_chat: str) -> UUID:
+        with transaction.atomic():
+            return self._keep(whatsapp_chat, chat_at_or_new(whatsapp_chat))
+
+    def _keep(self, whatsapp_chat: str, chat: Chat) -> UUID:
         if len(self._known) > _MOST_CHATS:
             self._known.clear()
-        if whatsapp_chat not in self._known:
-            chat = chat_at(whatsapp_chat)
-            self._known[whatsapp_chat] = None if chat is None else chat.pk
-        found = self._known[whatsapp_chat]
-        if found is None:
-            raise RecordError(f"whatsapp_chat: there is no chat {ascii(whatsapp_chat)[:100]}")
-        return found
+        self._known[whatsapp_chat] = chat.pk
+        return chat.pk
+
+
+def _is_address(text: str) -> bool:
+    return 0 < len(text) <= LONGEST and text.isprintable() and not any(map(str.isspace, text))
 
 
 def _chat_names(ids: Collection[UUID]) -> Mapping[UUID, str]:

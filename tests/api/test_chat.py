@@ -43,6 +43,11 @@ def test_a_turn_is_answered_stored_and_replayed(api: Api) -> None:
     assert set(answer) == KEYS
     assert "TestCorp pays in 30 days" in answer["reply"]
     assert [memory["content"] for memory in answer["memories"]] == ["TestCorp pays in 30 days"]
+    (recalled,) = answer["memories"]
+    (memory,) = api.get("memories/").json()["results"]
+    assert (recalled["memory_id"], recalled["created_at"]) == (
+        memory["memory_id"], memory["created_at"],
+    )  # fmt: skip
     message, reply = (
         Message.objects.get(pk=answer[name]) for name in ("message_id", "reply_message_id")
     )

@@ -65,7 +65,7 @@ def test_a_token_moves_along_when_two_chats_turn_out_to_be_one_person(
     bound = Api(token(chat_ids=[younger.pk]))
     assert len(bound.walk("chats/")) == 1
     kept = chat_merge(older, younger)
-    assert [row["chat_id"] for row in bound.walk("chats/")] == [str(kept.pk)]
+    assert [row["object_id"] for row in bound.walk("chats/")] == [str(kept.pk)]
     assert ApiToken.objects.filter(chat_ids=[kept.pk]).count() == 1
 
 

@@ -61,7 +61,18 @@ def test_what_is_exported_can_be_imported_again_byte_for_byte(api: Api, three: l
     assert {memory.pk: memory.content for memory in Memory.objects.all()} == before
     assert MemoryEmbedding.objects.count() == vectors
     assert exported(api, "?embeddings=true") == lines
+    assert b"+00:00" not in lines  # All times of the API end in Z.
     assert AuditEvent.objects.filter(action="export", actor_kind="api").count() == 2
+
+
+def test_an_export_comes_in_on_a_server_that_knows_none_of_its_chats(
+    api: Api, three: list[str]
+) -> None:
+    lines = exported(api)
+    Memory.objects.all().delete()
+    Chat.objects.all().delete()
+    assert imported(api, lines).json() == {"created": 3, "duplicates": 0, "errors": []}
+    assert exported(api) == lines
 
 
 def test_an_export_is_narrowed_and_embeddings_come_on_request(api: Api, three: list[str]) -> None:
@@ -87,7 +98,7 @@ def test_lines_that_cannot_be_used_are_told_and_the_rest_goes_in(api: Api) -> No
     lines = [
         good, b"", b"{", b"\xff", b"[]", b'{"content": "x", "visibility": "chat"}',
         b'{"content": "a\\u0000b", "visibility": "public"}', good,
-        b'{"content": "x", "visibility": "chat", "whatsapp_chat": "1@c.us"}',
+        b'{"content": "x", "visibility": "all", "whatsapp_chat": "1@c.us"}',
     ]  # fmt: skip
     report = imported(api, b"\n".join(lines)).json()
     assert (report["created"], report["duplicates"]) == (1, 1)

@@ -51,6 +51,8 @@ def test_messages_are_stored_in_order_and_read_as_they_were_given(api: Api, path
     assert stored[0]["timestamp"] == "2026-01-10T10:00:00Z"
     assert stored[1]["metadata"] == {"a": [1, None, {"b": "c"}]}
     assert (stored[2]["sender"], stored[2]["recipient"]) == ("s", "r")
+    assert stored[2]["received_at"].endswith("Z")
+    assert stored[2]["was_received"] is True
     assert api.get(path).json() == {"results": stored, "next": None, "previous": None}
 
 

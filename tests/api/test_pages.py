@@ -57,7 +57,7 @@ def test_a_walk_over_100_000_chats_while_others_write_misses_nothing_and_repeats
         with CaptureQueriesContext(connection) as asked:
             answer = api.get(path.removeprefix("http://testserver")).json()
         queries.add(len(asked))
-        seen += [row["chat_id"] for row in answer["results"]]
+        seen += [row["object_id"] for row in answer["results"]]
         path = answer["next"]
         # New ones at the beginning, in the middle and at the end of the list; some go.
         for moment in (datetime(2025, 6, 1), datetime(2026, 1, 1, 1), datetime(2027, 1, 1)):

@@ -114,6 +114,29 @@ def test_a_line_needs_little() -> None:
     assert memory.embeddings.count() == 1
 
 
+def test_a_line_without_visibility_is_seen_by_as_few_as_one_posted_without_it(chat: Chat) -> None:
+    assert brought_in({"content": "a"}, {"content": "b", "whatsapp_chat": CHAT}).created == 2
+    seen_by = dict(Memory.objects.values_list("content", "visibility"))
+    assert seen_by == {"a": "owner", "b": "chat"}
+
+
+def test_a_chat_that_is_new_comes_in_with_its_memory_and_never_with_a_wrong_line() -> None:
+    good = {"content": "Dana likes tea", "visibility": "chat", "whatsapp_chat": OTHER_CHAT}
+    report = brought_in(good, {**good, "content": ""}, {"content": " ", "whatsapp_chat": CHAT})
+    assert (report.created, len(report.errors)) == (1, 2)
+    (made,) = Chat.objects.all()
+    assert (made.whatsapp_chat, made.client_phone) == (OTHER_CHAT, "15550100456")
+    assert Memory.objects.get().chat_id == made.pk
+
+
+def test_err_integration_004_an_imported_time_without_a_zone_counts_as_utc(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    brought_in({"content": "a", "visibility": "owner", "created_at": "2026-01-01T10:00:00"})
+    assert Memory.objects.get().created_at == datetime(2026, 1, 1, 10, tzinfo=timezone.utc)
+    assert "created_at has no time zone" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("line", "detail"),
     [
@@ -123,7 +146,7 @@ def test_a_line_needs_little() -> None:
         ("[]", "is not a JSON object"),
         ('{"confidence": NaN}', "NaN is no number of JSON"),
         ({}, "content: is missing"),
-        ({"content": "a"}, "visibility: is missing"),
+        ({"content": "a", "visibility": "all"}, "visibility: is one of"),
         ({"content": 5}, "content: is not a text"),
         ({"content": " ", "visibility": "owner"}, "content: is empty"),
         ({"content": "\x00"}, "content: has characters that can't be stored"),
@@ -131,13 +154,13 @@ def test_a_line_needs_little() -> None:
         ({"memory_id": "1"}, "memory_id: is not a UUID"),
         ({"created_at": "soon"}, "created_at: is not an ISO-8601 time"),
         ({"created_at": "2026-13-01T00:00:00Z"}, "created_at: is not an ISO-8601 time"),
-        ({"created_at": "2026-01-01T00:00:00"}, "created_at: has no time zone"),
         ({"told_count": 0}, "told_count: is not a number from 1 on"),
         ({"pinned": "yes"}, "pinned: is neither true nor false"),
         ({"status": "lost"}, "status: is one of active, superseded, proposed"),
         ({"visibility": "chat"}, "choose owner or public"),
-        ({"whatsapp_chat": OTHER_CHAT}, "there is no chat '15550100456@c.us'"),
         ({"whatsapp_chat": 5}, "is not a chat's address"),
+        ({"whatsapp_chat": "1 2"}, "is not a chat's address"),
+        ({"whatsapp_chat": ""}, "is not a chat's address"),
         ({"tags": "a"}, "tags: is not a list"),
         ({"tags": ["a" * 65]}, "tags: has 65 characters, at most 64"),
         ({"metadata": [1]}, "metadata: is not an object"),

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.environment import Environment, Note, read_config_file, secret_from_file
+from memoryproject.environment import (
+    Environment,
+    Note,
+    config_wins_over_env_file,
+    read_config_file,
+    secret_from_file,
+)
 
 # The example file of the original specification, REQ-CONFIG-001.
 EXAMPLE = {
@@ -93,6 +99,24 @@ def test_the_specifications_own_example_file_is_read(tmp_path: Path) -> None:
 def test_the_environment_wins_over_the_file() -> None:
     env = Environment(values={"RECALL_TOP_K": "9"}, config={"RECALL_TOP_K": 5})
     assert env.integer("RECALL_TOP_K", 1) == 9
+
+
+@pytest.mark.parametrize(
+    ("config", "left"),
+    [
+        ({"GODFATHER_PHONE": "1@c.us"}, {"ENABLE_MEMORY_SYSTEM", "RECALL_TOP_K", "PORT"}),
+        ({}, {"RECALL_TOP_K", "PORT"}),
+    ],
+    ids=["what the file says", "all that a broken one would say"],
+)
+def test_a_file_named_in_the_environment_wins_over_the_demo_values_of_the_env_file(
+    config: dict[str, str], left: set[str]
+) -> None:
+    """ERR-INTEGRATION-003: a broken file leaves memory off, whatever the demo says."""
+    demo = {"GODFATHER_PHONE": "2@c.us", "ENABLE_MEMORY_SYSTEM": "true", "PORT": "8001"}
+    values = {**demo, "RECALL_TOP_K": "7"}
+    config_wins_over_env_file(values, config, kept={"RECALL_TOP_K"})
+    assert set(values) == left
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "\udcff"])

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from memoryproject.lib.storage import is_caused_by_full_disk
 from sessions_app import wiring
+from sessions_app.api.serializers import answer_of
 from sessions_app.services.talk import NoAnswerError, Talk, talk
 from sessions_app.texts import text_for
 
@@ -82,13 +83,5 @@ class Command(BaseCommand):
 
 
 def _as_json(said: Talk) -> str:
-    turn = said.turn
-    document = {
-        "reply": said.reply,
-        "turn_id": str(turn.turn_id),
-        "session_id": str(turn.session_id) if turn.session_id else None,
-        "message_id": str(turn.message_id) if turn.message_id else None,
-        "reply_message_id": str(turn.reply_id) if turn.reply_id else None,
-        "memories": turn.recalled,
-    }
-    return json.dumps(document, ensure_ascii=False, indent=2)
+    """As POST chat/ answers."""
+    return json.dumps(answer_of(said), ensure_ascii=False, indent=2)
