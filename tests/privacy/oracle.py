@@ -65,7 +65,10 @@ def may_see(viewer: Viewer, secret: Secret) -> bool:
 
 
 def belongs_to(viewer: Viewer, secret: Secret) -> bool:
-    """Whether it may make a difference to what is shown: what may be seen, and what was told
-    in this chat and doesn't count any more, which /export counts."""
+    """Whether it may make a difference to what is shown, and be touched: what may be seen, and
+    one's own that doesn't count any more, which /export counts and which counts again when it
+    is told again. One's own is what was told in this chat, and what is the owner's."""
+    if secret.visibility == "owner" and viewer.is_godfather:
+        return True
     own = secret.visibility == "chat" and secret.chat == viewer.chat
     return own or may_see(viewer, secret)
