@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 
 SEED = 7
 # The other callers are refused most of it.
-PHASES = {ALL: ALL_PHASES, BOUND: ("examples", "stateful")}
+PHASES = {ALL: ALL_PHASES, BOUND: ("examples", "fuzzing", "stateful")}
 OPERATIONS = re.compile(r"Selected: (\d+)/(\d+)\s+Tested: (\d+)")
 
 
