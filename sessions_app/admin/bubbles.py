@@ -14,7 +14,6 @@ from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadat
 from sessions_app.models.messages import DeliveryStatus, Role
 from sessions_app.models.turns import TurnState
 
-QUOTED = 120
 # As WhatsApp shows them: one tick, two, and two in colour.
 TICKS = {
     DeliveryStatus.SENT: ("✓", ""),
