@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install run test test-scale bench fuzz-api client lint demo lock help
+.PHONY: install run test test-scale bench fuzz-api client lint demo screenshots lock messages help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -15,9 +15,11 @@ help:
 	@echo "make test-scale  tests at a million rows"
 	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
+	@echo "make screenshots  the pictures of the docs, anew, by a headless Chromium"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
 	@echo "make client a Python client of the API, in ./client"
 	@echo "make lint   style, types and layers"
+	@echo "make messages  collect and compile the Hebrew texts of the staff's pages"
 
 install: $(VENV)/.installed
 
@@ -64,6 +66,17 @@ lint: install
 
 demo: install
 	@$(BIN)/python manage.py demo
+
+# The staff's pages in Hebrew: collect what is to be translated, and compile what is. Needs GNU
+# gettext (Debian: gettext); the compiled catalogue is in the repository, so that users don't.
+messages: install
+	@$(BIN)/python manage.py list_labels
+	@$(BIN)/python manage.py makemessages -l he --no-location --no-obsolete --no-wrap -i tests -i benchmarks \
+		-i docs -i data -i logs -i chats -i client -i .venv
+	@$(BIN)/python manage.py compilemessages -l he -v 0 -i .venv
+
+screenshots: install
+	@$(BIN)/python docs/screenshots.py $(ARGS)
 
 # Compile requirements.txt from pyproject.toml, for all supported Pythons.
 lock: install
