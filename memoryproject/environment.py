@@ -39,6 +39,11 @@ TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]+@bsuid")
 
+_PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
+MODEL_PRICE = re.compile(
+    rf"(?P<model>[^=\s][^=]*?)\s*=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
+)
+
 
 @dataclass(frozen=True)
 class Note:
@@ -54,14 +59,27 @@ class Environment:
 
     values: the environment; an empty value counts as unset.
     config: settings found in the config file, by setting name, in JSON types.
+    asked: the names that were asked for, in that order.
     """
 
     values: Mapping[str, str]
     config: dict[str, Any] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    asked: dict[str, None] = field(default_factory=dict)
+
+    def origins(self, before: Collection[str]) -> dict[str, str]:
+        """Where each setting that was asked for came from: environment, .env, config.json or
+        default. ``before``: the names that the environment had before .env was read."""
+        return {name: self._origin(name, before) for name in self.asked}
+
+    def _origin(self, name: str, before: Collection[str]) -> str:
+        if self.values.get(name, "").strip():
+            return "environment" if name in before else ".env"
+        return "config.json" if name in self.config else "default"
 
     def is_set(self, name: str) -> bool:
+        self.asked[name] = None
         return bool(self.values.get(name, "").strip()) or name in self.config
 
     def text(self, name: str, default: str = "") -> str:
@@ -140,11 +158,25 @@ class Environment:
             self._refuse(name, ", ".join(wrong), form)
         return [word for word in words if word not in wrong]
 
+    def prices(self, name: str) -> dict[str, tuple[float, float]]:
+        """A comma-separated list such as gpt-4o-mini=0.15/0.60: of a model, what a million
+        tokens in and a million tokens out cost."""
+        found: dict[str, tuple[float, float]] = {}
+        for word in self.names(name, []):
+            match = MODEL_PRICE.fullmatch(word)
+            if match is None:
+                form = "must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
+                self._refuse(name, word, form)
+            else:
+                found[match["model"]] = (float(match["tokens_in"]), float(match["tokens_out"]))
+        return found
+
     def names(self, name: str, default: Sequence[str]) -> list[str]:
         words = [word.strip() for word in self.text(name).split(",") if word.strip()]
         return words or list(default)
 
     def _found(self, name: str, default: Any) -> Any:
+        self.asked[name] = None
         from_environment = self.values.get(name, "").strip()
         return from_environment if from_environment else self.config.get(name, default)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ _environment = frozenset(os.environ)
 environ.Env.read_env(BASE_DIR / ".env")  # the environment wins over the file
 
 env = Environment(values=os.environ)
-_config_path = env.text("MEMORY_CONFIG")
-if _config_path:
-    env.config = read_config_file(Path(_config_path), env.notes)
+MEMORY_CONFIG = env.text("MEMORY_CONFIG")
+if MEMORY_CONFIG:
+    env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
     if "MEMORY_CONFIG" in _environment:
         config_wins_over_env_file(os.environ, env.config, kept=_environment)
 
@@ -56,6 +57,14 @@ CSRF_TRUSTED_ORIGINS = [
 ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
 PORT = env.integer("PORT", 8000, minimum=1, maximum=65535)
 BUSINESS_TIME_ZONE = env.time_zone("BUSINESS_TIME_ZONE", "UTC")
+
+# --- who may come in ----------------------------------------------------------------------
+STAFF_TWO_FACTOR = env.choice("STAFF_TWO_FACTOR", "optional", ["optional", "required"])
+STAFF_SESSION_MINUTES = env.integer("STAFF_SESSION_MINUTES", 480, minimum=1, maximum=43_200)
+LOGIN_FAILURES = env.integer("LOGIN_FAILURES", 5, minimum=1, maximum=1_000)
+LOGIN_LOCK_MINUTES = env.integer("LOGIN_LOCK_MINUTES", 15, minimum=1, maximum=43_200)
+TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, maximum=10)
+HTTPS_ONLY = env.boolean("HTTPS_ONLY", False)
 
 # --- memory -------------------------------------------------------------------------------
 ENABLE_MEMORY_SYSTEM = env.boolean("ENABLE_MEMORY_SYSTEM", False)
@@ -101,6 +110,8 @@ CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
 OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
+# Of a million tokens in and out, by model.
+MODEL_PRICES = env.prices("MODEL_PRICES")
 EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai", "model2vec"])
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
 TRANSCRIPTION_MODEL = env.text("TRANSCRIPTION_MODEL")
@@ -196,6 +207,14 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "drf_standardized_errors",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
+    "axes",
+    "memoryproject.dashboard.apps.DashboardConfig",
+    # Without its own site: ours is named by StaffAdminConfig.
+    "unfold.apps.BasicAppConfig",
+    "csp",
     "memoryproject.dashboard.apps.StaffAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -207,14 +226,19 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "memoryproject.dashboard.middleware.StaffLanguage",
     "memoryproject.dashboard.middleware.BusinessTimeZone",
+    "memoryproject.dashboard.access.middleware.StaffSessions",
     "memoryproject.dashboard.middleware.StorageFull",
+    # Last: it puts the page of a lock in the place of the login's answer.
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "memoryproject.urls"
 WSGI_APPLICATION = "memoryproject.wsgi.application"
@@ -232,11 +256,16 @@ TEMPLATES = [
         },
     },
 ]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LANGUAGE_CODE = "en"
+# Of the staff's pages: see dashboard.middleware. The API and WhatsApp have their own rules.
+LANGUAGES = [("en", "English"), ("he", "Hebrew")]
+LOCALE_PATHS = [BASE_DIR / "memoryproject" / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -247,7 +276,86 @@ WHITENOISE_USE_FINDERS = True
 # Meta posts bodies of up to 3 MB; Django's own limit is 2.5.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 SESSION_COOKIE_HTTPONLY = True
+# How long staff may be idle is looked after by StaffSessions, which can say so; a session's row
+# may go a day later. The cookie itself goes with the browser.
+SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+SESSION_COOKIE_AGE = STAFF_SESSION_MINUTES * 60 + 24 * 60 * 60
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS_ONLY
+if TRUSTED_PROXIES:
+    # The proxy must set the header itself: see docs/staff.md.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- lockout (django-axes) ----------------------------------------------------------------
+AUTHENTICATION_BACKENDS = [
+    "memoryproject.dashboard.access.lockout.LockoutBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = LOGIN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=LOGIN_LOCK_MINUTES)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "memoryproject.dashboard.access.lockout.typed_name"
+AXES_CLIENT_IP_CALLABLE = "memoryproject.dashboard.access.lockout.client_address"
+AXES_LOCKOUT_CALLABLE = "memoryproject.dashboard.access.lockout.locked_page"
+AXES_RESET_ON_SUCCESS = True
+# Who tries on while locked doesn't lengthen it.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+# The audit log has the logins; nothing that was typed is kept.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code", "next", "csrfmiddlewaretoken"]
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+
+# --- second factors (django-otp) ----------------------------------------------------------
+OTP_TOTP_ISSUER = "WhatsApp memory"
+
+# --- the rest of Django -------------------------------------------------------------------
 X_FRAME_OPTIONS = "DENY"
+# Scripts are files of this server: none in a page, none in an attribute, none made from a text.
+# Styles in attributes are allowed: unfold sets widths and colours there.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'", "'unsafe-inline'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "WhatsApp memory",
+    "SITE_HEADER": "WhatsApp memory",
+    "COLORS": {
+        "base": {
+            "50": "#f4f7f5",
+            "100": "#eaf0ed",
+            "200": "#d8e0dc",
+            "300": "#c2cdc7",
+            "400": "#a3b3ac",
+            "500": "#55635d",
+            "600": "#3a4741",
+            "700": "#2f3d38",
+            "800": "#243029",
+            "900": "#121917",
+            "950": "#0d1311",
+        },
+        "primary": {
+            "50": "#eef7f3",
+            "100": "#e6f4ee",
+            "200": "#b9dccf",
+            "300": "#8ccdb4",
+            "400": "#62d0a6",
+            "500": "#62d0a6",
+            "600": "#0b6b4f",
+            "700": "#084c39",
+            "800": "#0a3c2e",
+            "900": "#063b2b",
+            "950": "#04271d",
+        },
+    },
+}
 
 LOGGING: dict[str, Any] = {
     "version": 1,
@@ -286,6 +394,8 @@ LOGGING: dict[str, Any] = {
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
+        # The audit log tells of logins.
+        "axes": {"level": "ERROR"},
         # It tells of each request that it begins and ends.
         "mcp": {"level": "WARNING"},
     },
@@ -294,3 +404,5 @@ LOGGING: dict[str, Any] = {
 # What was wrong in the environment, for the system checks, and what is to be logged at start.
 CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
+# Where each setting came from, for staff.
+CONFIG_ORIGINS = env.origins(_environment)

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.i18n import set_language
 
 from memoryproject.api.urls import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.dashboard import views
@@ -18,5 +19,6 @@ urlpatterns = [
     path("api/v1/", include("memories_app.api.urls")),
     path("api/", include(nowhere_urlpatterns)),
     path("", include("sessions_app.mcp.urls")),
+    path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
 ]

@@ -19,6 +19,6 @@ SCOPE_HELP = {
 STAFF_PERMISSIONS = {
     READ: ("sessions_app.view_message", "memories_app.view_memory"),
     WRITE: ("sessions_app.change_chat", "memories_app.change_memory"),
-    FORGET: ("sessions_app.delete_message", "memories_app.delete_memory"),
+    FORGET: ("sessions_app.forget",),
     AUDIT: ("audit.view_auditevent",),
 }

@@ -1,7 +1,7 @@
 """The schema and its page; and the answer to addresses that aren't there."""
 
 from django.urls import path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from memoryproject.api.nowhere import nowhere
 
@@ -9,7 +9,7 @@ schema_urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(throttle_classes=()), name="api-schema"),
     path(
         "docs/",
-        SpectacularSwaggerView.as_view(url_name="api-schema", throttle_classes=()),
+        SpectacularSwaggerSplitView.as_view(url_name="api-schema", throttle_classes=()),
         name="api-docs",
     ),
 ]

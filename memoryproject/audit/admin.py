@@ -1,4 +1,4 @@
-"""The audit log in the admin: read, searched and verified."""
+"""The audit log in the admin: read, filtered, searched, verified and exported."""
 
 from __future__ import annotations
 
@@ -6,74 +6,49 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
-from django.db import connection
-from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import Max, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
+from memoryproject.audit.events import audit_record
+from memoryproject.audit.export import FORMATS, line_shown
+from memoryproject.audit.filters import (
+    ACTOR_KINDS,
+    ActionFilter,
+    ActorFilter,
+    ActorKindFilter,
+    ObjectTypeFilter,
+    PeriodFilter,
+)
+from memoryproject.audit.findings import shown_findings, shown_result
 from memoryproject.audit.models import AuditEvent
 from memoryproject.audit.pseudonyms import pseudonyms_of
-from memoryproject.audit.verify.report import flaws
-from memoryproject.audit.verify.service import audit_verify
-from memoryproject.audit.wiring import audit_key, log_path
+from memoryproject.audit.staff import staff_actor
+from memoryproject.audit.verification import chain_state, verification_ask
+from memoryproject.audit.wiring import audit_key
 from memoryproject.lib.admin_display import shown_json, shown_state
 from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
-ACTOR_KINDS = ("staff", "api", "person", "command", "system")
-
-
-class ActionFilter(admin.SimpleListFilter):
-    """The actions that are in the log."""
-
-    title = "action"
-    parameter_name = "action"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in actions_there()]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[AuditEvent]
-    ) -> QuerySet[AuditEvent]:
-        return queryset.filter(action=self.value()) if self.value() else queryset
-
-
-class ActorKindFilter(admin.SimpleListFilter):
-    title = "who"
-    parameter_name = "actor_kind"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind, kind) for kind in ACTOR_KINDS]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[AuditEvent]
-    ) -> QuerySet[AuditEvent]:
-        return queryset.filter(actor_kind=self.value()) if self.value() else queryset
-
-
-def actions_there() -> list[str]:
-    """Each action once: from one to the next in the index, however many rows each has."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "WITH RECURSIVE found AS ("
-            " SELECT min(action) AS action FROM audit_auditevent UNION ALL"
-            " SELECT (SELECT min(event.action) FROM audit_auditevent event"
-            " WHERE event.action > found.action) FROM found WHERE found.action IS NOT NULL)"
-            " SELECT action FROM found WHERE action IS NOT NULL ORDER BY action"
-        )
-        return [action for (action,) in cursor.fetchall()]
+EXPORT = "audit.export_auditevent"
 
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
     """Whose pseudonym it is shows only to who searches for a chat's id."""
 
-    list_display = ("at", "action", "shown_actor", "shown_object", "chat", "shown_seq")
-    list_filter = (ActionFilter, ActorKindFilter, "at")
+    list_display = ("at", "action", "shown_actor", "shown_object", "shown_chat", "shown_seq")
+    list_filter = (PeriodFilter, ActionFilter, ActorKindFilter, ActorFilter, ObjectTypeFilter)
     search_fields = ("object_id",)
-    search_help_text = (
+    search_help_text = gettext_lazy(
         "The whole id of a memory, message or session, a user name, a pseudonym, or a chat's id, "
         "which finds all of its person."
     )
@@ -81,11 +56,22 @@ class AuditEventAdmin(ReadOnlyAdmin):
     # Counts beside the filters would read every row.
     show_facets = admin.ShowFacets.NEVER
     fieldsets = (
-        (None, {"fields": ("at", "action", "actor_kind", "actor", "chat")}),
-        ("To what", {"fields": ("object_type", "object_id", "content_hash", "shown_details")}),
-        ("In the chain", {"fields": ("shown_seq", "seal", "id")}),
+        (None, {"fields": ("at", "action", "shown_actor", "shown_chat")}),
+        (
+            gettext_lazy("To what"),
+            {"fields": ("object_type", "object_id", "content_hash", "shown_details")},
+        ),
+        (gettext_lazy("In the chain"), {"fields": ("shown_seq", "seal", "id", "shown_line")}),
     )
-    readonly_fields = ("shown_details", "shown_seq", "seal", "id")
+    readonly_fields = (
+        "shown_actor",
+        "shown_chat",
+        "shown_details",
+        "shown_seq",
+        "shown_line",
+        "seal",
+        "id",
+    )
     change_list_template = "admin/audit/auditevent/change_list.html"
 
     def get_search_results(
@@ -101,42 +87,106 @@ class AuditEventAdmin(ReadOnlyAdmin):
         return queryset.filter(fits), False
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.verify_view)
-        return [path("verify/", view, name="audit_auditevent_verify"), *super().get_urls()]
+        wrap = self.admin_site.admin_view
+        own = [
+            path("verify/", wrap(self.verify_view), name="audit_auditevent_verify"),
+            path("export/", wrap(require_POST(self.export_view)), name="audit_auditevent_export"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """With the chain's state on top."""
+        query = request.GET.urlencode()
+        context = {
+            "state": _state() if self.has_view_permission(request) else None,
+            "may_export": request.user.has_perm(EXPORT),
+            "export_address": f"{reverse('admin:audit_auditevent_export')}?{query}",
+        }
+        return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """A button; pressed, it verifies and shows the report."""
+        """The chain's state and what was found last; posted to, a worker verifies."""
         if not self.has_view_permission(request):
             raise PermissionDenied
+        if request.method == "POST":
+            verification_ask(asked_by=request.user.get_username(), now=timezone.now())
+            return redirect("admin:audit_auditevent_verify")
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Verify the audit log",
+            "title": _("Verify the audit log"),
+            "state": _state(),
         }
-        if request.method == "POST":
-            report = audit_verify(key=audit_key(), log_path=log_path())
-            level = messages.SUCCESS if report.verified else messages.ERROR
-            self.message_user(request, report.told(), level)
-            context |= {"report": report, "flaws": list(flaws(report))}
         return TemplateResponse(request, "admin/audit/auditevent/verify.html", context)
 
-    @admin.display(description="by", ordering="actor")
-    def shown_actor(self, event: AuditEvent) -> str:
-        return f"{event.actor_kind} {event.actor}".strip()
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """What the list shows, all pages of it, up to now. The export is an event itself."""
+        if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
+            raise PermissionDenied
+        kind = request.POST.get("format", "")
+        if kind not in FORMATS:
+            raise BadRequest("format: jsonl or csv")
+        try:
+            events = self.get_changelist_instance(request).get_queryset(request)
+        except IncorrectLookupParameters:
+            messages.error(request, _("These filters make no sense."))
+            return redirect("admin:audit_auditevent_changelist")
+        last = AuditEvent.objects.aggregate(last=Max("id"))["last"] or 0
+        events = events.filter(id__lte=last)
+        audit_record(
+            action="audit.export",
+            actor=staff_actor(request),
+            object_type="audit log",
+            details={"format": kind, "events": events.count(), "filters": sorted(request.GET)},
+        )
+        media_type, rows = FORMATS[kind]
+        answer = StreamingHttpResponse(rows(events), content_type=media_type)
+        name = f"audit-{timezone.localtime():%Y-%m-%d-%H%M}.{kind}"
+        answer["Content-Disposition"] = f'attachment; filename="{name}"'
+        answer["Cache-Control"] = "no-store"
+        return answer
 
-    @admin.display(description="to what")
+    @admin.display(description=gettext_lazy("by"), ordering="actor")
+    def shown_actor(self, event: AuditEvent) -> str:
+        return f"{ACTOR_KINDS.get(event.actor_kind, event.actor_kind)} {event.actor}".strip()
+
+    @admin.display(description=gettext_lazy("to what"))
     def shown_object(self, event: AuditEvent) -> str:
         return f"{event.object_type} {event.object_id}".strip() or "–"
 
-    @admin.display(description="sealed", ordering="seq")
+    @admin.display(description=gettext_lazy("person"), ordering="chat")
+    def shown_chat(self, event: AuditEvent) -> str:
+        return event.chat or "–"
+
+    @admin.display(description=gettext_lazy("sealed"), ordering="seq")
     def shown_seq(self, event: AuditEvent) -> str:
         if event.seq is None:
-            return shown_state("waits")
-        return shown_state(f"no. {event.seq}", good=[f"no. {event.seq}"])
+            return shown_state(_("waits"))
+        shown = _("no. %(number)d") % {"number": event.seq}
+        return shown_state(shown, good=[shown])
 
-    @admin.display(description="details")
+    @admin.display(description=gettext_lazy("details"))
     def shown_details(self, event: AuditEvent) -> str:
         return shown_json(event.details)
+
+    @admin.display(description=gettext_lazy("whole line"))
+    def shown_line(self, event: AuditEvent) -> str:
+        """As the log file has it."""
+        return shown_json(line_shown(event))
+
+
+def _state() -> dict[str, Any]:
+    """The chain's state, for people."""
+    state = chain_state(timezone.now())
+    report = state.last.report if state.last else None
+    return {
+        "chain": state,
+        "report": report,
+        "told": shown_result(report) if report else [],
+        "findings": shown_findings(report) if report else [],
+    }
 
 
 def _pseudonyms(term: str) -> list[str]:

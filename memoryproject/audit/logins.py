@@ -30,6 +30,12 @@ def _succeeded(user: Any, **_: Any) -> None:
 
 def _failed(credentials: Mapping[str, Any], **_: Any) -> None:
     mark = typed_name_mark(audit_key(), str(credentials.get("username", "")))
+    # The second step says so: then the password was right.
+    details = {"step": credentials["step"]} if "step" in credentials else {}
     audit_record(
-        action="login.failed", actor=Actor("staff"), object_type="typed name", object_id=mark
+        action="login.failed",
+        actor=Actor("staff"),
+        object_type="typed name",
+        object_id=mark,
+        details=details,
     )

@@ -34,6 +34,7 @@ class AuditEvent(models.Model):
     class Meta:
         verbose_name = "event"
         ordering: ClassVar = ["-id"]
+        permissions: ClassVar = [("export_auditevent", "Can export the audit log")]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(seq__isnull=True, seal="") | Q(seq__gte=1) & ~Q(seal=""),
@@ -45,6 +46,8 @@ class AuditEvent(models.Model):
             models.Index(fields=["action", "-id"]),
             models.Index(fields=["object_id", "-id"]),
             models.Index(fields=["actor", "-id"]),
+            models.Index(fields=["object_type", "-id"]),
+            models.Index(fields=["at"]),
             models.Index(fields=["chat", "-id"], condition=~Q(chat=""), name="audit_by_chat"),
         ]
 
@@ -129,3 +132,34 @@ class AuditSealJob(models.Model):
 
     def __str__(self) -> str:
         return "sealing is asked for"
+
+
+class AuditVerification(models.Model):
+    """One verification of the log that was asked for, and what it found.
+
+    Whoever may write to the database can write a row here, too: the seals are the proof, this is
+    a note of when they were last looked at.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    asked_at = models.DateTimeField(default=timezone.now)
+    asked_by = models.CharField(max_length=255, blank=True)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    # When it was last heard of.
+    touched_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    checked = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    report = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        default_permissions = ()
+        ordering: ClassVar = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.asked_at:%Y-%m-%d %H:%M} {self.state}"

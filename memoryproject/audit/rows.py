@@ -49,6 +49,20 @@ def sealed_rows(*, after: int, batch: int = BATCH) -> Iterator[tuple[Fields, str
         after = rows[-1][0]
 
 
+def rows_as_fields(events: QuerySet[AuditEvent], *, batch: int) -> Iterator[tuple[Fields, str]]:
+    """Any events with their seals, oldest first, sealed or not; read in batches, so that no
+    transaction is held while somebody reads slowly."""
+    after = 0
+    while True:
+        some = _with_text(events.order_by("id").filter(id__gt=after))
+        rows = list(some.values_list("seq", *COLUMNS, "seal")[:batch])
+        for row in rows:
+            yield _sealed(row)
+        if len(rows) < batch:
+            return
+        after = rows[-1][1]
+
+
 def sealed_row(seq: int) -> tuple[Fields, str] | None:
     events = AuditEvent.objects.filter(seq=seq)
     row = _with_text(events).values_list("seq", *COLUMNS, "seal").first()

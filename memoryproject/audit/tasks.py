@@ -12,6 +12,7 @@ from django.utils import timezone
 from memoryproject.audit.chain import ChainError
 from memoryproject.audit.pruning import AUDIT_RETENTION_DAYS, audit_prune
 from memoryproject.audit.sealing import audit_seal
+from memoryproject.audit.verification import verification_run
 from memoryproject.audit.watched import settings_note, watched_values
 from memoryproject.audit.wiring import audit_key, log_path
 
@@ -32,6 +33,13 @@ def prune() -> int:
             now=timezone.now(),
             keep=timedelta(days=AUDIT_RETENTION_DAYS),
         )
+    )
+
+
+def verify(verification_id: int) -> None:
+    """Verify the log as staff asked for it, and keep what was found."""
+    verification_run(
+        verification_id=verification_id, key=audit_key(), log_path=log_path(), now=timezone.now
     )
 
 

@@ -1,8 +1,25 @@
-"""Django's admin, with our site in place of the stock one."""
+"""The staff's room as an app, and Django's admin with our site in place of the stock one."""
 
 from __future__ import annotations
 
+from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig
+from django.db.models.signals import post_migrate
+
+
+class DashboardConfig(AppConfig):
+    name = "memoryproject.dashboard"
+    label = "dashboard"
+    verbose_name = "Operations"
+
+    def ready(self) -> None:
+        from memoryproject.dashboard.access import groups, lockout, sessions  # noqa: PLC0415 models
+        from memoryproject.dashboard.catalogue.labels import labels_translate  # noqa: PLC0415 models
+
+        labels_translate()
+        post_migrate.connect(groups.after_migrate, dispatch_uid="staff_groups")
+        lockout.record_locks()
+        sessions.connect()
 
 
 class StaffAdminConfig(AdminConfig):

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models import Count, Min, Model
 from django.utils import timezone
-from django_q.brokers import get_broker
 from django_q.models import Schedule
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -20,11 +19,11 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
-from redis.exceptions import RedisError
 
 from memories_app.models import Memory
 from memoryproject import __version__
 from memoryproject.audit.models import AuditEvent
+from memoryproject.dashboard.operations.broker import BrokerGoneError, queue_depth
 from memoryproject.dashboard.readiness import Part, parts
 from memoryproject.lib.storage import free_bytes
 from sessions_app.models import Chat, ChatSession, Message, Turn
@@ -40,8 +39,9 @@ QUANTILES = (0.5, 0.95)
 RECENT_SQL = """
 SELECT state, count(*), percentile_cont(%s) WITHIN GROUP
        (ORDER BY extract(epoch FROM finished_at - created_at))
-FROM (SELECT state, created_at, finished_at FROM {table} ORDER BY id DESC LIMIT %s) AS newest
-WHERE finished_at > %s GROUP BY state
+FROM (SELECT state, created_at, finished_at, by_hand FROM {table} ORDER BY id DESC LIMIT %s)
+     AS newest
+WHERE finished_at > %s AND NOT by_hand GROUP BY state
 """
 ROWS_SQL = """
 SELECT relname, n_live_tup, n_tup_ins FROM pg_stat_user_tables WHERE relname = ANY(%s)
@@ -73,7 +73,7 @@ def metrics_registry() -> CollectorRegistry:
 def _of_database(made: Callable[[], Iterable[Metric]]) -> list[Metric]:
     try:
         return list(made())
-    except (DatabaseError, RedisError):
+    except (DatabaseError, BrokerGoneError):
         return []
 
 
@@ -154,7 +154,7 @@ def _rows() -> Iterator[Metric]:
 
 def _jobs() -> Iterator[Metric]:
     yield GaugeMetricFamily(
-        "memory_queued_jobs", "Jobs that no worker has taken yet.", get_broker().queue_size()
+        "memory_queued_jobs", "Jobs that no worker has taken yet.", queue_depth()
     )
     due = Schedule.objects.filter(next_run__isnull=False).aggregate(Min("next_run"))[
         "next_run__min"

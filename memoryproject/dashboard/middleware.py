@@ -1,15 +1,17 @@
-"""Times in the business's time zone, and a plain page where the disk is full."""
+"""The staff's language, times in the business's time zone, a plain page where the disk is full."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from memoryproject.lib.storage import is_caused_by_full_disk
 
@@ -19,6 +21,18 @@ STORAGE_FULL = (
     "The disk is full: nothing can be stored. Free some space; see docs/operations.md, "
     "“When the disk is full”. Nothing that is stored was harmed."
 )
+
+
+class StaffLanguage(LocaleMiddleware):
+    """The language that a staff member chose, else the browser's, for the staff's pages alone:
+    what the API says is a contract and stays English."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        # A page's language ends with it, so that the next one in this thread finds none.
+        with translation.override(settings.LANGUAGE_CODE):
+            if not request.path.startswith("/admin/"):
+                return self.get_response(request)
+            return super().__call__(request)
 
 
 class BusinessTimeZone:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django_q.status import Stat
 
+from memoryproject.dashboard.operations.broker import BrokerGoneError, clusters
 from memoryproject.lib.storage import LEAST_FREE_BYTES, free_bytes
 
 
@@ -49,5 +49,8 @@ def _storage() -> Part:
 
 
 def _workers() -> Part:
-    alive = any(stat.status in ("Idle", "Working") for stat in Stat.get_all())
+    try:
+        alive = any(stat.status in ("Idle", "Working") for stat in clusters())
+    except BrokerGoneError:
+        return Part("workers", False, "The broker doesn't answer: see Q_BROKER.")
     return Part("workers", alive, "" if alive else "Run `python manage.py qcluster`.")

@@ -37,6 +37,11 @@ def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()
     return format_html('<span class="state {}">{}</span>', colour, state or "–")
 
 
+def shown_mark(text: str, tone: str = "") -> SafeString:
+    """The same in a language's words. ``tone``: good, warn, bad or nothing."""
+    return format_html('<span class="state {}">{}</span>', tone, text)
+
+
 def shown_json(value: Any) -> SafeString:
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return format_html('<pre class="data" dir="auto">{}</pre>', text)
@@ -50,8 +55,9 @@ def shown_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> SafeStr
         ((format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),) for row in rows),
     )
     head = format_html_join("", "<th>{}</th>", ((title,) for title in titles))
-    table = '<div class="long"><table class="replay"><thead><tr>{}</tr></thead>{}</table></div>'
-    return format_html(table, head, body)
+    # Within reach of the keyboard: it scrolls by itself where it is long.
+    frame = '<div class="long" tabindex="0"><table class="replay">{}{}</table></div>'
+    return format_html(frame, format_html("<thead><tr>{}</tr></thead>", head), body)
 
 
 def shown_link(address: str, title: str) -> SafeString:

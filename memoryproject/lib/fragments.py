@@ -26,9 +26,11 @@ _BETWEEN = re.compile(r"(?<=[.!?…])(?=\s)(?!\n {4})|(?<=\n)(?! {4})")
 
 
 class Fragments:
-    """The fragments of some texts."""
+    """The fragments of some texts. ``fewest_words``: a text of fewer words is found only where
+    it is all that is said."""
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = FEWEST_WORDS) -> None:
+        self._fewest_words = fewest_words
         self._runs: set[tuple[str, ...]] = set()
         self._whole: set[tuple[str, ...]] = set()
         # Telling words of texts and of their sentences, and which of them hold a word.
@@ -44,7 +46,7 @@ class Fragments:
         if not words or tuple(words) in self._whole:
             return False
         self._whole.add(tuple(words))
-        if len(words) >= FEWEST_WORDS:
+        if len(words) >= self._fewest_words:
             self._runs.update(_runs(words))
         for telling in {_telling(part) for part in [text, *_pieces(text)]}:
             if len(telling) > 1:
@@ -125,6 +127,12 @@ class Fragments:
             return False
         words = " ".join(_words(text))
         return any(quoted in words for quoted in self._quoted)
+
+
+def is_one_telling_word(text: str) -> bool:
+    """Whether a text is a single word that says something, such as a number or a name: too
+    common to be looked for everywhere, and yet all of a fact."""
+    return len(_words(text)) < FEWEST_WORDS and bool(_telling(text))
 
 
 def _words(text: str) -> list[str]:

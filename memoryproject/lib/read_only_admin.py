@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
+from memoryproject.lib.staff_admin import StaffAdmin
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+
+class ReadOnlyAdmin(StaffAdmin):
     """Nobody adds, changes or deletes here: editing would part a record from what was
     derived from it."""
-
-    list_per_page = 50
-    show_full_result_count = False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

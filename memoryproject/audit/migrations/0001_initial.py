@@ -78,9 +78,10 @@ class Migration(migrations.Migration):
                 ('seal', models.CharField(blank=True, editable=False, max_length=64)),
             ],
             options={
+                'permissions': [('export_auditevent', 'Can export the audit log')],
                 'verbose_name': 'event',
                 'ordering': ['-id'],
-                'indexes': [models.Index(condition=models.Q(('seq__isnull', True)), fields=['id'], name='audit_waiting'), models.Index(fields=['action', '-id'], name='audit_audit_action_848c20_idx'), models.Index(fields=['object_id', '-id'], name='audit_audit_object__55e2b8_idx'), models.Index(fields=['actor', '-id'], name='audit_audit_actor_066f9d_idx'), models.Index(condition=models.Q(('chat', ''), _negated=True), fields=['chat', '-id'], name='audit_by_chat')],
+                'indexes': [models.Index(condition=models.Q(('seq__isnull', True)), fields=['id'], name='audit_waiting'), models.Index(fields=['action', '-id'], name='audit_audit_action_848c20_idx'), models.Index(fields=['object_id', '-id'], name='audit_audit_object__55e2b8_idx'), models.Index(fields=['actor', '-id'], name='audit_audit_actor_066f9d_idx'), models.Index(fields=['object_type', '-id'], name='audit_audit_object__b4d0bb_idx'), models.Index(fields=['at'], name='audit_audit_at_c42b4b_idx'), models.Index(condition=models.Q(('chat', ''), _negated=True), fields=['chat', '-id'], name='audit_by_chat')],
                 'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('seal', ''), ('seq__isnull', True)), models.Q(('seq__gte', 1), models.Q(('seal', ''), _negated=True)), _connector='OR'), name='audit_sealed_or_not')],
             },
         ),
@@ -119,6 +120,24 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='one_seal_job')],
+            },
+        ),
+        migrations.CreateModel(
+            name='AuditVerification',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('asked_by', models.CharField(blank=True, max_length=255)),
+                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed')], default='waiting', max_length=8)),
+                ('touched_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('checked', models.BigIntegerField(default=0)),
+                ('total', models.BigIntegerField(default=0)),
+                ('report', models.JSONField(blank=True, null=True)),
+            ],
+            options={
+                'ordering': ['-id'],
+                'default_permissions': (),
             },
         ),
         migrations.RunSQL(GUARD, NO_GUARD),

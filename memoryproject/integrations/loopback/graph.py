@@ -76,12 +76,23 @@ class GraphServer(ProviderServer):
         return None
 
     def _file(self, request: Request) -> Answer:
-        """Where a file is, or the file itself; both only with the access token."""
+        """Where a file is, the file itself, or what is known of our number; all only with the
+        access token."""
         if request.headers.get("authorization") != f"Bearer {self.access_token}":
             return graph_error(190, "Invalid OAuth access token", status=401)
         file = self.file_answer(request.path)
         if file is not None:
             return file
+        if request.path.partition("?")[0].endswith(f"/{self.phone_number_id}"):
+            return Answer(
+                200,
+                {
+                    "id": self.phone_number_id,
+                    "display_phone_number": self.display_phone_number,
+                    "verified_name": "Loopback",
+                    "quality_rating": "GREEN",
+                },
+            )
         about = _FILE_PATH.fullmatch(request.path)
         stored = self.files.get(about.group(1)) if about else None
         if about is None or stored is None:

@@ -41,7 +41,8 @@ class GreenServer(ProviderServer):
     """One instance of Green API. ``sent`` holds the request's body and the ``idMessage``.
 
     The own-send webhook goes before the statuses. ``typing`` holds the chats in which typing
-    was shown. ``files_of`` holds the ids of files by ``idMessage``, for downloadFile.
+    was shown. ``files_of`` holds the ids of files by ``idMessage``, for downloadFile. ``state``
+    is what getStateInstance tells.
     """
 
     def __init__(
@@ -63,11 +64,14 @@ class GreenServer(ProviderServer):
         self.token = token
         self.wid = wid
         self.webhook_token = webhook_token
+        self.state = "authorized"
         self.typing: list[str] = []
         self.files_of: dict[str, str] = {}
 
     def handle(self, request: Request) -> Answer:
         if request.method == "GET":
+            if request.path.startswith("/waInstance"):
+                return self._state(request.path)
             # Its files lie in a public store under names that nobody guesses.
             return self.file_answer(request.path) or Answer(404, {})
         path = _PATH.fullmatch(request.path)
@@ -92,6 +96,14 @@ class GreenServer(ProviderServer):
         if method == "downloadFile":
             return self._download_file(body, request.path)
         return green_error(404, f"Cannot POST {request.path}", path=request.path)
+
+    def _state(self, asked: str) -> Answer:
+        path = _PATH.fullmatch(asked)
+        if path is None or path.group(2) != "getStateInstance":
+            return green_error(404, f"Cannot GET {asked}", path=asked)
+        if path.group(1) != self.id_instance or path.group(3) != self.token:
+            return green_error(401, "Unauthorized", path=asked)
+        return Answer(200, {"stateInstance": self.state})
 
     def _download_file(self, body: dict[str, Any], path: str) -> Answer:
         file_id = self.files_of.get(str(body.get("idMessage", "")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +33,38 @@ def post_json(
     write, and then nobody knows whether the message went out. Raises SendError; its text never
     holds the URL, which may hold a token.
     """
+    return _ask(
+        url,
+        lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
+        timeout=timeout,
+        transport=transport,
+    )
+
+
+def get_json(
+    url: str,
+    *,
+    params: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float,
+    transport: httpx.BaseTransport | None = None,
+) -> httpx.Response:
+    """The same for a question, which changes nothing. Raises SendError."""
+    return _ask(
+        url,
+        lambda client: client.get(url, params=dict(params or {}), headers=dict(headers or {})),
+        timeout=timeout,
+        transport=transport,
+    )
+
+
+def _ask(
+    url: str,
+    call: Callable[[httpx.Client], httpx.Response],
+    *,
+    timeout: float,
+    transport: httpx.BaseTransport | None,
+) -> httpx.Response:
     try:
         with httpx.Client(
             timeout=timeout,
@@ -41,7 +73,7 @@ def post_json(
             # A proxy of the environment doesn't lead back to this machine.
             trust_env=urlsplit(url).hostname not in LOOPBACK,
         ) as client:
-            return client.post(url, json=dict(payload), headers=dict(headers or {}))
+            return call(client)
     except _MISCONFIGURED as error:
         raise SendError(
             f"the provider's URL can't be used ({type(error).__name__})",

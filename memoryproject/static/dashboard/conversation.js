@@ -1,36 +1,42 @@
-// Shows the end of a conversation first, and keeps it up to date while somebody looks at it.
+// Shows the end of a conversation first, keeps it up to date while somebody looks at it, and lets
+// a keyboard go through it.
 "use strict";
 
-const EVERY = 3000;
-const NEAR_THE_END = 60;
-const timeline = document.getElementById("timeline");
+(() => {
+  const EVERY = 3000;
+  const NEAR_THE_END = 60;
+  const timeline = document.getElementById("timeline");
+  if (!timeline) return;
 
-function toTheEnd() {
-  timeline.scrollTop = timeline.scrollHeight;
-}
-
-async function look() {
-  if (document.hidden) {
-    return;
-  }
-  const headers = { "X-Live": "yes", "If-None-Match": timeline.dataset.tag };
-  const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
-  if (answer.status !== 200) {
-    return;
-  }
-  const wasAtTheEnd =
+  const toTheEnd = () => { timeline.scrollTop = timeline.scrollHeight; };
+  const isAtTheEnd = () =>
     timeline.scrollHeight - timeline.scrollTop - timeline.clientHeight < NEAR_THE_END;
-  timeline.innerHTML = await answer.text();
-  timeline.dataset.tag = answer.headers.get("ETag");
-  if (wasAtTheEnd) {
-    toTheEnd();
-  }
-}
+  const bubbles = () => [...timeline.querySelectorAll(".bubble")];
+  const chosen = () => document.activeElement?.closest(".bubble") ?? null;
 
-if (timeline) {
-  const named = location.hash && document.getElementById(location.hash.slice(1));
+  async function look() {
+    if (document.hidden) return;
+    const headers = { "X-Live": "yes", "If-None-Match": timeline.dataset.tag };
+    if (timeline.dataset.news) headers["X-News"] = timeline.dataset.news;
+    const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
+    if (answer.status !== 200) return;
+    const text = await answer.text();
+    const wasAtTheEnd = isAtTheEnd();
+    const where = chosen()?.id;
+    timeline.innerHTML = text;
+    timeline.dataset.tag = answer.headers.get("ETag");
+    if (where) document.getElementById(where)?.focus({ preventScroll: true });
+    if (wasAtTheEnd) toTheEnd();
+  }
+
+  // Where to begin: at the message that the address names, at what is unread, or at the end.
+  const named = location.hash.startsWith("#m-") && document.getElementById(location.hash.slice(1));
+  const news = document.getElementById("news");
   if (named) {
     named.scrollIntoView({ block: "center" });
+    named.focus({ preventScroll: true });
+  } else if (news) {
+    timeline.scrollTop = news.offsetTop - timeline.offsetTop - NEAR_THE_END;
   } else if (!new URLSearchParams(location.search).has("after")) {
     toTheEnd();
   }
@@ -39,4 +45,64 @@ if (timeline) {
     const again = () => look().catch(() => {}).finally(() => setTimeout(again, EVERY));
     setTimeout(again, EVERY);
   }
-}
+
+  // Reviewed is what was seen, and not what came in after the page was made.
+  const review = document.getElementById("review-form");
+  review?.addEventListener("submit", () => {
+    const last = bubbles().at(-1);
+    if (last && timeline.dataset.live) review.querySelector(".seen").value = last.dataset.message;
+  });
+
+  function go(step) {
+    const all = bubbles();
+    const from = all.indexOf(chosen());
+    const begin = step > 0 && news ? all.findIndex((each) => news.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING) : all.length - 1;
+    const to = from < 0 ? begin : Math.min(Math.max(from + step, 0), all.length - 1);
+    all[to]?.focus();
+  }
+
+  function note() {
+    const form = document.querySelector(".note-form");
+    if (!form) return;
+    const message = chosen();
+    if (message) {
+      form.querySelector(".about").value = message.dataset.message;
+      form.querySelector(".about-text bdi").textContent =
+        (message.querySelector(".text")?.textContent ?? "").slice(0, 60);
+      form.querySelector(".about-text").hidden = false;
+    }
+    form.querySelector("textarea").focus();
+  }
+
+  document.querySelector(".about-nothing")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    const form = event.target.closest("form");
+    form.querySelector(".about").value = "";
+    form.querySelector(".about-text").hidden = true;
+    form.querySelector("textarea").focus();
+  });
+
+  const help = document.querySelector("dialog.keys");
+  const opener = document.querySelector(".keys-help");
+  opener.hidden = false;
+  opener.addEventListener("click", () => help.showModal());
+
+  const press = (selector, within = document) => within.querySelector(selector)?.click();
+  const KEYS = {
+    j: () => go(1),
+    k: () => go(-1),
+    r: () => press("[data-key=r]"),
+    b: () => (chosen() ? press("button[form=message-acts]", chosen()) : press("[data-key=b]")),
+    n: note,
+    "/": () => document.querySelector("input[name=q]").focus(),
+    "?": () => help.showModal(),
+  };
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (isTyping || help.open || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = KEYS[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+})();

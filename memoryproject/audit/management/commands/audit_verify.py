@@ -9,10 +9,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
+from django.utils import timezone
 
 from memoryproject.audit.chain import ChainError
 from memoryproject.audit.restart import audit_begin_anew
 from memoryproject.audit.rewriting import log_write
+from memoryproject.audit.verification import verification_note
 from memoryproject.audit.verify.report import flaws
 from memoryproject.audit.verify.service import audit_verify
 from memoryproject.audit.wiring import audit_key, log_path
@@ -52,6 +54,7 @@ class Command(BaseCommand):
             report = audit_verify(
                 key=audit_key(), log_path=log_path(), progress=ProgressBar(sys.stderr)
             )
+            verification_note(report=report, now=timezone.now())
         except ChainError as error:
             raise CommandError(str(error)) from error
         except OSError as error:

@@ -135,7 +135,7 @@ class CloudProvider:
             transport=self._transport,
         )
         if not response.is_success:
-            raise _error_of(response)
+            raise error_of(response)
         return answer_object(response)
 
 
@@ -150,8 +150,8 @@ def _addressed(to: Recipient) -> dict[str, str]:
 
 
 def _media_error_of(response: httpx.Response) -> MediaError:
-    """As _error_of; asking for a file again is always safe."""
-    error = _error_of(response)
+    """As error_of; asking for a file again is always safe."""
+    error = error_of(response)
     gone = error.permanent and error.code in (None, 33, 100, 131052)
     return MediaError(
         str(error),
@@ -161,7 +161,8 @@ def _media_error_of(response: httpx.Response) -> MediaError:
     )
 
 
-def _error_of(response: httpx.Response) -> SendError:
+def error_of(response: httpx.Response) -> SendError:
+    """What an answer that isn't good means."""
     error = mapping(answer_object(response).get("error"))
     code = whole(error.get("code"))
     policy = policy_for(code, response.status_code, transient=flag(error.get("is_transient")))

@@ -22,6 +22,7 @@ from memoryproject.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,
+    get_json,
     post_json,
     wait_told,
 )
@@ -112,6 +113,18 @@ class GreenProvider:
         if not url:
             raise MediaError("Green API has the file no more", code="gone", permanent=True)
         download(source, url, **how)
+
+    def ask(self, method: str) -> dict[str, Any]:
+        """What a question about the instance is answered with; it changes nothing. Raises
+        SendError."""
+        response = get_json(
+            f"{self._base}/{method}/{self._token}",
+            timeout=self._timeout,
+            transport=self._transport,
+        )
+        if not response.is_success:
+            raise self._error_of(response)
+        return answer_object(response)
 
     def _post(self, method: str, payload: dict[str, Any]) -> dict[str, Any]:
         response = post_json(

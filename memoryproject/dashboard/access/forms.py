@@ -1,0 +1,41 @@
+"""What staff type to come in, and about their second factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+
+class CodeForm(forms.Form):
+    """A code of the app, or a backup code."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=64,
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "one-time-code",
+                "autofocus": True,
+                "autocapitalize": "none",
+                "spellcheck": "false",
+                "dir": "ltr",
+            }
+        ),
+    )
+
+
+class ProofForm(CodeForm):
+    """The password and a code: for what would lower the guard."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "dir": "ltr"}),
+    )
+    field_order = ("password", "code")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["code"].widget.attrs["autofocus"]

@@ -1,0 +1,128 @@
+"""What staff do about their own account: the second factor, and the password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.views import PasswordChangeView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from memoryproject.audit.events import audit_record
+from memoryproject.audit.staff import staff_actor
+from memoryproject.dashboard.access.forms import CodeForm, ProofForm
+from memoryproject.dashboard.access.lockout import is_locked
+from memoryproject.dashboard.access.login import refusal_of
+from memoryproject.dashboard.access.second_factor import (
+    backup_codes_left,
+    backup_codes_renew,
+    begun_of,
+    code_check,
+    qr_code,
+    second_factor_begin,
+    second_factor_confirm,
+    second_factor_remove,
+    secret_shown,
+)
+from memoryproject.dashboard.access.sessions import device_of, prove
+
+BEGIN, CONFIRM, CODES, REMOVE = "begin", "confirm", "codes", "remove"
+
+
+@sensitive_post_parameters("code", "password")
+@never_cache
+def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """``context``: what every page of the site has."""
+    doing = request.POST.get("do", "") if request.method == "POST" else ""
+    has_one = device_of(request.user) is not None
+    if doing == BEGIN and not has_one:
+        second_factor_begin(user=request.user)
+        return _here()
+    if doing == CONFIRM and not has_one:
+        return _confirm(request, context)
+    if doing in (CODES, REMOVE) and has_one:
+        return _with_proof(request, context, doing)
+    return _page(request, context)
+
+
+def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    form = CodeForm(request.POST)
+    if form.is_valid():
+        codes = second_factor_confirm(user=request.user, code=form.cleaned_data["code"])
+        device = device_of(request.user)
+        if codes is not None and device is not None:
+            prove(request, device)
+            return _codes_page(request, context, codes)
+        form.add_error("code", _("This code is wrong. Is the clock of the phone right?"))
+    return _page(request, context, confirm=form)
+
+
+def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> HttpResponse:
+    """New backup codes, or none at all any more: for who proves both factors."""
+    form = ProofForm(request.POST)
+    if not form.is_valid() or not _proved(request, form):
+        return _page(request, context, **{doing: form})
+    if doing == CODES:
+        return _codes_page(request, context, backup_codes_renew(user=request.user))
+    second_factor_remove(user=request.user, actor=staff_actor(request))
+    messages.success(request, _("The second factor was removed."))
+    return _here()
+
+
+def _proved(request: HttpRequest, form: ProofForm) -> bool:
+    """The code isn't looked at where the password is wrong, so that none is used up."""
+    if is_locked(request, request.user.get_username()):
+        form.add_error(None, _("This account is locked at the moment. Try again later."))
+        return False
+    if not request.user.check_password(form.cleaned_data["password"]):
+        form.add_error("password", _("The password is wrong."))
+        return False
+    checked = code_check(user=request.user, code=form.cleaned_data["code"])
+    if checked.device is None:
+        form.add_error("code", refusal_of(checked))
+    return checked.device is not None
+
+
+def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpResponse:
+    device = device_of(request.user)
+    begun = begun_of(request.user) if device is None else None
+    shown = {
+        "title": _("Two-factor login"),
+        "device": device,
+        "codes_left": backup_codes_left(request.user) if device else 0,
+        "qr_code": qr_code(begun) if begun else None,
+        "secret": secret_shown(begun) if begun else "",
+        "confirm_form": forms.get(CONFIRM) or CodeForm(),
+        "codes_form": forms.get(CODES) or ProofForm(auto_id="codes_%s"),
+        "remove_form": forms.get(REMOVE) or ProofForm(auto_id="remove_%s"),
+    }
+    return TemplateResponse(request, "admin/access/second_factor.html", {**context, **shown})
+
+
+def _codes_page(request: HttpRequest, context: dict[str, Any], codes: list[str]) -> HttpResponse:
+    """The only time that they are shown."""
+    shown = {"title": _("Backup codes"), "codes": codes}
+    return TemplateResponse(request, "admin/access/backup_codes.html", {**context, **shown})
+
+
+def _here() -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:two_factor"))
+
+
+class OwnPassword(PasswordChangeView):
+    """Changing it logs out all other sessions of the person, which Django sees to."""
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        audit_record(
+            action="user.password",
+            actor=staff_actor(self.request),
+            object_type="user",
+            object_id=self.request.user.pk,
+        )
+        return answer

@@ -1,0 +1,49 @@
+"""Who may change whose account: nobody gives what he doesn't have, or takes over who has more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import Group, Permission
+from django.db.models import Q, QuerySet
+
+
+def _names(permissions: QuerySet[Permission]) -> set[str]:
+    pairs = permissions.values_list("content_type__app_label", "codename")
+    return {f"{app}.{codename}" for app, codename in pairs.order_by()}
+
+
+def permissions_of(user: Any) -> set[str]:
+    """What somebody may do, or could do again once switched on."""
+    return _names(Permission.objects.filter(Q(user=user) | Q(group__user=user)).distinct())
+
+
+def may_manage_user(actor: Any, user: Any) -> bool:
+    """Whoever changes an account can come in by it: it may have no right that he lacks."""
+    if actor.is_superuser:
+        return True
+    return not user.is_superuser and permissions_of(user) <= actor.get_all_permissions()
+
+
+def may_manage_group(actor: Any, group: Group) -> bool:
+    held = actor.get_all_permissions()
+    return actor.is_superuser or _names(group.permissions.all()) <= held
+
+
+def permissions_to_give(actor: Any) -> QuerySet[Permission]:
+    """Those that somebody has."""
+    every = Permission.objects.select_related("content_type")
+    if actor.is_superuser:
+        return every
+    held = Q(user=actor) | Q(group__user=actor)
+    return every.filter(pk__in=Permission.objects.filter(held).values("pk"))
+
+
+def groups_to_give(actor: Any) -> QuerySet[Group]:
+    """Those that grant nothing that somebody lacks."""
+    if actor.is_superuser:
+        return Group.objects.all()
+    held: Iterable[int] = permissions_to_give(actor).values_list("pk", flat=True)
+    more = Group.permissions.through.objects.exclude(permission_id__in=held).values("group_id")
+    return Group.objects.exclude(pk__in=more)

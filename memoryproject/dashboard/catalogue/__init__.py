@@ -1,0 +1,1 @@
+"""What staff read that isn't written where it is shown: see labels.py."""

@@ -1,0 +1,122 @@
+"""What the staff's room keeps for itself."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from axes.models import AccessAttempt
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Operations(models.Model):
+    """No table: names the right to look after the server."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+        permissions: ClassVar = [
+            ("operate_server", "Can see the server's settings and queues and test the provider")
+        ]
+
+    def __str__(self) -> str:
+        return "operations"
+
+
+class DefaultGrant(models.Model):
+    """That a group was once given a permission by itself: it isn't given again where somebody
+    took it away. Names, since both may be gone."""
+
+    group = models.CharField(max_length=150)
+    permission = models.CharField(max_length=255)
+
+    class Meta:
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["group", "permission"], name="one_default_grant")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.permission}"
+
+
+class FailedLogin(AccessAttempt):  # type: ignore[misc]
+    """Failed logins to one name from one address and browser, as django-axes counts them."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ("view", "delete")
+        verbose_name = _("failed login")
+        verbose_name_plural = _("failed logins")
+
+    def __str__(self) -> str:
+        return f"{self.failures_since_start} from {self.ip_address}"
+
+
+class Quarter(models.Model):
+    """What happened in the quarter of an hour from ``starts_at`` (UTC): every time zone's days
+    are made of whole ones. A quarter in which nothing happened has no row.
+
+    Messages count when they were stored (``received_at``), turns when they were asked for
+    (``created_at``), however late they end. ``answer_bins`` and ``answer_counts`` belong
+    together, place by place: how many answers took how long (see ``dashboard.durations``); so do
+    ``model_names``, ``prompt_tokens`` and ``completion_tokens``. It is all counted anew by
+    ``dashboard.rollups``, never added to.
+    """
+
+    starts_at = models.DateTimeField(primary_key=True)
+    messages = models.PositiveIntegerField()
+    messages_in = models.PositiveIntegerField()
+    messages_out = models.PositiveIntegerField()
+    answers = models.PositiveIntegerField()
+    failed = models.PositiveIntegerField()
+    missed = models.PositiveIntegerField()
+    answer_bins = ArrayField(models.PositiveSmallIntegerField())
+    answer_counts = ArrayField(models.PositiveIntegerField())
+    model_names = ArrayField(models.CharField(max_length=128))
+    prompt_tokens = ArrayField(models.PositiveBigIntegerField())
+    completion_tokens = ArrayField(models.PositiveBigIntegerField())
+    memories_added = models.PositiveIntegerField()
+    receipts = models.PositiveIntegerField()
+    memories_forgotten = models.PositiveBigIntegerField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.starts_at:%Y-%m-%d %H:%M} UTC"
+
+
+class Day(models.Model):
+    """The figures of a day (or of any stretch) as they are read, so that a month needn't be added
+    up from its quarters. It counts while nothing in it is marked, and goes when a quarter of it is
+    counted anew."""
+
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    figures = models.JSONField()
+
+    class Meta:
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["starts_at", "ends_at"], name="day_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.starts_at:%Y-%m-%d %H:%M} UTC"
+
+
+class Mark(models.Model):
+    """That something of a quarter changed since it was counted. Triggers on the counted tables
+    write these rows (see the migration), in the transaction of the change: whoever sees the
+    change sees the mark. Only ever added, so that writers never wait for each other."""
+
+    quarter = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        indexes: ClassVar = [models.Index(fields=["quarter"], name="marks_by_quarter")]
+
+    def __str__(self) -> str:
+        return f"{self.quarter:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,1 @@
+"""The pages from which staff look after the server: /admin/operations/."""

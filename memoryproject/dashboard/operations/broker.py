@@ -1,0 +1,70 @@
+"""Asks the broker of background jobs, but never waits for it longer than a moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError
+from django_q.brokers import Broker
+from django_q.brokers.orm import ORM
+from django_q.brokers.redis_broker import Redis as RedisBroker
+from django_q.status import Stat
+from django_q.tasks import async_task
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+WAIT_SECONDS = 2.0
+BROKER_ERRORS = (RedisError, OSError)
+
+
+class BrokerGoneError(Exception):
+    """The broker can't be asked now."""
+
+
+def is_redis() -> bool:
+    """Else the jobs are in the database."""
+    return bool(settings.Q_BROKER)
+
+
+def broker_quick() -> Broker:
+    """The configured broker; a Redis by a connection that gives up soon."""
+    if not is_redis():
+        return ORM()
+    broker = RedisBroker()
+    broker.connection = Redis.from_url(
+        settings.Q_BROKER,
+        socket_connect_timeout=WAIT_SECONDS,
+        socket_timeout=WAIT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return broker
+
+
+def queue_depth() -> int:
+    """Jobs that no worker has taken yet. Raises BrokerGoneError."""
+    try:
+        return int(broker_quick().queue_size())
+    except BROKER_ERRORS as error:
+        raise BrokerGoneError(type(error).__name__) from None
+
+
+def clusters() -> list[Stat]:
+    """The workers' heartbeats of the last seconds. Raises BrokerGoneError."""
+    try:
+        return list(Stat.get_all(broker_quick()))
+    except BROKER_ERRORS as error:
+        raise BrokerGoneError(type(error).__name__) from None
+    except DatabaseError:
+        # The cache's table isn't there yet: nobody has told anything.
+        return []
+
+
+def enqueue(function: str, *args: Any, **options: Any) -> str:
+    """Put a job into the queue; returns its id. Raises BrokerGoneError."""
+    try:
+        return str(async_task(function, *args, broker=broker_quick(), **options))
+    except BROKER_ERRORS as error:
+        raise BrokerGoneError(type(error).__name__) from None

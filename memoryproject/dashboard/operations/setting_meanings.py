@@ -1,0 +1,136 @@
+"""What each setting of .env.example means, in words for staff; and which are secret."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+SECRET = frozenset(
+    {
+        "SECRET_KEY",
+        "AUDIT_KEY",
+        "ADMIN_PASSWORD",
+        "OPENAI_API_KEY",
+        "WHATSAPP_CLOUD_APP_SECRET",
+        "WHATSAPP_CLOUD_VERIFY_TOKEN",
+        "WHATSAPP_CLOUD_ACCESS_TOKEN",
+        "GREEN_API_TOKEN",
+        "GREEN_API_WEBHOOK_TOKEN",
+    }
+)
+# May hold a password in the middle.
+ADDRESSES = frozenset(
+    {
+        "DATABASE_URL",
+        "Q_BROKER",
+        "OPENAI_BASE_URL",
+        "WHATSAPP_CLOUD_API_URL",
+        "GREEN_API_URL",
+    }
+)
+# Kept in DATA_DIR where the environment names none.
+MADE_HERE = frozenset({"SECRET_KEY", "AUDIT_KEY"})
+
+Meanings: TypeAlias = "dict[str, _StrPromise]"
+
+SERVER: Meanings = {
+    "DATA_DIR": _("The folder of the embedded database, of keys and of files."),
+    "LOG_DIR": _("The folder of the logs."),
+    "DATABASE_URL": _("The PostgreSQL server. Not set: the embedded one in DATA_DIR."),
+    "Q_BROKER": _("The queue of background jobs. Not set: in the database."),
+    "PORT": _("The port of the web server."),
+    "ALLOWED_HOSTS": _("Host names under which the server is reached."),
+    "DEBUG": _("Shows errors in full. Never on where others can reach the server."),
+    "SECRET_KEY": _("Signs logins, forms and jobs."),
+    "AUDIT_KEY": _("Seals the audit log and makes pseudonyms."),
+    "ADMIN_PASSWORD": _("The password that the user “admin” is given at the start."),
+    "BUSINESS_TIME_ZONE": _("Of dates in prompts and of times on these pages."),
+    "MEMORY_CONFIG": _("A config.json of the old form; the environment wins over it."),
+}
+ACCESS: Meanings = {
+    "STAFF_TWO_FACTOR": _("Whether staff need a second factor: optional or required."),
+    "STAFF_SESSION_MINUTES": _("Staff who did nothing for so long are logged out."),
+    "LOGIN_FAILURES": _("After so many failed logins to one name from one address it is locked."),
+    "LOGIN_LOCK_MINUTES": _("For how long it is locked."),
+    "TRUSTED_PROXIES": _("How many proxies stand before the server and are believed."),
+    "HTTPS_ONLY": _("Cookies are never sent without https."),
+}
+MEMORY: Meanings = {
+    "ENABLE_MEMORY_SYSTEM": _("The master switch of memory. Each chat can override it."),
+    "GODFATHER_PHONE": _("The owner's WhatsApp ids. Not set: everyone is a client."),
+    "SESSION_TIMEOUT_HOURS": _("Idle for so many hours, a session expires."),
+    "EXPIRED_RETENTION_DAYS": _("So many days after that it is archived."),
+    "CLIENT_MAX_TOKENS": _("How much history a client's prompt holds."),
+    "GODFATHER_MAX_TOKENS": _("How much history the owner's prompt holds."),
+    "HISTORY_MAX_MESSAGES": _("Bounds the history by number, too."),
+    "MAX_CONTEXT_TOKENS": _("Bounds the whole prompt."),
+    "LONGTERM_ENABLED": _("Recall and /remember."),
+    "RECALL_TOP_K": _("How many memories are recalled at most."),
+    "RECALL_MIN_SIMILARITY": _("The least score, from 0 to 1, of what is recalled."),
+    "TURN_DEBOUNCE_SECONDS": _("How long a burst of messages is waited for. 0: not at all."),
+    "MAX_ANSWER_AGE_HOURS": _("Older messages are shown as missed, not answered."),
+    "UNCONFIRMED_AFTER_MINUTES": _(
+        "A send of unknown outcome counts as unconfirmed after so many minutes."
+    ),
+    "RAW_RETENTION_DAYS": _("How long the providers' raw bodies are kept."),
+    "TRANSCRIPT_BACKUP_DAYS": _("How long backups of saved transcripts are kept."),
+    "GROUP_POLICY": _("When the assistant answers in groups: mention, always or never."),
+    "CHAT_MEMORY_STRATEGY": _("Whether long conversations are summed up."),
+    "SUMMARIZE_EVERY_N": _("After how many messages they are summed up."),
+    "SUMMARIZATION_SKILL": _("How they are summed up."),
+    "DELETE_SUMMARIZED_MESSAGES": _("Deletes messages once they are summed up."),
+    "CARDS_IN_PROMPT": _("How many cards of earlier sessions stand in a prompt."),
+    "EXTRACT_MEMORIES": _("Learns facts from what people say, without /remember."),
+    "EXTRACTION_MIN_CONFIDENCE": _("Facts that the model is less sure of wait for staff."),
+}
+MODELS: Meanings = {
+    "CHAT_MODEL": _("Who answers: offline (from memory alone) or openai."),
+    "OPENAI_API_KEY": _("The key of OpenAI or of the compatible server."),
+    "OPENAI_BASE_URL": _("The address of OpenAI or of the compatible server."),
+    "OPENAI_MODEL": _("The chat model's name."),
+    "MODEL_PRICES": _("What a million tokens cost, for the estimate on the dashboard."),
+    "EMBEDDER": _("Who makes the vectors of recall."),
+    "EMBEDDING_MODEL": _("The embedding model's name or folder."),
+    "TRANSCRIPTION_MODEL": _("Who writes voice messages down. Not set: nobody."),
+}
+WHATSAPP: Meanings = {
+    "WHATSAPP_PROVIDER": _("By which provider chats are answered that came by none."),
+    "WHATSAPP_CLOUD_API_URL": _("Meta's Cloud API; the address holds the version."),
+    "WHATSAPP_CLOUD_APP_SECRET": _("Verifies Meta's webhooks."),
+    "WHATSAPP_CLOUD_VERIFY_TOKEN": _("For the handshake of Meta's webhook."),
+    "WHATSAPP_CLOUD_ACCESS_TOKEN": _("Lets us send by the Cloud API."),
+    "WHATSAPP_CLOUD_PHONE_NUMBER_ID": _("The id (not the number) of our phone at Meta."),
+    "GREEN_API_URL": _("The address of Green API."),
+    "GREEN_API_ID_INSTANCE": _("The id of our instance."),
+    "GREEN_API_TOKEN": _("Lets us send by Green API."),
+    "GREEN_API_WEBHOOK_TOKEN": _("Verifies Green API's webhooks."),
+}
+INTEGRATIONS: Meanings = {
+    "API_RATE_READ": _("Calls a minute that read, for each token. 0: any number."),
+    "API_RATE_WRITE": _("Calls a minute that write."),
+    "API_RATE_FORGET": _("Calls a minute that forget."),
+    "API_RATE_CHAT": _("Calls a minute that ask the chat model."),
+    "API_RATE_BULK": _("Calls a minute that move many rows."),
+    "WEBHOOKS_ALLOW_HTTP": _("Lets webhooks go to addresses without TLS."),
+    "WEBHOOKS_PRIVATE_NETWORKS": _("Private networks that webhooks may be posted to."),
+    "WEBHOOKS_DISABLE_AFTER_DAYS": _(
+        "An endpoint that can't be reached for so many days is disabled."
+    ),
+    "WEBHOOKS_LOG_DAYS": _("How long the log of webhooks is kept."),
+    "DOCUMENT_MAX_MB": _("Larger documents are refused."),
+    "DOCUMENT_MAX_PAGES": _("Documents of more pages are refused."),
+    "MEMORY_DOCUMENTS_CONTEXT_DAYS": _("When documents of the category context are removed."),
+}
+GROUPS: tuple[tuple[_StrPromise, Meanings], ...] = (
+    (_("Server"), SERVER),
+    (_("Who may come in"), ACCESS),
+    (_("Memory"), MEMORY),
+    (_("Models"), MODELS),
+    (_("WhatsApp"), WHATSAPP),
+    (_("Integrations and documents"), INTEGRATIONS),
+)
+DESCRIBED = frozenset(name for _title, meanings in GROUPS for name in meanings)

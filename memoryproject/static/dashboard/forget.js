@@ -1,0 +1,34 @@
+// Shows how far a forgetting is while the page is open, and chooses all hits of a search.
+"use strict";
+
+const EVERY = 1000;
+const bar = document.getElementById("progress");
+const all = document.querySelector("[data-all]");
+
+async function look() {
+  const answer = await fetch(bar.dataset.address, { cache: "no-store", redirect: "error" });
+  if (!answer.ok) {
+    return;
+  }
+  const told = await answer.json();
+  bar.value = told.done;
+  document.getElementById("progress-text").textContent = told.text;
+  if (told.over) {
+    location.reload();
+  }
+}
+
+if (bar) {
+  // The next look waits for the last one, and a server that is away is asked again.
+  const again = () => look().catch(() => {}).finally(() => setTimeout(again, EVERY));
+  setTimeout(again, EVERY);
+}
+
+if (all) {
+  all.hidden = all.disabled = document.querySelector("[data-all-label]").hidden = false;
+  all.addEventListener("change", () => {
+    for (const box of document.querySelectorAll("input[name=chosen]")) {
+      box.checked = all.checked;
+    }
+  });
+}

@@ -1,0 +1,25 @@
+// What every staff page has: the switch of colours, and the menu on small screens.
+(() => {
+  const buttons = [...document.querySelectorAll("[data-theme-choice]")];
+  const mark = () => buttons.forEach((button) =>
+    button.setAttribute("aria-pressed", String(button.dataset.themeChoice === window.staffTheme.chosen())));
+  for (const button of buttons) {
+    button.addEventListener("click", () => { window.staffTheme.choose(button.dataset.themeChoice); mark(); });
+  }
+  document.querySelectorAll(".theme-switch").forEach((group) => { group.hidden = false; });
+  mark();
+
+  // Without this script the menu opens by its anchor, too: see admin.css, ":target".
+  const close = document.querySelector(".menu-close");
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && location.hash === "#nav-sidebar") close?.click();
+  });
+
+  // A filter's panel goes when something else is clicked or Escape is pressed.
+  for (const panel of document.querySelectorAll("details.filters, details.menu")) {
+    document.addEventListener("click", (event) => { if (!panel.contains(event.target)) panel.open = false; });
+    panel.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && panel.open) { panel.open = false; panel.querySelector("summary").focus(); }
+    });
+  }
+})();
