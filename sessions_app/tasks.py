@@ -24,8 +24,10 @@ from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.extraction.extract import chat_learn
 from sessions_app.services.extraction.work import extractions_sweep
+from sessions_app.services.forget.runs import run_work, runs_sweep
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
+from sessions_app.services.pauses import pauses_end
 from sessions_app.services.reembed.tend import embeddings_tend
 from sessions_app.services.summaries.leases import summaries_sweep
 from sessions_app.services.transcripts.one_text import leftovers_remove
@@ -42,7 +44,8 @@ def answer_chat(chat_id: str) -> int:
 
 
 def sweep_turns() -> dict[str, int]:
-    """Take up what dead workers left."""
+    """Take up what dead workers left, and let the assistant go on where a pause is over."""
+    pauses_end(now=timezone.now())
     return turns_sweep(
         enqueue=wiring.enqueue_chat,
         unconfirmed_after=timedelta(minutes=settings.UNCONFIRMED_AFTER_MINUTES),
@@ -82,6 +85,18 @@ def make_cards(session_ids: list[str]) -> int:
 def sweep_cards() -> int:
     """Take up the cards that are due and were made by nobody."""
     return cards_sweep(enqueue=wiring.enqueue_cards)
+
+
+def carry_out_forgetting(run_id: str) -> int:
+    """Forget what staff chose and confirmed."""
+    return run_work(
+        run_id=UUID(run_id), tools=wiring.forget_tools(), enqueue=wiring.enqueue_forgetting
+    )
+
+
+def sweep_forgettings() -> int:
+    """Take up the forgettings that a dead worker left."""
+    return runs_sweep(enqueue=wiring.enqueue_forgetting)
 
 
 def expire_sessions() -> int:

@@ -13,8 +13,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 
 from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.said_search import messages_with
 
 PAGE = 50
 FOUND = 50
@@ -113,8 +115,13 @@ def first_since(chat: Chat, at: datetime) -> UUID | None:
 
 
 def messages_found(chat: Chat, text: str) -> list[Message]:
-    """The newest messages with these words in this order, in any language."""
-    found = chat.messages.filter(content__icontains=text, revoked_at__isnull=True)
+    """The newest messages with this text in them, or with all of its words in whatever form, in
+    any language."""
+    wanted = Q(content__icontains=text)
+    words = messages_with(text)
+    if words is not None:
+        wanted |= words
+    found = chat.messages.filter(wanted, revoked_at__isnull=True)
     return list(found.defer("terms").order_by("-received_at", "-order_num")[:FOUND])
 
 

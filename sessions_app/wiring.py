@@ -154,7 +154,10 @@ def _openai_transcriber(api_key: str, base_url: str, model: str) -> OpenAITransc
 def forget_tools() -> ForgetTools:
     """With what is forgotten."""
     return ForgetTools(
-        embedder=embedder(), chat_memory=chat_memory(), transcripts=transcript_backups()
+        embedder=embedder(),
+        chat_memory=chat_memory(),
+        transcripts=transcript_backups(),
+        documents=documents_folder(),
     )
 
 
@@ -280,6 +283,11 @@ def enqueue_cards(session_ids: Sequence[UUID]) -> None:
     """Let a worker make the cards of these sessions."""
     keys = [str(key) for key in session_ids]
     async_task("sessions_app.tasks.make_cards", keys, task_name=f"cards of {len(keys)} sessions")
+
+
+def enqueue_forgetting(run_id: UUID) -> None:
+    """Let a worker forget what was chosen."""
+    async_task("sessions_app.tasks.carry_out_forgetting", str(run_id), task_name=f"forget {run_id}")
 
 
 def enqueue_webhooks(endpoint_id: int) -> None:

@@ -11,10 +11,13 @@ from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from cards_app.models import MemoryCard
 from cards_app.selectors import cards_with_words
 from memoryproject.lib.admin_display import shown_link, shown_message, shown_short, shown_text
+from memoryproject.lib.bounded_pages import BoundedPaginator
 from sessions_app.admin.links import messages_address
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import CardWork, Chat, ChatSession
@@ -25,20 +28,20 @@ from sessions_app.services.cards.work import cards_request
 MADE_AT_ONCE = 20
 # What cards may hold, and what the pages call it.
 HELD = {
-    "decisions": "decisions",
-    "todos": "tasks",
-    "entities": "names",
-    "notable_quotes": "questions",
+    "decisions": gettext_lazy("decisions"),
+    "todos": gettext_lazy("tasks"),
+    "entities": gettext_lazy("names"),
+    "notable_quotes": gettext_lazy("questions"),
 }
 
 
 class HoldsFilter(admin.SimpleListFilter):
     """Cards that say something of a kind."""
 
-    title = "what it holds"
+    title = gettext_lazy("what it holds")
     parameter_name = "holds"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return list(HELD.items())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> Any:
@@ -53,9 +56,18 @@ class MakeCards(ConversationAdmin):
         """Some at once; of many only the work is put on record."""
         if len(session_ids) > MADE_AT_ONCE:
             cards_request(session_ids=session_ids)
-            text = f"{len(session_ids)} cards are being made."
+            count = len(session_ids)
+            told = ngettext(
+                "%(count)d card is being made.", "%(count)d cards are being made.", count
+            )
         else:
-            text = f"{cards_make(session_ids=session_ids)} cards are as the messages are now."
+            count = cards_make(session_ids=session_ids)
+            told = ngettext(
+                "%(count)d card is as the messages are now.",
+                "%(count)d cards are as the messages are now.",
+                count,
+            )
+        text = told % {"count": count}
         self.message_user(request, text, messages.SUCCESS)
 
 
@@ -64,20 +76,23 @@ class MemoryCardAdmin(MakeCards):
     read_as = "card"
     list_is_read = True
     list_display = ("short_title", "chat", "counted", "session_started_at", "extracted_at")
-    list_filter = (HoldsFilter, "session_started_at", "algorithm_version")
+    list_filter = (HoldsFilter, "session_started_at")
+    paginator = BoundedPaginator
+    sortable_by = ("session_started_at",)
     # See get_search_results.
     search_fields = ("title",)
-    search_help_text = "Words of a card in any of their forms, a session's or a chat's id"
-    date_hierarchy = "session_started_at"
+    search_help_text = gettext_lazy(
+        "Words of a card in any of their forms, a session's or a chat's id"
+    )
     actions = ("make_again",)
     fieldsets = (
         (None, {"fields": ("shown_title", "chat_link", "session_link", "shown_due")}),
-        ("What was said", {"fields": ("bullets", "shown_quotes")}),
-        ("What follows from it", {"fields": ("shown_decisions", "shown_todos")}),
-        ("What it was about", {"fields": ("shown_entities", "shown_keywords")}),
-        ("As YAML", {"fields": ("shown_yaml",), "classes": ("collapse",)}),
+        (gettext_lazy("What was said"), {"fields": ("bullets", "shown_quotes")}),
+        (gettext_lazy("What follows from it"), {"fields": ("shown_decisions", "shown_todos")}),
+        (gettext_lazy("What it was about"), {"fields": ("shown_entities", "shown_keywords")}),
+        (gettext_lazy("As YAML"), {"fields": ("shown_yaml",), "classes": ("collapse",)}),
         (
-            "Record",
+            gettext_lazy("Record"),
             {"fields": ("session_id", "session_started_at", "extracted_at", "algorithm_version")},
         ),
     )
@@ -95,7 +110,7 @@ class MemoryCardAdmin(MakeCards):
         self, request: HttpRequest, queryset: QuerySet[MemoryCard], search_term: str
     ) -> tuple[QuerySet[MemoryCard], bool]:
         """By its words as recall reads them, or by a whole id or address."""
-        asked = search_term.strip()
+        asked = search_term.replace("\x00", " ").strip()
         if not asked:
             return queryset, False
         with suppress(ValueError):
@@ -106,74 +121,74 @@ class MemoryCardAdmin(MakeCards):
             return queryset.filter(chat_id__in=named), False
         return cards_with_words(queryset, asked), False
 
-    @admin.action(description="Make the card again")
+    @admin.action(description=gettext_lazy("Make the card again"))
     def make_again(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> None:
         self.make_cards(request, list(queryset.values_list("pk", flat=True)))
 
-    @admin.display(description="title", ordering="title")
+    @admin.display(description=gettext_lazy("title"))
     def short_title(self, card: MemoryCard) -> str:
         return shown_short(card.title)
 
-    @admin.display(description="chat", ordering="whatsapp_chat")
+    @admin.display(description=gettext_lazy("chat"))
     def chat(self, card: Any) -> str:
         return card.whatsapp_chat or "–"
 
-    @admin.display(description="decisions, tasks")
+    @admin.display(description=gettext_lazy("decisions, tasks"))
     def counted(self, card: MemoryCard) -> str:
         return f"{len(card.decisions)}, {len(card.todos)}"
 
-    @admin.display(description="title")
+    @admin.display(description=gettext_lazy("title"))
     def shown_title(self, card: MemoryCard) -> str:
         return shown_text(card.title)
 
-    @admin.display(description="chat")
+    @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, card: Any) -> str:
         address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
         return shown_link(address, card.whatsapp_chat or str(card.chat_id))
 
-    @admin.display(description="session")
+    @admin.display(description=gettext_lazy("session"))
     def session_link(self, card: MemoryCard) -> str:
         session = ChatSession.objects.filter(pk=card.session_id).first()
         if session is None:
             return "–"
         address = reverse("admin:sessions_app_chatsession_change", args=[session.pk])
-        own = shown_link(address, f"{session.status} session")
-        read = shown_link(messages_address(session), "read the whole conversation")
+        own = shown_link(address, _("%(status)s session") % {"status": session.status})
+        read = shown_link(messages_address(session), _("read the whole conversation"))
         return format_html("{} · {}", own, read)
 
-    @admin.display(description="up to date")
+    @admin.display(description=gettext_lazy("up to date"))
     def shown_due(self, card: MemoryCard) -> str:
         due = CardWork.objects.filter(pk=card.session_id).exists()
-        return "it is being made again" if due else "yes"
+        return _("it is being made again") if due else _("yes")
 
-    @admin.display(description="first messages")
+    @admin.display(description=gettext_lazy("first messages"))
     def bullets(self, card: MemoryCard) -> str:
         """The role apart from the text, which has its own direction."""
         parts = (bullet.removeprefix("[").partition("] ") for bullet in card.summary_bullets)
         shown = ((shown_message(role, text),) for role, _, text in parts)
         return format_html_join("", "<div>{}</div>", shown) or "–"
 
-    @admin.display(description="questions and exclamations")
+    @admin.display(description=gettext_lazy("questions and exclamations"))
     def shown_quotes(self, card: MemoryCard) -> str:
         return _shown_list(card.notable_quotes)
 
-    @admin.display(description="decisions")
+    @admin.display(description=gettext_lazy("decisions"))
     def shown_decisions(self, card: MemoryCard) -> str:
         return _shown_list(card.decisions)
 
-    @admin.display(description="tasks")
+    @admin.display(description=gettext_lazy("tasks"))
     def shown_todos(self, card: MemoryCard) -> str:
         return _shown_list(card.todos)
 
-    @admin.display(description="names")
+    @admin.display(description=gettext_lazy("names"))
     def shown_entities(self, card: MemoryCard) -> str:
         return shown_text(", ".join(card.entities))
 
-    @admin.display(description="keywords")
+    @admin.display(description=gettext_lazy("keywords"))
     def shown_keywords(self, card: MemoryCard) -> str:
         return shown_text(", ".join(card.keywords))
 
-    @admin.display(description="YAML")
+    @admin.display(description=gettext_lazy("YAML"))
     def shown_yaml(self, card: MemoryCard) -> str:
         return format_html('<pre class="data">{}</pre>', card.card.to_yaml())
 
@@ -182,7 +197,7 @@ def card_link(session: ChatSession) -> str:
     """The way to a session's card."""
     card = MemoryCard.objects.filter(pk=session.pk).only("title").first()
     if card is None:
-        return "none yet: it is made when the session ends, or by the list's action"
+        return _("none yet: it is made when the session ends, or by the list's action")
     return shown_link(reverse("admin:cards_app_memorycard_change", args=[card.pk]), card.title)
 
 

@@ -7,24 +7,28 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_edit_record
-from memoryproject.lib.admin_display import shown_link, shown_state
+from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
-from sessions_app.admin.conversation import conversation_address, conversation_page
+from memoryproject.lib.staff_admin import StaffTabularInline
+from sessions_app.admin.conversation import conversation_page
 from sessions_app.admin.forget import ForgetAction
+from sessions_app.admin.inbox import chosen_chats, inbox_page
 from sessions_app.admin.links import chat_links
 from sessions_app.admin.reading import ConversationAdmin
-from sessions_app.models import Chat, ChatAddress, ForgetReceipt
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import chat_forget
+from sessions_app.admin.review import review_urls
+from sessions_app.models import Chat, ChatAddress
 
 
-class AddressInline(admin.TabularInline):  # type: ignore[type-arg]
+class AddressInline(StaffTabularInline):
     model = ChatAddress
     extra = 0
     can_delete = False
@@ -38,11 +42,14 @@ class MemorySwitch(forms.NullBooleanSelect):
     """Says what each choice means, and what the setting is."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        default = "on" if settings.ENABLE_MEMORY_SYSTEM else "off"
+        if settings.ENABLE_MEMORY_SYSTEM:
+            default = _("as ENABLE_MEMORY_SYSTEM says (on)")
+        else:
+            default = _("as ENABLE_MEMORY_SYSTEM says (off)")
         choices = (
-            ("unknown", f"as ENABLE_MEMORY_SYSTEM says ({default})"),
-            ("true", "on for this chat"),
-            ("false", "off for this chat"),
+            ("unknown", default),
+            ("true", _("on for this chat")),
+            ("false", _("off for this chat")),
         )
         forms.Select.__init__(self, attrs, choices)
 
@@ -51,10 +58,12 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Chat
         fields = ("memory_enabled",)
-        labels: ClassVar = {"memory_enabled": "Memory"}
+        labels: ClassVar = {"memory_enabled": gettext_lazy("Memory")}
         help_texts: ClassVar = {
-            "memory_enabled": "Off: the assistant answers from the message alone and keeps "
-            "nothing of what is said from then on."
+            "memory_enabled": gettext_lazy(
+                "Off: the assistant answers from the message alone and keeps nothing of what is "
+                "said from then on."
+            )
         }
         widgets: ClassVar = {"memory_enabled": MemorySwitch}
 
@@ -65,20 +74,10 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
     come from the provider."""
 
     actions = ("forget_selected",)
-    forget_note = "The person is erased: everything said, and all memories that came from it."
-
     form = ChatForm
     read_as = "chat"
-    list_display = (
-        "whatsapp_chat",
-        "client_name",
-        "conversation_link",
-        "kind",
-        "provider",
-        "memory",
-        "updated_at",
-    )
-    list_filter = ("provider", "is_group", "memory_enabled")
+    # The list itself is the inbox; this one stands behind its actions.
+    list_display = ("whatsapp_chat", "client_name", "memory")
     search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
     inlines: ClassVar = [AddressInline]
     readonly_fields = (
@@ -99,17 +98,30 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.conversation)
         own = path("<uuid:chat_id>/conversation/", page, name="sessions_app_chat_conversation")
-        return [own, *super().get_urls()]
+        return [own, *review_urls(self.admin_site.admin_view), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The inbox; what is done with chosen chats goes the admin's own way."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return inbox_page(request, self.admin_site.each_context(request), self._more(request))
+        if not chosen_chats(request):
+            messages.warning(request, _("Tick the conversations first."))
+            return redirect("admin:sessions_app_chat_changelist")
+        return super().changelist_view(request, extra_context)
+
+    def _more(self, request: HttpRequest) -> list[tuple[str, str]]:
+        """What else can be done with chosen chats, by name and description."""
+        return [
+            (name, str(description))
+            for name, (_action, _name, description) in self.get_actions(request).items()
+        ]
 
     def conversation(self, request: HttpRequest, chat_id: UUID) -> HttpResponse:
         return conversation_page(request, chat_id, self.admin_site.each_context(request))
-
-    @admin.display(description="conversation")
-    def conversation_link(self, chat: Chat) -> str:
-        return shown_link(conversation_address(chat.pk), "read")
-
-    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
-        return chat_forget(chat_id=key, tools=tools, actor=actor)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
@@ -124,18 +136,14 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
             fields=form.changed_data,
         )
 
-    @admin.display(description="kind", ordering="is_group")
-    def kind(self, chat: Chat) -> str:
-        return "group" if chat.is_group else "person"
-
-    @admin.display(description="memory", ordering="memory_enabled")
+    @admin.display(description=gettext_lazy("memory"), ordering="memory_enabled")
     def memory(self, chat: Chat) -> str:
         if chat.memory_enabled is None:
-            return "on" if settings.ENABLE_MEMORY_SYSTEM else "off"
-        own = "on for this chat" if chat.memory_enabled else "off for this chat"
-        return shown_state(own, good=["on for this chat"], bad=["off for this chat"])
+            return _("on") if settings.ENABLE_MEMORY_SYSTEM else _("off")
+        on, off = _("on for this chat"), _("off for this chat")
+        return shown_state(on if chat.memory_enabled else off, good=[on], bad=[off])
 
-    @admin.display(description="to read")
+    @admin.display(description=gettext_lazy("to read"))
     def links(self, chat: Chat) -> str:
         return chat_links(chat)
 

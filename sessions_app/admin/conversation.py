@@ -1,5 +1,5 @@
-"""A chat as its people see it on WhatsApp: all of its sessions in one conversation, with the
-person's addresses, memories and cards beside it."""
+"""A chat as its people see it on WhatsApp: all of its sessions in one conversation, with what
+staff know and note of it beside it."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from datetime import datetime, time
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.dateparse import parse_date
 from django.utils.timezone import get_current_timezone
 
-from cards_app.models import MemoryCard
-from memories_app.selectors import memories_for_staff
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
 from sessions_app import timeline
+from sessions_app.admin.beside import beside, review_of
 from sessions_app.admin.bubbles import bubbles_of
-from sessions_app.admin.links import chat_lists
-from sessions_app.models import Chat
-from sessions_app.timeline import TimelinePage
+from sessions_app.admin.found import found_in
+from sessions_app.admin.links import conversation_address
+from sessions_app.admin.takeover import takeover_context
+from sessions_app.marks import FROM_PEOPLE, MOST_NEWS, news_count, news_first, place_marked
+from sessions_app.models import Chat, ReadMark
+from sessions_app.services.review.marks import chat_look
+from sessions_app.timeline import Place, TimelinePage
 
 TEMPLATE = "admin/sessions_app/chat/conversation.html"
 PART = "admin/sessions_app/chat/timeline.html"
-BESIDE = 8
-
-
-def conversation_address(chat_id: UUID, message_id: UUID | None = None) -> str:
-    address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
-    return f"{address}?at={message_id}#m-{message_id}" if message_id else address
 
 
 def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
     """``?before=``, ``?after=`` and ``?at=`` take a message's id, ``?date=`` a day, ``?q=`` words
     to find; without them the newest messages. With the header ``X-Live`` the messages alone, or
-    304 where nothing changed since: the page asks for that while it is open."""
-    if not request.user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
+    304 where nothing changed since: the page asks for that while it is open, and tells by
+    ``X-News`` from where on its messages were news when it was opened."""
+    user = request.user
+    if not user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
         raise PermissionDenied
+    assert isinstance(user, User)
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         raise Http404("There is no such chat, or not any more.")
@@ -51,39 +51,68 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     if day is not None:
         first = timeline.first_since(chat, day)
         return redirect(conversation_address(chat.pk, first))
+    is_live = "X-Live" in request.headers
     page = _page(request, chat)
+    seen_to = place_marked(ReadMark.objects.filter(user=user, chat=chat).first())
+    news = _uuid(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
     context = {
         "chat": chat,
-        "bubbles": bubbles_of(chat, page.messages),
+        "bubbles": bubbles_of(chat, page.messages, user, news),
         "page": page,
         "at": _id(request, "at"),
+        "reviews": user.has_perm("sessions_app.review_chat"),
     }
     shown = render_to_string(PART, context, request)
     tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
-    if "X-Live" in request.headers:
-        return _live(request, chat, shown, tag)
+    if is_live:
+        return _live(request, chat, page, shown, tag)
     _record(request, chat)
-    beside = {
+    _look(request, chat, page)
+    whole = {
         **site,
         **context,
-        **_beside(request, chat),
+        **found_in(request, chat),
+        **beside(request, chat),
+        **review_of(request, chat, user),
+        **takeover_context(request, chat),
         "title": chat.client_name or chat.whatsapp_chat,
         "tag": tag,
         "shown": shown,
+        "news": news,
+        "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MOST_NEWS).get(chat.pk, 0),
+        "news_is_here": any(message.pk == news for message in page.messages),
         "live": not page.newer and "q" not in request.GET,
-        "links": chat_lists(chat),
         "opts": Chat._meta,
         "original": chat,
     }
-    return TemplateResponse(request, TEMPLATE, beside)
+    return TemplateResponse(request, TEMPLATE, whole)
 
 
-def _live(request: HttpRequest, chat: Chat, shown: str, tag: str) -> HttpResponse:
+def _live(
+    request: HttpRequest, chat: Chat, page: TimelinePage, shown: str, tag: str
+) -> HttpResponse:
     same = get_conditional_response(request, etag=tag)
     if same is not None and same.status_code == HttpResponse(status=304).status_code:
         return same
     _record(request, chat)
+    _look(request, chat, page)
     return HttpResponse(shown, headers={"ETag": tag})
+
+
+def _news(chat: Chat, seen_to: Place) -> UUID | None:
+    """The first thing that the person said since one's last look."""
+    first = news_first({chat.pk: seen_to}, FROM_PEOPLE).get(chat.pk)
+    return first[0] if first else None
+
+
+def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
+    """Whoever sees the end of a conversation has seen it."""
+    if page.newer or not page.messages:
+        return
+    assert isinstance(request.user, User)
+    last = page.messages[-1]
+    place = Place(last.session.created_at, last.session_id, last.order_num)
+    chat_look(user=request.user, chat_id=chat.pk, place=place)
 
 
 def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
@@ -98,23 +127,6 @@ def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
     return timeline.page_before(chat)
 
 
-def _beside(request: HttpRequest, chat: Chat) -> dict[str, Any]:
-    """What stands beside the messages, as far as this one may see it."""
-    text = request.GET.get("q", "").strip().replace("\x00", "")
-    user = request.user
-    found: dict[str, Any] = {
-        "query": text,
-        "found": timeline.messages_found(chat, text) if text else [],
-        "addresses": chat.addresses.all(),
-    }
-    if user.has_perm("memories_app.view_memory"):
-        memories = memories_for_staff().filter(chat_id=chat.pk, status="active")
-        found["memories"] = memories.order_by("-pinned", "-created_at")[:BESIDE]
-    if user.has_perm("cards_app.view_memorycard"):
-        found["cards"] = MemoryCard.objects.filter(chat_id=chat.pk)[:BESIDE]
-    return found
-
-
 def _record(request: HttpRequest, chat: Chat) -> None:
     audit_record(
         action="conversation.read",
@@ -127,8 +139,12 @@ def _record(request: HttpRequest, chat: Chat) -> None:
 
 
 def _id(request: HttpRequest, name: str) -> UUID | None:
+    return _uuid(request.GET.get(name, ""))
+
+
+def _uuid(value: str) -> UUID | None:
     try:
-        return UUID(request.GET.get(name, ""))
+        return UUID(value)
     except ValueError:
         return None
 

@@ -4,39 +4,55 @@ because they are read by this app's workers and belong to its chats."""
 from __future__ import annotations
 
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from memories_app.models import DocumentState, SourceDocument, Visibility
-from memories_app.services.document_files import file_remove
+from memories_app.admin.words import mark
+from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
 from memoryproject.audit.events import Actor
-from memoryproject.lib.admin_display import shown_link, shown_short, shown_state, shown_table
+from memoryproject.lib.admin_display import shown_link, shown_short, shown_table
+from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address
-from sessions_app.models import Chat, ForgetReceipt
+from sessions_app.models import Chat
 from sessions_app.services.addresses import chat_find
 from sessions_app.services.document_upload import document_upload
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import document_forget_with_proof
 
 SHOWN_PASSAGES = 20
+STATES = {
+    str(DocumentState.RECEIVED): gettext_lazy("received"),
+    str(DocumentState.EXTRACTING): gettext_lazy("is being read"),
+    str(DocumentState.READY): gettext_lazy("ready"),
+    str(DocumentState.FAILED): gettext_lazy("failed"),
+}
 
 
 class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
     """What staff say of a file; its text is read by a worker."""
 
-    file = forms.FileField(help_text="PDF, Word (.docx), text or Markdown.", allow_empty_file=True)
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy("PDF, Word (.docx), text or Markdown."),
+        allow_empty_file=True,
+        widget=forms.FileInput(attrs={"class": "field-input"}),
+    )
     whatsapp_chat = forms.CharField(
-        required=False, help_text="Whose document it is, such as 15550100123@c.us; or empty."
+        label=gettext_lazy("Chat"),
+        required=False,
+        help_text=gettext_lazy("Whose document it is, such as 15550100123@c.us; or empty."),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
     )
 
     class Meta:
@@ -47,27 +63,28 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
         file = self.cleaned_data["file"]
         most = wiring.document_limits().size
         if file.size > most:
-            raise forms.ValidationError(f"The file is larger than {filesizeformat(most)}.")
+            raise forms.ValidationError(
+                _("The file is larger than %(most)s.") % {"most": filesizeformat(most)}
+            )
         return file
 
     def clean_whatsapp_chat(self) -> Chat | None:
         address = self.cleaned_data["whatsapp_chat"].strip()
         chat = chat_find(address) if address else None
         if address and chat is None:
-            raise forms.ValidationError("There is no such chat.")
+            raise forms.ValidationError(_("There is no such chat."))
         return chat
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         needs_chat = cleaned.get("visibility") == str(Visibility.CHAT)
         if needs_chat and not cleaned.get("whatsapp_chat") and not self.errors:
-            self.add_error("whatsapp_chat", "A document that is visible in one chat needs it.")
+            self.add_error("whatsapp_chat", _("A document that is visible in one chat needs it."))
         return cleaned
 
 
 @admin.register(SourceDocument)
 class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
-    forget_note = "All memories that were read of a document go along."
     list_display = (
         "name",
         "shown_state",
@@ -79,23 +96,31 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     )
     list_filter = ("state", "visibility", "media_type", "created_at")
     search_fields = ("name", "title", "document_id", "sha256", "chat_id")
-    date_hierarchy = "created_at"
+    paginator = BoundedPaginator
+    sortable_by = ("name", "pages", "created_at")
     actions = ("forget_selected",)
     fieldsets = (
         (None, {"fields": ("name", "title", "shown_state", "error", "shown_warnings")}),
-        ("What was read", {"fields": ("pages", "characters", "all_passages", "first_passages")}),
         (
-            "Where it comes from",
+            gettext_lazy("What was read"),
+            {"fields": ("pages", "characters", "all_passages", "first_passages")},
+        ),
+        (
+            gettext_lazy("Where it comes from"),
             {"fields": ("visibility", "chat_id", "source_message_id", "uploaded_by")},
         ),
         (
-            "Record",
+            gettext_lazy("Record"),
             {"fields": ("document_id", "media_type", "shown_size", "sha256", "created_at")},
         ),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SourceDocument]:
-        return super().get_queryset(request).annotate(passage_count=Count("memories"))
+        """Passages are counted for the rows that are shown, not for all documents."""
+        own = Memory.objects.filter(document=OuterRef("pk")).order_by().values("document")
+        counted = own.annotate(count=Count("pk")).values("count")
+        passages = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+        return super().get_queryset(request).annotate(passage_count=passages)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
@@ -130,48 +155,43 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
         # The form's own record is none: the one that is stored stands for it.
         obj.__dict__.update(received.document.__dict__)
         if received.duplicate:
-            self.message_user(request, "This file was read before.", messages.WARNING)
+            self.message_user(request, _("This file was read before."), messages.WARNING)
         else:
             document_id = received.document.document_id
             transaction.on_commit(lambda: wiring.enqueue_document(document_id))
 
-    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
-        receipt = document_forget_with_proof(document_id=key, tools=tools, actor=actor)
-        file_remove(wiring.documents_folder(), key)
-        return receipt
-
-    @admin.display(description="state", ordering="state")
+    @admin.display(description=gettext_lazy("state"))
     def shown_state(self, document: SourceDocument) -> str:
-        return shown_state(
-            document.state, good=[str(DocumentState.READY)], bad=[str(DocumentState.FAILED)]
-        )
+        return mark(STATES, document.state)
 
-    @admin.display(description="passages", ordering="passage_count")
+    @admin.display(description=gettext_lazy("passages"))
     def passages(self, document: Any) -> int:
         count: int = document.passage_count
         return count
 
-    @admin.display(description="size", ordering="size")
+    @admin.display(description=gettext_lazy("size"))
     def shown_size(self, document: SourceDocument) -> str:
         return filesizeformat(document.size)
 
-    @admin.display(description="warnings")
+    @admin.display(description=gettext_lazy("warnings"))
     def shown_warnings(self, document: SourceDocument) -> str:
         return " ".join(document.warnings) or "–"
 
-    @admin.display(description="passages")
+    @admin.display(description=gettext_lazy("passages"))
     def all_passages(self, document: Any) -> str:
-        address = list_address("memories_app_memory", document__document_id__exact=document.pk)
-        return format_html("{} · {}", document.passage_count, shown_link(address, "all of them"))
+        address = list_address(
+            "memories_app_memory", document__document_id__exact=document.pk, state="all"
+        )
+        return format_html("{} · {}", document.passage_count, shown_link(address, _("all of them")))
 
-    @admin.display(description="the first of them")
+    @admin.display(description=gettext_lazy("the first of them"))
     def first_passages(self, document: SourceDocument) -> str:
         first = document.memories.order_by("position")[:SHOWN_PASSAGES]
         rows = (
             (each.position, each.metadata.get("page", "–"), shown_short(each.content))
             for each in first
         )
-        return shown_table(("no.", "page", "text"), rows)
+        return shown_table((_("no."), _("page"), _("text")), rows)
 
 
 def _staff(request: HttpRequest) -> Actor:

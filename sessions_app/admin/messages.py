@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 
-from memoryproject.audit.events import Actor
 from memoryproject.lib.admin_display import (
     shown_json,
     shown_link,
@@ -17,13 +15,13 @@ from memoryproject.lib.admin_display import (
     shown_state,
     shown_text,
 )
+from memoryproject.lib.period_filter import period_filter
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.reading import ConversationAdmin
-from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, SummarizationMetadata
+from sessions_app.admin.row_finding import messages_found, vectors_found
+from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import message_forget
 
 REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
 
@@ -31,20 +29,14 @@ REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
 @admin.register(Message)
 class MessageAdmin(ForgetAction, ConversationAdmin):
     actions = ("forget_selected",)
-    forget_note = "What was learned from a message alone goes along."
     read_as = "message"
     list_is_read = True
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
-    list_filter = ("role", "delivery_status", "provider", "received_at")
-    search_fields = (
-        "content",
-        "message_id",
-        "session__session_id",
-        "chat__whatsapp_chat",
-        "provider_message_id",
-    )
+    list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
+    search_fields = ("content",)
+    # Any other order would sort a million rows.
+    sortable_by = ("said_at", "order_num")
     list_select_related = ("chat", "session")
-    date_hierarchy = "received_at"
     fieldsets = (
         (
             None,
@@ -87,8 +79,10 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
         "shown_history",
     )
 
-    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
-        return message_forget(message_id=key, tools=tools, actor=actor)
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
+    ) -> tuple[QuerySet[Message], bool]:
+        return messages_found(queryset, search_term), False
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """One session is read from its beginning; else the newest come first."""
@@ -148,6 +142,12 @@ def _is_one_session(request: HttpRequest) -> bool:
 class MessageEmbeddingAdmin(ReadOnlyAdmin):
     list_display = ("message", "model")
     list_filter = ("model",)
-    search_fields = ("message__content", "model")
+    search_fields = ("message",)
+    sortable_by = ()
     list_select_related = ("message",)
     exclude = ("vector",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[MessageEmbedding], search_term: str
+    ) -> tuple[QuerySet[MessageEmbedding], bool]:
+        return vectors_found(queryset, search_term), False

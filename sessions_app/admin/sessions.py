@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from memoryproject.audit.events import Actor
 from memoryproject.lib.admin_display import shown_link, shown_state
 from sessions_app.admin.cards import MakeCards, card_link
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address, messages_address
-from sessions_app.models import ChatSession, ForgetReceipt, SummaryWork
+from sessions_app.models import ChatSession, SummaryWork
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import session_forget
 
 
 class StatusFilter(admin.SimpleListFilter):
@@ -49,7 +45,6 @@ class StatusFilter(admin.SimpleListFilter):
 @admin.register(ChatSession)
 class ChatSessionAdmin(ForgetAction, MakeCards):
     actions = ("make_selected_cards", "forget_selected")
-    forget_note = "Its messages, and what was learned from them alone, go along."
     read_as = "session"
     list_display = ("chat", "messages_link", "shown_status", "last_active", "created_at")
     list_filter = (StatusFilter, "last_active")
@@ -73,9 +68,6 @@ class ChatSessionAdmin(ForgetAction, MakeCards):
         "summarized_until",
     )
     readonly_fields = fields
-
-    def forget(self, key: UUID, tools: ForgetTools, actor: Actor) -> ForgetReceipt:
-        return session_forget(session_id=key, tools=tools, actor=actor)
 
     @admin.display(description="messages")
     def messages_link(self, session: ChatSession) -> str:

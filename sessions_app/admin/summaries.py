@@ -6,6 +6,8 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memoryproject.lib.admin_display import (
     shown_link,
@@ -14,11 +16,12 @@ from memoryproject.lib.admin_display import (
     shown_table,
     shown_text,
 )
+from memoryproject.lib.bounded_pages import BoundedPaginator
 from sessions_app.admin.links import list_address, message_link, messages_address
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import Message, SummarizationMetadata
 
-DELETED = "The messages were deleted when they had been summed up."
+DELETED = gettext_lazy("The messages were deleted when they had been summed up.")
 
 
 @admin.register(SummarizationMetadata)
@@ -36,13 +39,13 @@ class SummaryAdmin(ConversationAdmin):
         "digest",
     )
     list_select_related = ("session__chat", "summary_message")
-    date_hierarchy = "created_at"
+    paginator = BoundedPaginator
     fieldsets = (
         (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
-        ("What it sums up", {"fields": ("messages_range", "time_range", "sources")}),
-        ("Of what the text is made", {"fields": ("shown_digest", "shown_chapter")}),
+        (gettext_lazy("What it sums up"), {"fields": ("messages_range", "time_range", "sources")}),
+        (gettext_lazy("Of what the text is made"), {"fields": ("shown_digest", "shown_chapter")}),
         (
-            "Work",
+            gettext_lazy("Work"),
             {
                 "classes": ("collapse",),
                 "fields": ("summary_metadata_id", "session", "number", "skill_id", "model"),
@@ -63,57 +66,59 @@ class SummaryAdmin(ConversationAdmin):
         "shown_chapter",
     )
 
-    @admin.display(description="chat", ordering="session__chat")
+    @admin.display(description=gettext_lazy("chat"), ordering="session__chat")
     def chat(self, made: SummarizationMetadata) -> str:
         return str(made.session.chat)
 
-    @admin.display(description="messages", ordering="first_order")
+    @admin.display(description=gettext_lazy("messages"), ordering="first_order")
     def messages_range(self, made: SummarizationMetadata) -> str:
-        return f"{made.first_order} to {made.last_order}"
+        told = {"first": made.first_order, "last": made.last_order}
+        return _("%(first)d to %(last)d") % told
 
-    @admin.display(description="from, to")
+    @admin.display(description=gettext_lazy("from, to"))
     def time_range(self, made: SummarizationMetadata) -> str:
         local = [timezone.localtime(at) for at in (made.range_start, made.range_end)]
-        return " to ".join(date_format(at, "DATETIME_FORMAT") for at in local)
+        first, last = (date_format(at, "DATETIME_FORMAT") for at in local)
+        return _("%(first)s to %(last)s") % {"first": first, "last": last}
 
-    @admin.display(description="summary")
+    @admin.display(description=gettext_lazy("summary"))
     def short_text(self, made: SummarizationMetadata) -> str:
         return shown_message("text", made.summary_message.content)
 
-    @admin.display(description="summary, with what earlier ones said")
+    @admin.display(description=gettext_lazy("summary, with what earlier ones said"))
     def whole_text(self, made: SummarizationMetadata) -> str:
         return shown_text(made.summary_message.content)
 
-    @admin.display(description="made by", ordering="is_extractive")
+    @admin.display(description=gettext_lazy("made by"), ordering="is_extractive")
     def shown_kind(self, made: SummarizationMetadata) -> str:
         if made.is_extractive:
-            return shown_state("excerpts, without a chat model")
+            return shown_state(_("excerpts, without a chat model"))
         return shown_state(made.model, good=[made.model])
 
-    @admin.display(description="its message")
+    @admin.display(description=gettext_lazy("its message"))
     def summary_link(self, made: SummarizationMetadata) -> str:
         return message_link(made.summary_message)
 
-    @admin.display(description="conversation")
+    @admin.display(description=gettext_lazy("conversation"))
     def chain_link(self, made: SummarizationMetadata) -> str:
         address = list_address(
             "sessions_app_summarizationmetadata", session__session_id__exact=made.session_id
         )
-        read = shown_link(messages_address(made.session), "read the whole conversation")
-        return format_html("{} · {}", read, shown_link(address, "all summaries of it"))
+        read = shown_link(messages_address(made.session), _("read the whole conversation"))
+        return format_html("{} · {}", read, shown_link(address, _("all summaries of it")))
 
-    @admin.display(description="messages")
+    @admin.display(description=gettext_lazy("messages"))
     def sources(self, made: SummarizationMetadata) -> str:
         if made.sources_deleted:
-            return DELETED
+            return str(DELETED)
         said = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
         rows = ((message_link(each), shown_message(each.kind, each.content)) for each in said)
-        return shown_table(("message", "content"), rows)
+        return shown_table((_("message"), _("content")), rows)
 
-    @admin.display(description="of these messages alone")
+    @admin.display(description=gettext_lazy("of these messages alone"))
     def shown_digest(self, made: SummarizationMetadata) -> str:
         return shown_text(made.digest)
 
-    @admin.display(description="of the summaries before it, as one")
+    @admin.display(description=gettext_lazy("of the summaries before it, as one"))
     def shown_chapter(self, made: SummarizationMetadata) -> str:
         return shown_text(made.chapter)

@@ -10,27 +10,34 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.api.models import ApiToken
 from memoryproject.api.scopes import SCOPE_HELP, SCOPES
 from memoryproject.api.tokens import NewToken, TokenError, token_create, token_revoke
 from memoryproject.audit.staff import staff_actor
-from memoryproject.lib.admin_display import shown_state
+from memoryproject.lib.admin_display import shown_mark
+from memoryproject.lib.staff_admin import StaffAdmin
 from sessions_app.models import Chat
 from sessions_app.services.token_chats import check_chats, token_chats
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
     scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("May"),
         choices=[(scope, f"{scope}: {SCOPE_HELP[scope]}") for scope in SCOPES],
         initial=SCOPES,
         widget=forms.CheckboxSelectMultiple,
     )
     chats = forms.CharField(
+        label=gettext_lazy("Chats"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Bind it to these chats, one a line, such as 15550100123@c.us: it sees nothing "
-        "of any other. Empty: it is bound to none and sees all.",
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
+        help_text=gettext_lazy(
+            "Bind it to these chats, one a line, such as 15550100123@c.us: it sees nothing of any "
+            "other. Empty: it is bound to none and sees all."
+        ),
     )
 
     class Meta:
@@ -50,17 +57,18 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         cleaned = super().clean() or {}
         expires = cleaned.get("expires_at")
         if expires is not None and expires <= timezone.now():
-            self.add_error("expires_at", "A token can't expire in the past.")
+            self.add_error("expires_at", _("A token can't expire in the past."))
         if not str(cleaned.get("name", "x")).isprintable():
-            self.add_error("name", "A name holds printable characters only.")
+            self.add_error("name", _("A name holds printable characters only."))
         return cleaned
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ApiTokenAdmin(StaffAdmin):
     """A token is made and revoked, never changed or deleted: the audit log names it."""
 
     form = TokenForm
+    list_before_template = "admin/operations/list_tabs.html"
     actions = ("revoke_selected",)
     list_display = ("name", "prefix", "shown_scopes", "shown_state", "last_used_at", "expires_at")
     list_filter = ("expires_at", "last_used_at")
@@ -77,6 +85,12 @@ class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         "revoked_at",
         "last_used_at",
     )
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Titled by what it lists: there is nothing to be selected for a change."""
+        return super().changelist_view(request, {"title": _("API tokens"), **(extra_context or {})})
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
         return self.shown if obj else ("name", "scopes", "chats", "expires_at")
@@ -115,7 +129,7 @@ class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         made: NewToken = request.__dict__["made_token"]
         context = {
             **self.admin_site.each_context(request),
-            "title": "The new token",
+            "title": _("The new token"),
             "opts": self.opts,
             "made": made,
         }
@@ -123,32 +137,36 @@ class ApiTokenAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         page["Cache-Control"] = "no-store"
         return page
 
-    @admin.action(description="Revoke", permissions=["revoke"])
+    @admin.action(description=gettext_lazy("Revoke"), permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         actor = staff_actor(request)
         revoked = sum(token_revoke(token_id=key, actor=actor) for key in _keys(queryset))
-        self.message_user(request, f"{revoked} tokens were revoked.")
+        text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", revoked)
+        self.message_user(request, text % {"count": revoked})
 
-    @admin.display(description="may")
+    @admin.display(description=gettext_lazy("may"))
     def shown_scopes(self, token: ApiToken) -> str:
         return ", ".join(token.scopes)
 
-    @admin.display(description="bound to")
+    @admin.display(description=gettext_lazy("bound to"))
     def bound_to(self, token: ApiToken) -> str:
         if token.chat_ids is None:
-            return "no chat: it sees all"
+            return _("no chat: it sees all")
         chats = Chat.objects.filter(pk__in=token.chat_ids)
         named = sorted(chats.values_list("whatsapp_chat", flat=True))
         gone = len(token.chat_ids) - len(named)
-        return ", ".join([*named, *([f"{gone} that are forgotten"] if gone else [])])
+        if not gone:
+            return ", ".join(named)
+        text = ngettext("%(count)d that is forgotten", "%(count)d that are forgotten", gone)
+        return ", ".join([*named, text % {"count": gone}])
 
-    @admin.display(description="state")
+    @admin.display(description=gettext_lazy("state"))
     def shown_state(self, token: ApiToken) -> str:
         if token.revoked_at:
-            return shown_state("revoked", bad=["revoked"])
+            return shown_mark(_("revoked"), "bad")
         if token.is_expired(timezone.now()):
-            return shown_state("expired", bad=["expired"])
-        return shown_state("valid", good=["valid"])
+            return shown_mark(_("expired"), "bad")
+        return shown_mark(_("valid"), "good")
 
 
 def _keys(queryset: QuerySet[ApiToken]) -> list[int]:

@@ -1,157 +1,225 @@
-"""Turns: how each answer came about; staff send again what failed."""
+"""Turns: how each answer came about; staff run again what failed."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
-from memoryproject.lib.admin_display import shown_json, shown_state, shown_text
+from memoryproject.audit.events import audit_record
+from memoryproject.audit.staff import staff_actor
+from memoryproject.lib.admin_display import shown_short, shown_state
+from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.period_filter import period_filter
 from sessions_app import wiring
-from sessions_app.admin.learned import learned_table, learning_state
-from sessions_app.admin.links import message_link
 from sessions_app.admin.reading import ConversationAdmin
-from sessions_app.admin.replay import prompt_table, question_of, recalled_table
+from sessions_app.admin.recall_now import recall_now
+from sessions_app.admin.replay import question_of, replay_of
+from sessions_app.admin.rerun import max_age, rerun_offer, rerun_page
+from sessions_app.admin.row_finding import parts_found
+from sessions_app.admin.spans import duration
+from sessions_app.admin.takeover import takeover_paths
+from sessions_app.admin.turn_finding import ModelFilter, quick_links, turns_found
+from sessions_app.admin.turn_words import BAD, GOOD, STATES
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.services.resend import turn_resend
+from sessions_app.services.rerun import RerunRefusedError, turn_rerun
 
-BAD = (TurnState.FAILED, TurnState.UNCONFIRMED)
-
-
-class PartInline(admin.TabularInline):  # type: ignore[type-arg]
-    model = OutboundPart
-    verbose_name_plural = "parts in which the answer was sent"
-    extra = 0
-    can_delete = False
-    fields = ("number", "state", "delivery_status", "provider_message_id", "started_at", "error")
-    readonly_fields = fields
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+HEAVY = ("prompt", "recalled", "left_out", "context", "unstored_text", "unstored_reply", "timings")
+LONGEST_TROUBLE = 120
 
 
 @admin.register(Turn)
 class TurnAdmin(ConversationAdmin):
+    """The list leads to what went wrong; a turn's own page is its replay."""
+
     read_as = "turn"
     list_is_read = True
-    list_display = ("created_at", "chat", "short_question", "shown_state", "error")
-    list_filter = ("state", "provider", "created_at")
-    search_fields = ("turn_id", "chat__whatsapp_chat", "chat__client_name", "message__content")
-    list_select_related = ("chat", "message")
-    date_hierarchy = "created_at"
-    inlines = (PartInline,)
-    actions = ("send_again",)
-    fieldsets = (
-        (None, {"fields": ("chat", "question", "answer", "shown_state", "error", "user_role")}),
-        ("Recalled", {"fields": ("shown_recalled", "shown_left_out")}),
-        ("Learned from it", {"fields": ("shown_learned", "shown_learning")}),
-        ("What the chat model was sent", {"fields": ("shown_prompt", "summary_link")}),
-        (
-            "Numbers",
-            {"fields": ("model", "prompt_tokens", "completion_tokens", "shown_timings")},
-        ),
-        ("Times", {"fields": ("asked_at", "created_at", "finished_at")}),
-        (
-            "Work",
-            {
-                "classes": ("collapse",),
-                "fields": (
-                    "turn_id",
-                    "session",
-                    "message_link",
-                    "reply_link",
-                    "provider",
-                    "number_id",
-                    "provider_message_id",
-                    "context",
-                    "attempts",
-                    "lease_owner",
-                    "lease_until",
-                    "not_before",
-                ),
-            },
-        ),
-    )
-    readonly_fields = (
-        "turn_id",
-        "question",
-        "answer",
-        "shown_state",
-        "shown_prompt",
-        "shown_recalled",
-        "shown_left_out",
-        "shown_learned",
-        "shown_learning",
-        "shown_timings",
+    list_display = (
         "created_at",
-        "message_link",
-        "reply_link",
-        "summary_link",
+        "shown_state",
+        "chat_link",
+        "took",
+        "model",
+        "tokens",
+        "trouble",
     )
+    list_filter = ("state", period_filter("created_at"), ModelFilter, "by_hand", "provider")
+    search_fields = ("turn_id",)
+    search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
+    list_select_related = ("chat",)
+    list_before_template = "admin/sessions_app/turn/quick_links.html"
+    paginator = BoundedPaginator
+    # Counts beside the filters would read every row.
+    show_facets = admin.ShowFacets.NEVER
+    actions = ("send_again",)
 
-    @admin.display(description="message")
-    def short_question(self, turn: Turn) -> str:
-        return question_of(turn, longest=120)
+    def get_urls(self) -> list[Any]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
+            path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
+        ]
+        return [*takeover_paths(wrap), *own, *super().get_urls()]
 
-    @admin.display(description="message")
-    def question(self, turn: Turn) -> str:
-        return question_of(turn, longest=100_000)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
+        return super().get_queryset(request).defer(*HEAVY)
 
-    @admin.display(description="answer")
-    def answer(self, turn: Turn) -> str:
-        return shown_text(turn.reply.content if turn.reply else turn.unstored_reply)
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Turn], search_term: str
+    ) -> tuple[QuerySet[Turn], bool]:
+        return turns_found(queryset, search_term), False
 
-    @admin.display(description="state", ordering="state")
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(
+            request, {"quick_links": quick_links(), **(extra_context or {})}
+        )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The replay."""
+        if request.method not in ("GET", "HEAD"):
+            raise PermissionDenied
+        turn = self._turn(request, object_id)
+        self._record(request, turn)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Why this answer"),
+            "opts": self.opts,
+            "original": turn,
+            "replay": replay_of(turn),
+            "offer": rerun_offer(request, turn),
+            "may_read": request.user.has_perms(
+                ["sessions_app.view_chat", "sessions_app.view_message"]
+            ),
+            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/sessions_app/turn/replay.html", context)
+
+    def recall_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """What would be recalled now, beside what was recalled then."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        turn = self._turn(request, str(turn_id))
+        self._record(request, turn, recalled_now=True)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Recall this now"),
+            "opts": self.opts,
+            "original": turn,
+            "question": question_of(turn),
+            "recall": recall_now(turn),
+            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+        }
+        return TemplateResponse(request, "admin/sessions_app/turn/recall.html", context)
+
+    def _turn(self, request: HttpRequest, object_id: str) -> Turn:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        turns = Turn.objects.select_related("chat", "message", "reply", "summary")
+        turn = turns.filter(pk=int(object_id)).first() if object_id.isdecimal() else None
+        if turn is None:
+            raise Http404("There is no such turn, or not any more.")
+        return turn
+
+    def _record(self, request: HttpRequest, turn: Turn, **details: object) -> None:
+        audit_record(
+            action="conversation.read",
+            actor=staff_actor(request),
+            object_type=self.read_as,
+            object_id=turn.pk,
+            details=details,
+            chat_id=turn.chat_id,
+        )
+
+    def has_rerun_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("sessions_app.rerun_turn")
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, turn: Turn) -> str:
-        return shown_state(turn.state, good=[TurnState.SENT], bad=BAD)
+        words = str(STATES.get(turn.state, turn.state))
+        return shown_state(
+            words,
+            good=[words] if turn.state in GOOD else (),
+            bad=[words] if turn.state in BAD else (),
+        )
 
-    @admin.display(description="prompt")
-    def shown_prompt(self, turn: Turn) -> str:
-        return prompt_table(turn)
+    @admin.display(description=gettext_lazy("chat"))
+    def chat_link(self, turn: Turn) -> str:
+        address = reverse("admin:sessions_app_chat_change", args=[turn.chat_id])
+        name = turn.chat.client_name or turn.chat.whatsapp_chat
+        return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
-    @admin.display(description="memories and messages")
-    def shown_recalled(self, turn: Turn) -> str:
-        return recalled_table(turn)
+    @admin.display(description=gettext_lazy("took"))
+    def took(self, turn: Turn) -> str:
+        end: datetime | None = turn.finished_at
+        if turn.state != TurnState.SENT or end is None:
+            return "–"
+        return _kept_whole(duration(max((end - turn.created_at).total_seconds(), 0) * 1000))
 
-    @admin.display(description="memories")
-    def shown_learned(self, turn: Turn) -> str:
-        return learned_table(turn)
+    @admin.display(description=gettext_lazy("tokens"))
+    def tokens(self, turn: Turn) -> str:
+        if turn.prompt_tokens is None:
+            return "–"
+        return _kept_whole(f"{turn.prompt_tokens:,} + {turn.completion_tokens or 0:,}")
 
-    @admin.display(description="how it went")
-    def shown_learning(self, turn: Turn) -> str:
-        return learning_state(turn)
+    @admin.display(description=gettext_lazy("trouble"))
+    def trouble(self, turn: Turn) -> str:
+        return shown_short(turn.error, LONGEST_TROUBLE) if turn.error else ""
 
-    @admin.display(description="left out")
-    def shown_left_out(self, turn: Turn) -> str:
-        return shown_json(turn.left_out)
-
-    @admin.display(description="timings (ms)")
-    def shown_timings(self, turn: Turn) -> str:
-        return shown_json(turn.timings)
-
-    @admin.display(description="stored message")
-    def message_link(self, turn: Turn) -> str:
-        return message_link(turn.message)
-
-    @admin.display(description="summary in it")
-    def summary_link(self, turn: Turn) -> str:
-        return message_link(turn.summary)
-
-    @admin.display(description="stored answer")
-    def reply_link(self, turn: Turn) -> str:
-        return message_link(turn.reply)
-
-    @admin.action(description="Send the answer again (failed and unconfirmed turns)")
+    @admin.action(
+        description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),
+        permissions=["rerun"],
+    )
     def send_again(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
-        again = sum(turn_resend(turn=turn, enqueue=wiring.enqueue_chat) for turn in queryset)
-        left = queryset.count() - again
-        self.message_user(request, f"{again} answers are being sent again.", messages.SUCCESS)
-        if left:
-            text = f"{left} turns were left alone: they are neither failed nor unconfirmed."
-            self.message_user(request, text, messages.WARNING)
+        keys = list(queryset.order_by("id").values_list("pk", flat=True))
+        again = sum(self._run_again(request, key) for key in keys)
+        if again:
+            text = ngettext("%(n)d turn is run again.", "%(n)d turns are run again.", again)
+            self.message_user(request, text % {"n": again}, messages.SUCCESS)
+        if left := len(keys) - again:
+            text = ngettext(
+                "%(n)d turn was left alone: it is in no trouble, or can't be run any more.",
+                "%(n)d turns were left alone: they are in no trouble, or can't be run any more.",
+                left,
+            )
+            self.message_user(request, text % {"n": left}, messages.WARNING)
+
+    def _run_again(self, request: HttpRequest, key: int) -> bool:
+        try:
+            turn_rerun(
+                turn_id=key,
+                actor=staff_actor(request),
+                max_age=max_age(),
+                enqueue=wiring.enqueue_chat,
+                now=timezone.now(),
+            )
+        except RerunRefusedError:
+            return False
+        return True
+
+
+def _kept_whole(text: str) -> str:
+    """On one line."""
+    return format_html('<span class="nowrap">{}</span>', text)
 
 
 @admin.register(OutboundPart)
@@ -159,5 +227,12 @@ class OutboundPartAdmin(ConversationAdmin):
     read_as = "part of an answer"
     list_display = ("turn", "number", "state", "delivery_status", "provider", "error")
     list_filter = ("state", "delivery_status", "provider")
-    search_fields = ("provider_message_id", "turn__turn_id", "turn__chat__whatsapp_chat")
+    search_fields = ("provider_message_id",)
     list_select_related = ("turn",)
+    ordering = ("-turn_id", "number")
+    sortable_by = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str
+    ) -> tuple[QuerySet[OutboundPart], bool]:
+        return parts_found(queryset, search_term), False

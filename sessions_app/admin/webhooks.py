@@ -10,6 +10,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.audit.staff import staff_actor
 from memoryproject.hooks.deliveries import deliveries_again, delivery_test
@@ -24,9 +26,10 @@ from memoryproject.hooks.endpoints import (
 )
 from memoryproject.hooks.kinds import EVENT_TYPES
 from memoryproject.hooks.models import DeliveryState, WebhookDelivery, WebhookEndpoint
-from memoryproject.lib.admin_display import shown_json, shown_link, shown_state
+from memoryproject.lib.admin_display import shown_json, shown_link, shown_mark
 from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from memoryproject.lib.staff_admin import StaffAdmin
 from sessions_app import wiring
 from sessions_app.admin.links import list_address
 from sessions_app.models import Chat
@@ -38,13 +41,17 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=[(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="None: everything, also what later versions tell.",
+        label=gettext_lazy("Events"),
+        help_text=gettext_lazy("None: everything, also what later versions tell."),
     )
     chats = forms.CharField(
+        label=gettext_lazy("Chats"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Bind it to these chats, one a line, such as 15550100123@c.us: it is told of "
-        "no other. Empty: it is bound to none and told of all.",
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
+        help_text=gettext_lazy(
+            "Bind it to these chats, one a line, such as 15550100123@c.us: it is told of no other. "
+            "Empty: it is bound to none and told of all."
+        ),
     )
 
     class Meta:
@@ -53,7 +60,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["url"].help_text = "Where it is posted: https://…"
+        self.fields["url"].help_text = _("Where it is posted: https://…")
         if self.instance.pk and self.instance.chat_ids is not None:
             self.fields["chats"].initial = "\n".join(_names(self.instance))
 
@@ -79,11 +86,15 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class TroubleFilter(admin.SimpleListFilter):
-    title = "state"
+    title = gettext_lazy("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("failing", "failing"), ("disabled", "disabled"), ("works", "works")]
+        return [
+            ("failing", _("failing")),
+            ("disabled", _("disabled")),
+            ("works", _("works")),
+        ]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
@@ -97,10 +108,11 @@ class TroubleFilter(admin.SimpleListFilter):
 
 
 @admin.register(WebhookEndpoint)
-class WebhookEndpointAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class WebhookEndpointAdmin(StaffAdmin):
     """The services write; the secret is shown once, when it is made."""
 
     form = EndpointForm
+    list_before_template = "admin/operations/list_tabs.html"
     actions = ("give_new_secret", "send_test")
     list_display = (
         "name",
@@ -126,11 +138,17 @@ class WebhookEndpointAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         "log",
     )
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = _("Webhook endpoints")
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
     def get_fieldsets(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
         given = ("name", "url", "event_types", "chats")
         if obj is None:
             return ((None, {"fields": given}),)
-        return ((None, {"fields": (*given, "enabled")}), ("How it goes", {"fields": self.shown}))
+        return ((None, {"fields": (*given, "enabled")}), (_("How it goes"), {"fields": self.shown}))
 
     def get_readonly_fields(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
         return self.shown if obj else ()
@@ -165,41 +183,46 @@ class WebhookEndpointAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Its deliveries go along, too many to be listed and for nobody to be asked about."""
-        shown = [f"Endpoint: {endpoint}, with its log" for endpoint in objs]
-        return shown, {"endpoints": len(shown)}, set(), []
+        shown = [_("Endpoint: %(name)s, with its log") % {"name": each} for each in objs]
+        return shown, {_("endpoints"): len(shown)}, set(), []
 
     def response_add(
         self, request: HttpRequest, obj: WebhookEndpoint, post_url_continue: str | None = None
     ) -> HttpResponse:
         return self._secret_page(request, request.__dict__["made_secret"])
 
-    @admin.action(description="Give it a new secret", permissions=["change"])
+    @admin.action(description=gettext_lazy("Give it a new secret"), permissions=["change"])
     def give_new_secret(
         self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
     ) -> HttpResponse | None:
         """Shown on a page of its own, as when it was made."""
         keys = list(queryset.values_list("pk", flat=True))
         if len(keys) != 1:
-            self.message_user(request, "Choose one endpoint.", messages.WARNING)
+            self.message_user(request, _("Choose one endpoint."), messages.WARNING)
             return None
         made = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
         return self._secret_page(request, made)
 
-    @admin.action(description="Send a test", permissions=["change"])
+    @admin.action(description=gettext_lazy("Send a test"), permissions=["change"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
         enabled = list(queryset.filter(enabled=True).values_list("pk", flat=True))
         for key in enabled:
             delivery_test(endpoint_id=key)
-        text = f"{len(enabled)} tests are on their way: see the deliveries."
-        self.message_user(request, text, messages.SUCCESS)
+        text = ngettext(
+            "%(count)d test is on its way: see the deliveries.",
+            "%(count)d tests are on their way: see the deliveries.",
+            len(enabled),
+        )
+        self.message_user(request, text % {"count": len(enabled)}, messages.SUCCESS)
         if left := queryset.count() - len(enabled):
-            self.message_user(request, f"{left} are disabled.", messages.WARNING)
+            text = ngettext("%(count)d is disabled.", "%(count)d are disabled.", left)
+            self.message_user(request, text % {"count": left}, messages.WARNING)
 
     def _secret_page(self, request: HttpRequest, made: NewSecret) -> HttpResponse:
         """Shown on this page alone: a notice would lie in the session."""
         context = {
             **self.admin_site.each_context(request),
-            "title": "The new secret",
+            "title": _("The new secret"),
             "opts": self.opts,
             "made": made,
         }
@@ -207,32 +230,36 @@ class WebhookEndpointAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         page["Cache-Control"] = "no-store"
         return page
 
-    @admin.display(description="is told")
+    @admin.display(description=gettext_lazy("is told"))
     def shown_events(self, endpoint: WebhookEndpoint) -> str:
-        what = ", ".join(endpoint.event_types) or "everything"
+        what = ", ".join(endpoint.event_types) or _("everything")
         if endpoint.chat_ids is None:
             return what
-        return f"{what}, of {len(endpoint.chat_ids)} chats"
+        count = len(endpoint.chat_ids)
+        text = ngettext("%(what)s, of %(count)d chat", "%(what)s, of %(count)d chats", count)
+        return text % {"what": what, "count": count}
 
-    @admin.display(description="state")
+    @admin.display(description=gettext_lazy("state"))
     def shown_state(self, endpoint: WebhookEndpoint) -> str:
         if not endpoint.enabled:
-            return shown_state("disabled", bad=["disabled"])
+            return shown_mark(_("disabled"), "bad")
         if endpoint.failing_since is not None:
-            return shown_state("failing", bad=["failing"])
-        state = "works" if endpoint.last_success_at else "not used yet"
-        return shown_state(state, good=["works"])
+            return shown_mark(_("failing"), "bad")
+        if endpoint.last_success_at:
+            return shown_mark(_("works"), "good")
+        return shown_mark(_("not used yet"))
 
-    @admin.display(description="deliveries")
+    @admin.display(description=gettext_lazy("deliveries"))
     def log(self, endpoint: WebhookEndpoint) -> str:
         address = list_address("hooks_webhookdelivery", endpoint__id__exact=endpoint.pk)
-        return shown_link(address, "What was sent to it")
+        return shown_link(address, _("What was sent to it"))
 
 
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(ReadOnlyAdmin):
     """The log of deliveries."""
 
+    list_before_template = "admin/operations/list_tabs.html"
     list_display = (
         "occurred_at",
         "event_type",
@@ -246,7 +273,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     )
     list_filter = ("state", "event_type", ("endpoint", admin.RelatedOnlyFieldListFilter))
     search_fields = ("event_id",)
-    search_help_text = "An event's whole id, as webhook-id tells it."
+    search_help_text = gettext_lazy("An event's whole id, as webhook-id tells it.")
     list_select_related = ("endpoint",)
     paginator = BoundedPaginator
     # Counts beside the filters would read every row.
@@ -255,10 +282,10 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     fieldsets = (
         (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
         (
-            "How it went",
+            gettext_lazy("How it went"),
             {"fields": ("attempts", "last_status", "error", "last_attempt_at", "due_at")},
         ),
-        ("What it tells", {"fields": ("shown_data", "chat_id", "finished_at")}),
+        (gettext_lazy("What it tells"), {"fields": ("shown_data", "chat_id", "finished_at")}),
     )
     readonly_fields = ("shown_state", "message_id", "shown_data")
 
@@ -278,22 +305,31 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         """Who may change endpoints; the log itself can't be changed."""
         return request.user.has_perm("hooks.change_webhookendpoint")
 
-    @admin.action(description="Send again", permissions=["again"])
+    @admin.action(description=gettext_lazy("Send again"), permissions=["again"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookDelivery]) -> None:
         keys = list(queryset.values_list("pk", flat=True))
         again = deliveries_again(delivery_ids=keys, actor=staff_actor(request))
-        self.message_user(request, f"{again} deliveries are being sent again.", messages.SUCCESS)
-        if waiting := queryset.filter(endpoint__enabled=False).count():
-            text = f"{waiting} of them wait until their endpoint is enabled."
-            self.message_user(request, text, messages.WARNING)
-
-    @admin.display(description="state", ordering="state")
-    def shown_state(self, delivery: WebhookDelivery) -> str:
-        return shown_state(
-            delivery.state, good=[DeliveryState.DELIVERED], bad=[DeliveryState.FAILED]
+        text = ngettext(
+            "%(count)d delivery is being sent again.",
+            "%(count)d deliveries are being sent again.",
+            again,
         )
+        self.message_user(request, text % {"count": again}, messages.SUCCESS)
+        if waiting := queryset.filter(endpoint__enabled=False).count():
+            text = ngettext(
+                "%(count)d of them waits until its endpoint is enabled.",
+                "%(count)d of them wait until their endpoint is enabled.",
+                waiting,
+            )
+            self.message_user(request, text % {"count": waiting}, messages.WARNING)
 
-    @admin.display(description="data")
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, delivery: WebhookDelivery) -> str:
+        tones = {DeliveryState.DELIVERED: "good", DeliveryState.FAILED: "bad"}
+        text = delivery.get_state_display()
+        return shown_mark(text, tones.get(DeliveryState(delivery.state), ""))
+
+    @admin.display(description=gettext_lazy("data"))
     def shown_data(self, delivery: WebhookDelivery) -> str:
         return shown_json(delivery.data)
 

@@ -98,7 +98,7 @@ TURN: dict[str, Any] = {
     "model": "gpt-4o-mini",
     "prompt_tokens": 180,
     "completion_tokens": 9,
-    "timings": {"recall_ms": 12, "model_ms": 640, "total_ms": 655},
+    "timings": {"waited_ms": 35, "recall_ms": 12, "model_ms": 640, "total_ms": 655},
     "error": "",
     "attempts": 1,
     "asked_at": AT,

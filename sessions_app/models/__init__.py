@@ -1,30 +1,53 @@
 """Chats, sessions, messages, turns and what the providers delivered."""
 
+from sessions_app.models.activity import ChatActivity
 from sessions_app.models.cards import CardWork
 from sessions_app.models.chats import Chat, ChatAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.extraction import ExtractionWork
+from sessions_app.models.forget_runs import ForgetItem, ForgetRun
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
+from sessions_app.models.review import (
+    Assignment,
+    Bookmark,
+    ChatLabel,
+    Label,
+    Note,
+    ReadMark,
+    ReviewedMark,
+)
 from sessions_app.models.sessions import ChatSession
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
+from sessions_app.models.takeover import ChatPause
 from sessions_app.models.transcripts import TranscriptBatch
 from sessions_app.models.turns import Turn
 
 __all__ = [
+    "Assignment",
     "AssistantProfile",
+    "Bookmark",
     "CardWork",
     "Chat",
+    "ChatActivity",
     "ChatAddress",
+    "ChatLabel",
+    "ChatPause",
     "ChatSession",
+    "ForgetItem",
     "ForgetReceipt",
+    "ForgetRun",
     "ForgottenKind",
     "ExtractionWork",
     "InboundDelivery",
+    "Label",
     "Message",
     "MessageEmbedding",
+    "Note",
     "OutboundPart",
+    "ReadMark",
+    "ReviewedMark",
     "SummarizationMetadata",
     "SummaryWork",
     "TranscriptBatch",

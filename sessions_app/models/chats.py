@@ -44,6 +44,10 @@ class Chat(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-updated_at"]
+        permissions: ClassVar = [
+            ("review_chat", "Can label, note, assign and mark conversations as reviewed"),
+            ("takeover_chat", "Can pause the assistant and reply by hand"),
+        ]
         indexes: ClassVar = [
             models.Index(fields=["-updated_at"]),
             # Pages of all chats, in an order that never changes.

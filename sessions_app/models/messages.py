@@ -6,8 +6,9 @@ import uuid
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import Func, Q
+from django.db.models import F, Func, Q
 from django.db.models.lookups import GreaterThan
 from django.utils import timezone
 from pgvector.django import VectorField
@@ -95,7 +96,16 @@ class Message(models.Model):
                 name="revoked_text_is_gone",
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["chat", "session", "order_num"])]
+        indexes: ClassVar = [
+            models.Index(fields=["chat", "session", "order_num"]),
+            # Figures of a period; staff's lists and their search for frequent words read the
+            # newest first.
+            models.Index(fields=["-received_at", "-order_num"], name="messages_by_time"),
+            models.Index(fields=["chat", "received_at"], name="messages_of_chat_by_time"),
+            # Staff's search for rare words, over all chats. As an expression: recall, which
+            # stays within one chat, doesn't count on it.
+            GinIndex(OpClass(F("terms"), name="array_ops"), name="messages_by_word"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.role} {self.order_num}"

@@ -8,15 +8,16 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class ForgottenKind(models.TextChoices):
-    MEMORY = "memory"
-    MESSAGE = "message"
-    MESSAGES = "messages", "Messages of a session"
-    SESSION = "session"
-    CHAT = "chat"
-    DOCUMENT = "document"
+    MEMORY = "memory", _("Memory")
+    MESSAGE = "message", _("Message")
+    MESSAGES = "messages", _("Messages of a session")
+    SESSION = "session", _("Session")
+    CHAT = "chat", _("Chat")
+    DOCUMENT = "document", _("Document")
 
 
 class ForgetReceipt(models.Model):
@@ -35,14 +36,19 @@ class ForgetReceipt(models.Model):
     probe = models.CharField(max_length=16)
 
     class Meta:
-        verbose_name = "receipt"
+        verbose_name = _("receipt")
+        verbose_name_plural = _("receipts")
         ordering: ClassVar = ["-id"]
+        permissions: ClassVar = [("forget", "Can forget memories, messages, sessions and people")]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(kind__in=ForgottenKind.values), name="forgotten_kind_known"
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["object_id"])]
+        indexes: ClassVar = [
+            models.Index(fields=["object_id"]),
+            models.Index(fields=["-forgotten_at", "-id"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.object_id}"

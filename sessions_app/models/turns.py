@@ -15,8 +15,9 @@ from sessions_app.models.sessions import ChatSession
 
 class TurnState(models.TextChoices):
     """pending → running → replied → sending → sent; the others end a turn early:
-    missed (too old to answer), merged (answered with the next message of its burst),
-    cancelled (the message was revoked), unconfirmed (it may have been sent), failed."""
+    missed (too old to answer), merged (answered with the next message of its burst), held
+    (staff had paused the assistant), cancelled (the message was revoked), unconfirmed (it may
+    have been sent), failed."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -26,11 +27,24 @@ class TurnState(models.TextChoices):
     UNCONFIRMED = "unconfirmed"
     MISSED = "missed"
     MERGED = "merged"
+    HELD = "held"
     CANCELLED = "cancelled"
     FAILED = "failed"
 
 
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
+WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
+# What may still be answered: a held turn is, when staff say so.
+ANSWERABLE_STATES = (*WAITING_STATES, TurnState.HELD)
+# Staff look for these, or find them rarely: lists of them are read from an index of their own.
+UNUSUAL_STATES = (
+    TurnState.UNCONFIRMED,
+    TurnState.MISSED,
+    TurnState.MERGED,
+    TurnState.HELD,
+    TurnState.CANCELLED,
+    TurnState.FAILED,
+)
 
 
 class Turn(models.Model):
@@ -43,10 +57,15 @@ class Turn(models.Model):
 
     ``session`` is null where memory is off. ``message`` is null there too, and where the
     message was deleted after the answer.
+
+    ``by_hand``: staff wrote ``reply`` themselves, to no message in particular; the turn begins
+    as ``replied``, and ``asked_at`` is when the person last wrote.
     """
 
     turn_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="turns")
+    chat = models.ForeignKey(
+        Chat, on_delete=models.CASCADE, related_name="turns", db_index=False
+    )  # "turns_of_chat" serves
     session = models.ForeignKey(
         ChatSession, null=True, blank=True, on_delete=models.CASCADE, related_name="turns"
     )
@@ -61,6 +80,7 @@ class Turn(models.Model):
     provider_message_id = models.CharField(max_length=255, blank=True)
     user_role = models.CharField(max_length=16, default="client")
     asked_at = models.DateTimeField(help_text="When the message was written.")
+    by_hand = models.BooleanField(default=False, help_text="Staff wrote the answer.")
     unstored_text = models.TextField(
         blank=True, help_text="The message itself, where memory is off; gone once it is answered."
     )
@@ -94,6 +114,7 @@ class Turn(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-id"]
+        permissions: ClassVar = [("rerun_turn", "Can run a failed turn again")]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(state__in=TurnState.values), name="turn_state_known"
@@ -112,6 +133,21 @@ class Turn(models.Model):
                 name="turns_waiting",
             ),
             models.Index(fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"),
+            # What staff are shown as gone wrong.
+            models.Index(
+                fields=["chat", "id"], condition=Q(state__in=WRONG_STATES), name="turns_gone_wrong"
+            ),
+            models.Index(fields=["chat", "-id"], name="turns_of_chat"),
+            # Figures and lists of a period.
+            models.Index(fields=["created_at"], name="turns_by_time"),
+            models.Index(fields=["chat", "created_at"], name="turns_of_chat_by_time"),
+            models.Index(fields=["-id"], condition=Q(by_hand=True), name="turns_by_hand"),
+            models.Index(fields=["model", "-id"], condition=~Q(model=""), name="turns_by_model"),
+            models.Index(
+                fields=["state", "-id"],
+                condition=Q(state__in=UNUSUAL_STATES),
+                name="turns_unusual",
+            ),
         ]
 
     def __str__(self) -> str:

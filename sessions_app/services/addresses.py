@@ -18,6 +18,7 @@ from django.db import connection
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.models.chats import Provider
+from sessions_app.services.activity import activity_said
 from sessions_app.services.merge import chat_merge
 
 logger = logging.getLogger(__name__)
@@ -195,6 +196,7 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
         client_name=name[:255],
         client_phone=_phone_of(address),
     )
+    activity_said(chat_id=chat.pk, at=chat.created_at)
     _link(chat, provider=provider, address=address)
     return chat
 

@@ -59,6 +59,8 @@ def turn_run(*, lease: Lease, tools: Tools) -> None:
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)
+    except Turn.DoesNotExist:
+        logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
     except Exception as error:
         if is_disk_full(error):
             _storage_full(lease, tools)
@@ -125,7 +127,9 @@ def _draft_and_store(turn: Turn, lease: Lease, tools: Tools) -> None:
     """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
     mark = forgetting_mark()
     started = time.monotonic()
+    waited = timezone.now() - turn.created_at
     draft = _draft(turn, lease, tools)
+    draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
     reply_store(
         lease=lease,

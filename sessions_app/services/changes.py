@@ -30,7 +30,8 @@ from sessions_app.services.scrub import text_scrub, unstored_forget
 
 logger = logging.getLogger(__name__)
 
-OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.HELD)
+NOT_BEGUN = (TurnState.PENDING, TurnState.HELD)
 
 ELSEWHERE = "not done: its message is in another chat"
 
@@ -213,7 +214,7 @@ def _change_turn(event: Change, turn: Turn) -> None:
     """Memory is off. A turn that is over keeps nothing of what was changed, either."""
     same = Turn.objects.filter(pk=turn.pk)
     if isinstance(event, MessageEdited):
-        same.filter(state=TurnState.PENDING).update(unstored_text=event.text)
+        same.filter(state__in=NOT_BEGUN).update(unstored_text=event.text)
     elif isinstance(event, MessageRevoked):
         same.filter(state__in=OPEN_STATES).update(
             state=TurnState.CANCELLED, finished_at=event.timestamp, lease_token=None

@@ -7,19 +7,22 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count
 
 from memoryproject.audit.events import SYSTEM, Actor, audit_record
 from sessions_app.models import (
     ChatSession,
     InboundDelivery,
+    Note,
     OutboundPart,
     SummaryWork,
     TranscriptBatch,
     Turn,
 )
 from sessions_app.models.deliveries import PartState
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
+from sessions_app.services.activity import activity_recount
 from sessions_app.services.cards.work import cards_outdate
 
 logger = logging.getLogger(__name__)
@@ -55,7 +58,7 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     given twice.
     """
     turns = Turn.objects.filter(session=session)
-    turns.filter(state__in=WAITING_STATES).update(
+    turns.filter(state__in=ANSWERABLE_STATES).update(
         state=TurnState.CANCELLED, finished_at=now, lease_token=None
     )
     _empty_replays(session)
@@ -65,7 +68,9 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     InboundDelivery.objects.filter(message__session=session).update(raw=None, change=None)
     counted = session.messages.aggregate(messages=Count("pk"))
     summaries = session.summarizations.count()
+    Note.objects.filter(message__session=session).delete()
     session.messages.all().delete()
+    activity_recount(chat_ids=[session.chat_id])
     SummaryWork.objects.filter(session=session).delete()
     # A batch file that still lies in its folder is no longer taken for stored.
     TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
@@ -74,7 +79,9 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     session.window_start = session.message_counter + 1
     session.summarized_until = session.message_counter
     session.save(update_fields=["total_tokens", "window_start", "summarized_until"])
-    logger.info("Session %s was cleared.", session.session_id)
+    cleared = session.session_id
+    # Not before it is certain: a preview of forgetting is taken back.
+    transaction.on_commit(lambda: logger.info("Session %s was cleared.", cleared))
     return Cleared(messages=counted["messages"], summaries=summaries)
 
 

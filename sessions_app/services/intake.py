@@ -18,7 +18,10 @@ from sessions_app.services.addresses import chat_for_group, chat_for_party
 from sessions_app.services.changes import early_changes_apply
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.messages import NewMessage
+from sessions_app.services.pauses import pause_in_force
 from sessions_app.services.sessions import session_end, session_open, session_start
+
+HELD = "not answered: the assistant is paused in this chat"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def message_take(
     role = rules.chat_memory.role_in(chat)
     due = not event.from_business and _is_for_us(event, rules)
     if not rules.remember(chat):
-        return _take_without_memory(event, delivery, chat, role, due=due)
+        return _take_without_memory(event, delivery, chat, role, now, due=due)
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
     message = _store(event, chat, session, role, rules, now)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
@@ -68,11 +71,13 @@ def message_take(
         **_turn_values(event, chat, role),
         session=session,
         message=message,
-        state=TurnState.MISSED if too_old else TurnState.PENDING,
+        state=TurnState.MISSED if too_old else _state(event, chat, now),
         finished_at=now if too_old else None,
     )
     if too_old:
         return Taken("stored, too old to be answered", chat, message.message_id)
+    if turn.state == TurnState.HELD:
+        return Taken(HELD, chat, message.message_id, turn=turn)
     if _resets(event):
         # The session ends here and not when the answer is made, so that a message which
         # follows at once is part of the new conversation.
@@ -133,6 +138,15 @@ def _quotes_our_message(event: InboundMessage) -> bool:
     )
 
 
+def _state(event: InboundMessage, chat: Chat, now: datetime) -> str:
+    """What its turn begins as: held where staff have paused the assistant. Commands are carried
+    out all the same."""
+    if parse_command(event.text, in_group=chat.is_group) is not None:
+        return str(TurnState.PENDING)
+    paused = pause_in_force(chat.pk, now) is not None
+    return str(TurnState.HELD if paused else TurnState.PENDING)
+
+
 def _resets(event: InboundMessage) -> bool:
     command = parse_command(event.text, in_group=bool(event.group_id))
     return command is not None and command.name == "reset"
@@ -151,7 +165,13 @@ def _turn_values(event: InboundMessage, chat: Chat, role: str) -> dict[str, obje
 
 
 def _take_without_memory(
-    event: InboundMessage, delivery: InboundDelivery, chat: Chat, role: str, *, due: bool
+    event: InboundMessage,
+    delivery: InboundDelivery,
+    chat: Chat,
+    role: str,
+    now: datetime,
+    *,
+    due: bool,
 ) -> Taken:
     """Memory is off: what was said lives in the delivery and the turn until the answer is
     sent, and nowhere else."""
@@ -162,7 +182,10 @@ def _take_without_memory(
     values = _turn_values(event, chat, role)
     if event.media:
         values["context"] = {"kind": event.kind, "media": event.media.as_dict()}
+    values["state"] = _state(event, chat, now)
     turn = Turn.objects.create(**values, unstored_text=event.text)
+    if turn.state == TurnState.HELD:
+        return Taken(HELD, chat, turn=turn)
     return Taken("memory is off, answered from the message alone", chat, None, True, turn)
 
 

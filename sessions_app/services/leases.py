@@ -19,6 +19,7 @@ from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.services.finish import turn_settle
+from sessions_app.services.pauses import paused_turns_hold
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +62,13 @@ class Lease:
 
 def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> Lease | None:
     """Take the chat's oldest waiting turn, or None: none waits, it isn't time yet, or
-    somebody is at work in this chat."""
+    somebody is at work in this chat. Where staff have paused the assistant, only what is to be
+    sent and commands are taken."""
     now = now or timezone.now()
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
     if any(is_held(turn, now) for turn in sending.filter(lease_token__isnull=False)):
         return None
+    paused_turns_hold(chat_id, now)
     oldest = turn_next(chat_id)
     if oldest is None or is_held(oldest, now):
         return None

@@ -23,6 +23,9 @@ from sessions_app.models import (
 )
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
+from sessions_app.services.activity import activity_recount
+from sessions_app.services.pauses import pauses_merge
+from sessions_app.services.review.merge import review_move
 from sessions_app.services.sessions import session_end
 
 logger = logging.getLogger(__name__)
@@ -37,6 +40,10 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     if one.pk == other.pk:
         return one
     old, young = sorted([one, other], key=lambda chat: (chat.created_at, chat.id))
+    # Before the sessions: nobody pauses or answers by hand in one of them meanwhile.
+    list(
+        Chat.objects.select_for_update(no_key=True).filter(pk__in=[old.pk, young.pk]).order_by("pk")
+    )
     active = ChatSession.objects.select_for_update(no_key=True).filter(
         chat__in=[old, young], status=SessionStatus.ACTIVE
     )
@@ -46,10 +53,12 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     Turn.objects.filter(chat=young, state=TurnState.RUNNING).update(
         state=TurnState.PENDING, lease_token=None, lease_until=None
     )
+    review_move(from_chat=young.pk, to_chat=old.pk)
     # Turns before messages: the order in which a worker that is sending locks.
     moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)
     for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
+    pauses_merge(old=old, young=young, now=timezone.now())
     # Before its memories: whoever was told of the younger chat is told that they moved.
     endpoints_move(from_chat=young.pk, to_chat=old.pk)
     deliveries_move(from_chat=young.pk, to_chat=old.pk)
@@ -66,5 +75,6 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     if phone and not old.client_phone:
         old.whatsapp_chat, old.client_phone = main, phone
     old.save()
+    activity_recount(chat_ids=[old.pk])
     logger.info("A chat was merged into %s: one person.", old.id)
     return old

@@ -17,6 +17,7 @@ from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.reading import indexed_of
+from sessions_app.services.activity import activity_said
 from sessions_app.services.cards.work import cards_outdate, session_grew
 from sessions_app.services.window import window_prune
 
@@ -67,6 +68,7 @@ def messages_add(
     if any(message.role != Role.SUMMARY for message in messages):
         # A summary that a worker adds is no sign of life: the session expires as it would have.
         session.last_active = now
+        activity_said(chat_id=session.chat_id, at=now)
     window_prune(session=session, token_limit=token_limit)
     session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
     session_grew(session=session)

@@ -122,7 +122,7 @@ def prompt_parts(
 ) -> PromptParts:
     lines = [_line(message, turn) for message in history.messages] if history else []
     return PromptParts(
-        profile=_profile(profile_current()),
+        profile=profile_for_prompt(profile_current()),
         now=timezone.now(),
         time_zone=tools.rules.time_zone,
         fence=turn.turn_id.hex[:12],
@@ -137,7 +137,8 @@ def prompt_parts(
     )
 
 
-def _profile(profile: AssistantProfile) -> Profile:
+def profile_for_prompt(profile: AssistantProfile) -> Profile:
+    """The profile as the prompt needs it."""
     languages = [code.strip() for code in profile.languages.split(",") if code.strip()]
     return Profile(
         name=profile.name,

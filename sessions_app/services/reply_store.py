@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -38,7 +38,9 @@ def reply_store(
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
     """
-    session_id = Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id)
+    # None, too, where the turn was erased with its chat meanwhile: see lease.turn().
+    sessions = Turn.objects.filter(pk=lease.turn_id).values_list("session_id", flat=True)
+    session_id = sessions.first()
     with transaction.atomic():
         if mark is not None:
             forgetting_check(mark)
@@ -49,14 +51,7 @@ def reply_store(
             turn.reply = _store_message(turn, session, draft, chat_memory)
         else:
             turn.unstored_reply = draft.text
-        for number, part in enumerate(_parts(draft, provider), start=1):
-            OutboundPart.objects.create(
-                turn=turn,
-                number=number,
-                content=part,
-                provider=turn.provider,
-                number_id=turn.number_id,
-            )
+        parts_store(turn, _parts(draft, provider))
         _copy_record(turn, draft)
         turn.state = TurnState.REPLIED
         turn.not_before = None
@@ -65,6 +60,18 @@ def reply_store(
             # No answer waits for a queue that is down: the sweep finds what is due.
             chat_id = turn.chat_id
             transaction.on_commit(lambda: learn(chat_id), robust=True)
+
+
+def parts_store(turn: Turn, texts: Sequence[str]) -> None:
+    """What is to be sent, in this order. Call it in the transaction that stores the answer."""
+    for number, text in enumerate(texts, start=1):
+        OutboundPart.objects.create(
+            turn=turn,
+            number=number,
+            content=text,
+            provider=turn.provider,
+            number_id=turn.number_id,
+        )
 
 
 def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from memoryproject.lib.fragments import RUN, Fragments
 from memoryproject.lib.shorten import cut_at_word
-from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.neighbours import LONGEST_NEIGHBOUR
 
@@ -18,8 +18,8 @@ GONE = "[deleted by the sender]"
 
 
 def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
-    """Remove a revoked message's texts from the raw deliveries about it and from the replay
-    of the turns that had it in their prompt."""
+    """Remove a revoked message's texts from the raw deliveries about it, from the replay of
+    the turns that had it in their prompt, and from what staff noted."""
     if message.provider_message_id:
         deliveries_forget(
             provider=message.provider, provider_message_id=message.provider_message_id
@@ -47,6 +47,11 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
             Turn.objects.filter(pk=turn.pk).update(
                 prompt=prompt, recalled=recalled, left_out=left_out
             )
+    for note in Note.objects.filter(chat=message.chat_id).only("text"):
+        (entry,) = _without([{"content": note.text}], wanted, Fragments())
+        text, _gone = parts.cut(entry["content"])
+        if text != note.text:
+            Note.objects.filter(pk=note.pk).update(text=text)
 
 
 def deliveries_forget(*, provider: str, provider_message_id: str) -> None:
@@ -58,7 +63,8 @@ def deliveries_forget(*, provider: str, provider_message_id: str) -> None:
 
 def unstored_forget(turn: Turn) -> None:
     """Memory is off: once the turn is over, what was said and answered goes; the ids stay."""
-    deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
+    if turn.provider_message_id:
+        deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
     context = {key: value for key, value in turn.context.items() if key != "media"}
     Turn.objects.filter(pk=turn.pk).update(

@@ -84,6 +84,8 @@ def talk_finish(*, turn: Turn, tools: Tools, patience: timedelta | None = None) 
                 raise NotYetAnsweredError("The chat is busy: the answer isn't there yet.")
             time.sleep(LOOK_AGAIN_SECONDS)
         turn.refresh_from_db()
+    if turn.state == TurnState.HELD:
+        raise NoAnswerError("The message is stored; the assistant is paused in this chat.")
     if turn.state != TurnState.SENT:
         raise NoAnswerError(f"The turn ended as {turn.state}. {turn.error}".strip())
     reply = turn.reply.content if turn.reply else turn.unstored_reply

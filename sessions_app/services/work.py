@@ -43,7 +43,8 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
             logger.warning("%s", lost)
             continue
         turn_run(lease=lease, tools=tools)
-        sessions.add(Turn.objects.values_list("session_id", flat=True).get(pk=lease.turn_id))
+        turns = Turn.objects.filter(pk=lease.turn_id)
+        sessions |= set(turns.values_list("session_id", flat=True))
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
         messages_embed(session_id=session_id, embedder=tools.embedder)

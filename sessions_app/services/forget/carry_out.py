@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
@@ -20,16 +23,19 @@ from memories_app.models import (
     SourceDocument,
 )
 from memories_app.services.delete import memories_delete
+from memories_app.services.document_files import file_remove
 from memories_app.services.documents import document_forget
 from memories_app.services.tombstones import keyed_hash, tombstones_add
 from memoryproject.audit.events import Actor, actor_name, audit_record
 from memoryproject.hooks.events import hooks_gathered
 from memoryproject.integrations.embedders.base import Embedder
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch
+from sessions_app.services.activity import activity_recount
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.forget.doomed import Doomed
 from sessions_app.services.forget.probe import Prober, StillFoundError
 from sessions_app.services.forget.sweep import Sweep
+from sessions_app.services.forget.witness import What, Witness
 from sessions_app.services.transcripts.backup import Backups
 
 logger = logging.getLogger(__name__)
@@ -42,11 +48,15 @@ BACKUP_FILES = "transcript backups"
 @dataclass(frozen=True)
 class ForgetTools:
     """With what is forgotten: the history of conversations is rewritten by ``chat_memory``,
-    and looked for with ``embedder``. ``transcripts``: backups that may hold it, too."""
+    and looked for with ``embedder``. ``transcripts``: backups that may hold it, too.
+    ``documents``: where files lie until they are read. ``witness`` notes what goes, for who is
+    asked to confirm it."""
 
     embedder: Embedder
     chat_memory: ChatMemoryService
     transcripts: Backups | None = None
+    documents: Path | None = None
+    witness: Witness = field(default_factory=Witness)
 
 
 def carry_out(
@@ -64,20 +74,25 @@ def carry_out(
     now = timezone.now()
     sweep = Sweep(
         chat_memory=tools.chat_memory,
-        ids=doomed.memories | doomed.messages | doomed.documents | {object_id},
+        doomed=doomed,
+        object_id=object_id,
+        witness=tools.witness,
         keep_turn=keep_turn,
         now=now,
     )
-    for text in doomed.texts:
-        sweep.texts.add(text)
+    _note(doomed, tools.witness)
     with hooks_gathered():
         _delete(doomed, sweep, actor, keep_turn)
+    _remove_files(doomed, tools)
     tombstones_add(facts=doomed.facts)
     if sweep.texts and doomed.since is not None:
         sweep.out_of_chats(doomed.chats, since=doomed.since)
     sweep.out_of_the_rest()
     sweep.out_of_who_asked()
     prober.look(doomed=doomed, texts=sweep.texts)
+    prober.look_at(answers=sweep.reached, words=sweep.words)
+    # After every session that is locked on the way.
+    activity_recount(chat_ids=sweep.emptied_chats)
     # The last that can fail: files don't come back when the transaction is rolled back.
     _sweep_backups(doomed, sweep, tools)
     return receipt_write(
@@ -88,6 +103,27 @@ def carry_out(
         actor=actor,
         now=now,
     )
+
+
+def _remove_files(doomed: Doomed, tools: ForgetTools) -> None:
+    """The documents that still wait to be read; once it is certain that they are forgotten."""
+    folder = tools.documents
+    if folder is not None:
+        for key in doomed.documents:
+            transaction.on_commit(partial(file_remove, folder, key))
+
+
+def _note(doomed: Doomed, witness: Witness) -> None:
+    """Memories and documents, while they are there."""
+    if not witness.most:
+        return
+    memories = Memory.objects.filter(pk__in=doomed.memories).order_by("created_at", "memory_id")
+    for key, content in memories.values_list("pk", "content")[: witness.most]:
+        witness.saw(What.MEMORY, key, content)
+    witness.saw_more(What.MEMORY, max(0, len(doomed.memories) - witness.most))
+    documents = SourceDocument.objects.filter(pk__in=doomed.documents).order_by("created_at")
+    for key, name in documents.values_list("pk", "name"):
+        witness.saw(What.DOCUMENT, key, name)
 
 
 def _sweep_backups(doomed: Doomed, sweep: Sweep, tools: ForgetTools) -> None:
@@ -146,7 +182,9 @@ def receipt_write(
         content_hash=receipt.content_hash,
         details={"kind": kind, "swept": swept, "probe": receipt.probe},
     )
-    logger.info("%s %s was forgotten: receipt %s.", kind, object_id, receipt.receipt_id)
+    # Not before it is certain: a preview is taken back.
+    told = (kind, object_id, receipt.receipt_id)
+    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *told))
     return receipt
 
 

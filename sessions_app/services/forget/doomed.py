@@ -18,6 +18,7 @@ from memories_app.models import (
 )
 from memories_app.rules.facts import fact_key
 from memories_app.services.delete import with_older
+from memoryproject.lib.fragments import Fragments, is_one_telling_word
 from sessions_app.models import Message
 from sessions_app.services.forget.reach import told_where
 
@@ -28,7 +29,11 @@ MARGIN = timedelta(minutes=1)
 @dataclass
 class Doomed:
     """Rows to delete, the texts to sweep out of everything else, the facts to bury (scope and
-    text), and in which chats since when the texts may have been told again."""
+    text), and in which chats since when the texts may have been told again.
+
+    ``erased`` are the ids of whole sessions and chats that go, with what is in them; ``names``
+    are the addresses and names of whom nothing is to be left.
+    """
 
     memories: set[UUID] = field(default_factory=set)
     messages: set[UUID] = field(default_factory=set)
@@ -37,6 +42,17 @@ class Doomed:
     facts: set[tuple[str, str]] = field(default_factory=set)
     chats: set[UUID] = field(default_factory=set)
     since: datetime | None = None
+    erased: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+
+    def ids(self) -> set[str]:
+        """Of everything that goes."""
+        gone = self.memories | self.messages | self.documents
+        return {str(key) for key in gone} | self.erased
+
+    def words(self) -> Fragments:
+        """The texts of one word. They are looked for only in what had the fact in reach."""
+        return Fragments((text for text in self.texts if is_one_telling_word(text)), fewest_words=1)
 
     def add_memories(self, memory_ids: Collection[UUID]) -> None:
         """Memories with what they superseded, and the messages that say nothing else."""
@@ -116,6 +132,10 @@ class Doomed:
             answers__in=nothing_else, metadata__has_key="system_text"
         )
         self.messages |= {*nothing_else, *confirmations.values_list("pk", flat=True)}
+        if any(is_one_telling_word(memory.content) for memory in memories):
+            # The word alone is looked for hardly anywhere; the words around it are told apart.
+            gone = Message.objects.filter(pk__in=self.messages)
+            self.texts.update(dict.fromkeys(gone.values_list("content", flat=True)))
 
     def _add_text(self, text: str, at: datetime, chats: Iterable[UUID | None]) -> None:
         self.texts.setdefault(text)

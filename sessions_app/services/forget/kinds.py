@@ -2,17 +2,17 @@
 that removes the text everywhere it was derived, probes, and leaves a receipt.
 
 All of them raise NothingToForgetError where there is no such thing (any more), and
-StillFoundError where the probe finds any of it: then nothing was changed.
+StillFoundError where the probe finds any of it: then nothing was changed. ``prober`` is given
+by who calls them in a transaction of his own: see asking.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
+from django.apps import apps
 from django.db import transaction
-from django.db.models import QuerySet
 
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete, chat_cards_delete
@@ -39,6 +39,7 @@ from sessions_app.models import (
 from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.clear import session_empty
+from sessions_app.services.forget.asking import prober_for
 from sessions_app.services.forget.carry_out import (
     ForgetTools,
     backup_names,
@@ -47,7 +48,9 @@ from sessions_app.services.forget.carry_out import (
 )
 from sessions_app.services.forget.doomed import Doomed
 from sessions_app.services.forget.guard import forgetting_begin
-from sessions_app.services.forget.probe import Prober, spread
+from sessions_app.services.forget.probe import Prober
+from sessions_app.services.forget.sweep import BESIDE
+from sessions_app.services.forget.witness import What, Witness
 
 # A longer session's texts are looked for elsewhere only where they were recalled.
 MOST_TEXTS = 2_000
@@ -63,12 +66,12 @@ def memory_forget(
     tools: ForgetTools,
     actor: Actor = SYSTEM,
     keep_turn: int | None = None,
+    prober: Prober | None = None,
 ) -> ForgetReceipt:
     """A memory, what it had superseded, the messages that say nothing but it with their
     confirmations, and what answers and summaries told of it. ``keep_turn``: the turn that asks
     for it, which goes on."""
-    text = Memory.objects.filter(pk=memory_id).values_list("content", flat=True).first()
-    prober = Prober([text or ""], tools.embedder)
+    prober = prober or _prober(str(ForgottenKind.MEMORY), memory_id, tools)
     with transaction.atomic():
         forgetting_begin()
         _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
@@ -98,11 +101,16 @@ def memories_forget(
     return receipts
 
 
-def message_forget(*, message_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
+def message_forget(
+    *,
+    message_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+) -> ForgetReceipt:
     """A message, what was learned from it alone, the documents that it brought, and what
     answers and summaries told of it."""
-    text = Message.objects.filter(pk=message_id).values_list("content", flat=True).first()
-    prober = Prober([text or ""], tools.embedder)
+    prober = prober or _prober(str(ForgottenKind.MESSAGE), message_id, tools)
     with transaction.atomic():
         forgetting_begin()
         _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
@@ -119,11 +127,14 @@ def message_forget(*, message_id: UUID, tools: ForgetTools, actor: Actor = SYSTE
 
 
 def document_forget_with_proof(
-    *, document_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM
+    *,
+    document_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
 ) -> ForgetReceipt:
     """A document with its passages, and what answers and summaries told of them."""
-    passages = Memory.objects.filter(document=document_id).order_by("position")
-    prober = Prober(_sample(passages), tools.embedder)
+    prober = prober or _prober(str(ForgottenKind.DOCUMENT), document_id, tools)
     with transaction.atomic():
         forgetting_begin()
         found = SourceDocument.objects.filter(pk=document_id).exists()
@@ -140,17 +151,22 @@ def document_forget_with_proof(
         )
 
 
-def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
+def session_forget(
+    *,
+    session_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+) -> ForgetReceipt:
     """A session with its messages, summaries and turns, what was learned in it alone, and what
     other conversations told of it."""
-    texts = Message.objects.filter(session=session_id).exclude(content="").order_by("order_num")
-    prober = Prober(_sample(texts), tools.embedder)
+    prober = prober or _prober(str(ForgottenKind.SESSION), session_id, tools)
     with transaction.atomic():
         forgetting_begin()
         session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
         _there(session is not None, "session", session_id)
-        doomed = Doomed()
         messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
+        doomed = Doomed(erased={str(session_id)})
         doomed.add_messages(messages, texts=len(messages) <= MOST_TEXTS)
         if len(messages) > MOST_TEXTS:
             _add_recalled(doomed, session_id)
@@ -179,12 +195,15 @@ def session_forget(*, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTE
 
 
 def session_messages_forget(
-    *, session_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM
+    *,
+    session_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
 ) -> ForgetReceipt:
     """All messages of a session, with what was learned in it alone and what other conversations
     told of it. The session stays, empty, and goes on counting where it was."""
-    texts = Message.objects.filter(session=session_id).exclude(content="")
-    prober = Prober(list(texts.values_list("content", flat=True)[:20]), tools.embedder)
+    prober = prober or _prober(str(ForgottenKind.MESSAGES), session_id, tools)
     with transaction.atomic():
         forgetting_begin()
         session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
@@ -211,12 +230,17 @@ def session_messages_forget(
         return _also_swept(receipt, backups_remove(names=batches, tools=tools))
 
 
-def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> ForgetReceipt:
+def chat_forget(
+    *,
+    chat_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+) -> ForgetReceipt:
     """A person: the chat with everything in it, the memories and documents that came from it,
     and what other chats were told of them. The audit log keeps that things were done, and
     nobody can tell any more to whom."""
-    texts = Memory.objects.filter(chat_id=chat_id).order_by("created_at", "memory_id")
-    prober = Prober(_sample(texts), tools.embedder)
+    prober = prober or _prober(str(ForgottenKind.CHAT), chat_id, tools)
     with transaction.atomic():
         forgetting_begin()
         addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
@@ -224,13 +248,13 @@ def chat_forget(*, chat_id: UUID, tools: ForgetTools, actor: Actor = SYSTEM) -> 
         chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
         if chat is None:
             raise NothingToForgetError(f"There is no chat {chat_id}.")
-        doomed = Doomed()
+        doomed = Doomed(erased=_within(chat), names=_names(chat))
         own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
         doomed.add_memories(list(own.values_list("pk", flat=True)))
         brought = SourceDocument.objects.filter(chat_id=chat_id)
         doomed.add_documents(list(brought.values_list("pk", flat=True)))
         backups = backup_names(TranscriptBatch.objects.filter(chat=chat))
-        counts = _chat_delete(chat)
+        counts = _chat_delete(chat, tools.witness)
         doomed.chats.discard(chat_id)
         doomed.messages.clear()
         receipt = carry_out(
@@ -254,10 +278,25 @@ def _there(found: bool, what: str, key: UUID) -> None:
         raise NothingToForgetError(f"There is no {what} {key}.")
 
 
-def _sample(rows: QuerySet[Any]) -> list[str]:
-    """The contents of some of them, from first to last."""
-    keys = spread(list(rows.values_list("pk", flat=True)))
-    return list(rows.filter(pk__in=keys).values_list("content", flat=True))
+def _prober(kind: str, object_id: UUID, tools: ForgetTools) -> Prober:
+    return prober_for(kind=kind, object_id=object_id, embedder=tools.embedder)
+
+
+def _within(chat: Chat) -> set[str]:
+    """The ids of a chat and of all that is in it."""
+    inside = {str(chat.pk)}
+    keys = (("sessions", "pk"), ("messages", "pk"), ("turns", "turn_id"))
+    for name, key in keys:
+        inside |= {str(each) for each in getattr(chat, name).values_list(key, flat=True)}
+    return inside
+
+
+def _names(chat: Chat) -> set[str]:
+    """By which the person is known. An address's number counts without its ending, too."""
+    names = {chat.whatsapp_chat, chat.client_name.strip(), chat.client_phone}
+    names |= set(chat.addresses.values_list("address", flat=True))
+    numbers = {name.partition("@")[0] for name in names if "@" in name}
+    return (names | numbers) - {""}
 
 
 def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
@@ -267,7 +306,8 @@ def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
     for recalled in others.values_list("recalled", flat=True).iterator():
         for entry in recalled:
             if entry.get("session_id") == str(session_id):
-                doomed.texts.setdefault(entry["content"])
+                beside = [entry[name]["content"] for name in BESIDE if name in entry]
+                doomed.texts.update(dict.fromkeys([entry["content"], *beside]))
     session = ChatSession.objects.get(pk=session_id)
     doomed.chats.add(session.chat_id)
     doomed.since = min(doomed.since or session.created_at, session.created_at)
@@ -282,22 +322,27 @@ def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
     return counts
 
 
-def _chat_delete(chat: Chat) -> dict[str, int]:
-    """The chat with its sessions, messages, turns, deliveries and addresses."""
-    counts = {
-        model._meta.db_table: model._default_manager.filter(chat=chat).count()
-        for model in (ChatSession, Message, Turn, ChatAddress, TranscriptBatch)
-    }
+def _chat_delete(chat: Chat, witness: Witness) -> dict[str, int]:
+    """The chat with its sessions, messages, turns, deliveries and addresses, and whatever else
+    hangs on them."""
+    said = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
+    for key, content in said[: witness.most]:
+        witness.saw(What.MESSAGE, key, content)
+    cards = MemoryCard.objects.filter(chat_id=chat.pk).values_list("pk", "title")
+    for key, title in cards[: witness.most]:
+        witness.saw(What.CARD, key, title)
+    for key, text in chat.notes.values_list("pk", "text")[: witness.most]:
+        witness.saw(What.NOTE, key, text)
     raw = InboundDelivery.objects.filter(chat=chat)
     # The keys stay, so that a repeated delivery doesn't bring anything back.
-    counts[InboundDelivery._meta.db_table] = raw.update(
-        raw=None, change=None, outcome="forgotten", subject_id=""
-    )
+    emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
     chat_id = chat.pk
-    chat.delete()
+    _, gone = chat.delete()
+    counts = {apps.get_model(label)._meta.db_table: rows for label, rows in gone.items()}
+    counts[InboundDelivery._meta.db_table] = emptied
     # After its sessions: whoever is storing a card holds one of them.
     counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
-    counts[Chat._meta.db_table] = 1
+    witness.saw_more(What.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - witness.most))
     return counts
 
 
@@ -309,3 +354,37 @@ def _also_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt
     receipt.swept = dict(sorted(swept.items()))
     receipt.save(update_fields=["swept"])
     return receipt
+
+
+_FORGET: dict[str, Callable[[UUID, ForgetTools, Actor, Prober | None], ForgetReceipt]] = {
+    str(ForgottenKind.MEMORY): lambda key, tools, actor, prober: memory_forget(
+        memory_id=key, tools=tools, actor=actor, prober=prober
+    ),
+    str(ForgottenKind.MESSAGE): lambda key, tools, actor, prober: message_forget(
+        message_id=key, tools=tools, actor=actor, prober=prober
+    ),
+    str(ForgottenKind.MESSAGES): lambda key, tools, actor, prober: session_messages_forget(
+        session_id=key, tools=tools, actor=actor, prober=prober
+    ),
+    str(ForgottenKind.SESSION): lambda key, tools, actor, prober: session_forget(
+        session_id=key, tools=tools, actor=actor, prober=prober
+    ),
+    str(ForgottenKind.DOCUMENT): lambda key, tools, actor, prober: document_forget_with_proof(
+        document_id=key, tools=tools, actor=actor, prober=prober
+    ),
+    str(ForgottenKind.CHAT): lambda key, tools, actor, prober: chat_forget(
+        chat_id=key, tools=tools, actor=actor, prober=prober
+    ),
+}
+
+
+def object_forget(
+    *,
+    kind: str,
+    object_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+) -> ForgetReceipt:
+    """What is of this kind and has this id."""
+    return _FORGET[kind](object_id, tools, actor, prober)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
+from uuid import UUID
 
 from django.db.models import Model, QuerySet
 
@@ -14,6 +15,7 @@ from memoryproject.lib.fragments import MARK, Fragments
 from sessions_app.models import (
     Message,
     MessageEmbedding,
+    Note,
     OutboundPart,
     SummarizationMetadata,
 )
@@ -63,6 +65,16 @@ class Prober:
                     if hit.id in gone or _is_ours(hit, texts):
                         raise StillFoundError(f"It is still found in {hit.source} {hit.id}.")
 
+    def look_at(self, *, answers: Collection[UUID], words: Fragments) -> None:
+        """As ``look``, for facts of one word, in the answers that had them in reach. Raises
+        StillFoundError."""
+        if not words:
+            return
+        told = Message.objects.filter(pk__in=list(answers)).values_list("pk", "content")
+        for key, text in told:
+            if _tells(words, text):
+                raise StillFoundError(f"It is still told in message {key}.")
+
     def _count_rows(self, doomed: Doomed) -> None:
         left = {
             "memories": Memory.objects.filter(pk__in=doomed.memories),
@@ -104,6 +116,7 @@ def _made_since(doomed: Doomed) -> Iterator[tuple[str, object, str]]:
             OutboundPart.objects.filter(turn__chat_id__in=chats, turn__created_at__gte=since),
             ("content",),
         ),
+        "note": (Note.objects.filter(chat__in=chats), ("text",)),
     }
     for name, (rows, fields) in made.items():
         for key, *told in rows.order_by().values_list("pk", *fields).iterator(ROWS_AT_ONCE):

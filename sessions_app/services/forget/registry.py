@@ -45,7 +45,7 @@ _table("memories_app_memorytelling", safe="source", why="how it came in")
 _table(
     "memories_app_mergeproposal",
     swept="content alike_key",
-    safe="kind state decided_by",
+    safe="kind state decided_by reason",
     why="ours",
 )
 _table(
@@ -125,6 +125,12 @@ _table(
 )
 _table("sessions_app_chataddress", swept="address", safe="provider", why="which provider")
 _table("sessions_app_chatsession", safe="status", why="a state")
+_table("sessions_app_note", swept="text", safe="author_name", why="who of the staff")
+_table(
+    "sessions_app_label",
+    safe="name colour",
+    why="what staff call kinds of conversations; they change it themselves",
+)
 _table(
     "sessions_app_transcriptbatch",
     safe="digest backup",
@@ -139,6 +145,16 @@ _table(
     "sessions_app_forgetreceipt",
     safe="kind actor_kind actor content_hash swept probe",
     why="a keyed hash and counts: it holds no content",
+)
+_table(
+    "sessions_app_forgetrun",
+    safe="asked_by state lease_owner",
+    why="who of the staff, a state and a process",
+)
+_table(
+    "sessions_app_forgetitem",
+    safe="kind state error",
+    why="words of ours, and where something was found; never what",
 )
 _table(
     "django_q_task",
@@ -186,6 +202,12 @@ _table(
     safe="event_type data state error",
     why="ids, times and words of ours; whose chat it was is cut loose when that is erased",
 )
+_table(
+    "dashboard_quarter",
+    safe="answer_bins answer_counts model_names prompt_tokens completion_tokens",
+    why="counts, and names of models",
+)
+_table("dashboard_day", safe="figures", why="counts, and names of models")
 _AUDIT = "hashes, pseudonyms and counts: the audit log holds no content"
 _table(
     "audit_auditevent",
@@ -195,4 +217,26 @@ _table(
 _table("audit_auditperson", safe="salt", why=_AUDIT)
 _table("audit_audithead", safe="seal mac", why=_AUDIT)
 _table("audit_auditcheckpoint", safe="seal mac", why=_AUDIT)
+_table("audit_auditverification", safe="asked_by state report", why=_AUDIT)
 _table("audit_auditsetting", safe="name fingerprint", why="names of settings, and keyed hashes")
+_table("dashboard_defaultgrant", safe="group permission", why="names of groups and permissions")
+_LOGIN = "logins of staff: keyed marks of names, addresses, browsers and pages"
+_table(
+    "axes_accessattempt",
+    safe="user_agent username http_accept path_info get_data post_data",
+    why=_LOGIN,
+)
+_table(
+    "axes_accesslog",
+    safe="user_agent username http_accept path_info session_hash",
+    why=_LOGIN,
+)
+_table(
+    "axes_accessfailurelog",
+    safe="user_agent username http_accept path_info",
+    why=_LOGIN,
+)
+_SECOND = "staff's second factors: our word for it, a random secret, keyed hashes of codes"
+_table("otp_totp_totpdevice", safe="name key", why=_SECOND)
+_table("otp_static_staticdevice", safe="name", why=_SECOND)
+_table("otp_static_statictoken", safe="token", why=_SECOND)

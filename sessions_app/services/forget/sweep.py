@@ -3,21 +3,16 @@ answers that wait to be sent, results of queued work, the admin's own log."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.contrib.admin.models import LogEntry
-from django.contrib.sessions.backends.db import SessionStore
-from django.contrib.sessions.models import Session
+from django.apps import apps
 from django.db.models import Model, Q, QuerySet, Sum
-from django_q.models import OrmQ, Task
 
 from cards_app.models import MemoryCard
-from memoryproject.api.models import IdempotentAnswer
 from memoryproject.lib.fragments import MARK, Fragments
 from sessions_app.commands import parse_command
 from sessions_app.models import (
@@ -25,44 +20,59 @@ from sessions_app.models import (
     ExtractionWork,
     InboundDelivery,
     Message,
+    MessageEmbedding,
+    Note,
     OutboundPart,
     SummarizationMetadata,
     Turn,
 )
 from sessions_app.models.messages import Role
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState
 from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.cards.work import cards_outdate
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.forget.doomed import Doomed
+from sessions_app.services.forget.reach import SHOWN
+from sessions_app.services.forget.sweep_rest import RestSweep
+from sessions_app.services.forget.witness import What, Witness
 from sessions_app.services.summaries.store import summaries_take_back
 
 ROWS_AT_ONCE = 200
 # Each round may turn up another text that retells it; a chain of this many was never seen.
 MOST_ROUNDS = 10
 
-# How cards are told from other answers, as JSON and as YAML.
-OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
+# The messages beside a recalled one, by their names in the replay record.
+BESIDE = ("before", "after")
 
 
 class Sweep:
     """A forgetting in progress, within its transaction.
 
-    ``texts`` is what is looked for; ``ids`` are the objects that are being forgotten.
-    ``keep_turn`` is the turn that asks for it and goes on. ``swept`` counts rows by table.
+    ``texts`` is what is looked for, ``words`` what is looked for only in the ``reached``: the
+    answers that had any of it in reach. ``keep_turn`` is the turn that asks for it and goes on.
+    ``swept`` counts rows by table; ``witness`` notes what becomes of them. ``emptied_chats``: of
+    which messages were deleted.
     """
 
     def __init__(
         self,
         *,
         chat_memory: ChatMemoryService,
-        ids: Collection[UUID],
+        doomed: Doomed,
+        object_id: UUID,
+        witness: Witness,
         keep_turn: int | None = None,
         now: datetime,
     ) -> None:
-        self.texts = Fragments()
+        self.texts = Fragments(doomed.texts)
+        self.words = doomed.words()
+        self.reached: set[UUID] = set()
         self.swept: Counter[str] = Counter()
+        self.emptied_chats: set[UUID] = set()
         self._chat_memory = chat_memory
-        self._ids = {str(key) for key in ids}
+        self._doomed = doomed
+        self._ids = {*doomed.ids(), str(object_id)}
+        self._witness = witness
         self._keep_turn = keep_turn
         self._now = now
         self._emptied: set[tuple[str, Any]] = set()
@@ -81,10 +91,16 @@ class Sweep:
 
     def out_of_the_rest(self) -> None:
         """Take the texts out of what belongs to no chat."""
-        self._tasks()
-        self._admin_log()
-        self._logins()
-        self._api_answers()
+        rest = RestSweep(
+            texts=self.texts,
+            ids=self._ids,
+            erased=self._doomed.erased,
+            names=self._doomed.names,
+            carded=self._carded,
+        )
+        rest.sweep()
+        self.swept.update(rest.swept)
+        self._notes()
 
     def out_of_who_asked(self) -> None:
         """The command that asks for it says in its own words what it is about."""
@@ -99,18 +115,25 @@ class Sweep:
         ids = [message.pk for message in found]
         if not ids:
             return
-        waiting = Turn.objects.filter(message__in=ids, state__in=WAITING_STATES)
+        self.emptied_chats.update(message.chat_id for message in found)
+        for key, text in Note.objects.filter(message__in=ids).values_list("pk", "text"):
+            self._witness.saw(What.NOTE, key, text)
+        notes, _ = Note.objects.filter(message__in=ids).delete()
+        self.count(Note, notes)
+        waiting = Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
         waiting.exclude(pk=self._keep_turn).update(
             state=TurnState.CANCELLED, finished_at=self._now, lease_token=None
         )
         self._raw(InboundDelivery.objects.filter(message__in=ids))
         for message in found:
+            self._witness.saw(What.MESSAGE, message.pk, message.content)
             if message.provider_message_id:
                 self._raw(
                     InboundDelivery.objects.filter(
                         provider=message.provider, subject_id=message.provider_message_id
                     )
                 )
+        self._quotes(found)
         first: dict[UUID, int] = {}
         for message in found:
             first.setdefault(message.session_id, message.order_num)
@@ -122,9 +145,40 @@ class Sweep:
             in_window = here.filter(order_num__gte=session.window_start)
             session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
             session.save(update_fields=["total_tokens"])
-            here.delete()
+            self._count_deleted(here.delete()[1])
             self._chat_memory.manage_after_commit(session)
         self.count(Message, len(ids))
+
+    def _count_deleted(self, rows: dict[str, int]) -> None:
+        """What went along with messages and isn't counted by itself."""
+        for label, count in rows.items():
+            model = apps.get_model(label)
+            if model not in (Message, MessageEmbedding):
+                self.count(model, count)
+
+    def _quotes(self, gone: Collection[Message]) -> None:
+        """Messages that stay may quote one that goes: what they quote goes, their own words
+        stay."""
+        by_chat: dict[UUID, list[str]] = {}
+        for message in gone:
+            if message.provider_message_id:
+                by_chat.setdefault(message.chat_id, []).append(message.provider_message_id)
+        ids = [message.pk for message in gone]
+        for chat_id, keys in by_chat.items():
+            quoting = Message.objects.filter(
+                chat_id=chat_id, metadata__has_key="quoted", metadata__reply_to_id__in=keys
+            )
+            for message in quoting.exclude(pk__in=ids).only("metadata"):
+                self._unquote(message)
+
+    def _unquote(self, message: Message) -> None:
+        quoted = message.metadata["quoted"]
+        text = quoted.get("text", "") if isinstance(quoted, dict) else str(quoted)
+        self._witness.saw(What.QUOTE, message.pk, text)
+        metadata = {key: value for key, value in message.metadata.items() if key != "quoted"}
+        Message.objects.filter(pk=message.pk).update(metadata=metadata)
+        self._raw(InboundDelivery.objects.filter(message=message))
+        self._count_once(Message, message.pk)
 
     def _once(self, chat_ids: Collection[UUID], since: datetime) -> bool:
         """One look at everything; whether it turned up further texts to look for."""
@@ -135,12 +189,17 @@ class Sweep:
             is_retelling = message.pk in retold or "system_text" in message.metadata
             if is_retelling or self.texts.are_in(message.content):
                 further |= self._retell(message)
+        for message in said.filter(metadata__has_key="quoted").only("metadata"):
+            quoted = message.metadata["quoted"]
+            if self.texts.cleaned(quoted) != quoted:
+                self._unquote(message)
         for message in _in_batches(said.filter(metadata__has_key="command")):
             if self.texts.are_in(message.content):
                 self._empty_command(message)
         further |= self._summaries(chat_ids)
         self._extractions(chat_ids)
         self._parts(chat_ids)
+        self._notes(chat_ids)
         self._deliveries(chat_ids, since)
         return further
 
@@ -154,25 +213,57 @@ class Sweep:
         texts = ("unstored_text", "unstored_reply")
         for turn in turns.only("id", "reply", *fields, *texts).iterator(ROWS_AT_ONCE):
             kept = {name: getattr(turn, name) for name in (*fields, *texts)}
-            clean = {name: self.texts.cleaned(value) for name, value in kept.items()}
+            had_it = self._had_in_reach(turn)
+            clean = {name: self._cleaned(value, had_it) for name, value in kept.items()}
             clean["recalled"] = [self._recalled(entry) for entry in clean["recalled"]]
+            if had_it and turn.reply_id is not None:
+                self.reached.add(turn.reply_id)
             if clean != kept:
                 Turn.objects.filter(pk=turn.pk).update(**clean)
+                self._witness.saw(What.REPLAY, turn.pk)
                 self._count_once(Turn, turn.pk)
                 if turn.reply_id is not None:
                     answers.add(turn.reply_id)
-        return answers
+        return answers | self.reached
+
+    def _had_in_reach(self, turn: Turn) -> bool:
+        """Whether any of what goes was recalled for the turn, stood beside what was, or is on
+        the list that its answer shows."""
+        named = {str(entry.get("id")) for entry in turn.recalled}
+        named |= {
+            str(entry[name].get("message_id"))
+            for entry in turn.recalled
+            for name in BESIDE
+            if name in entry
+        }
+        return not self._ids.isdisjoint(named | set(turn.context.get(SHOWN, [])))
+
+    def _cleaned(self, value: Any, had_it: bool) -> Any:
+        clean = self.texts.cleaned(value)
+        return self.words.cleaned(clean) if had_it and self.words else clean
 
     def _recalled(self, entry: dict[str, Any]) -> dict[str, Any]:
-        if entry.get("id") not in self._ids:
-            return entry
-        return {**entry, "content": MARK}
+        if entry.get("id") in self._ids:
+            entry = {**entry, "content": MARK}
+        for name in BESIDE:
+            if name in entry and entry[name].get("message_id") in self._ids:
+                entry = {**entry, name: {**entry[name], "content": MARK}}
+        return entry
+
+    def _cut(self, text: str, *, had_it: bool) -> tuple[str, list[str]]:
+        """See Fragments.cut; what had it in reach is looked through for single words, too."""
+        kept, gone = self.texts.cut(text)
+        if had_it and self.words:
+            kept, words_gone = self.words.cut(kept)
+            gone = gone + words_gone
+        return kept, gone
 
     def _retell(self, message: Message) -> bool:
         """Take out of an answer what retells the texts; whether that is new."""
-        kept, gone = self.texts.cut(message.content)
+        kept, gone = self._cut(message.content, had_it=message.pk in self.reached)
         if not gone:
             return False
+        self._witness.saw(What.ANSWER, message.pk, message.content, left=kept)
         self._cards_away(message.session)
         for summary in self._chat_memory.retext(message=message, content=kept):
             self.texts.add_quoted(summary)
@@ -187,7 +278,9 @@ class Sweep:
         command = parse_command(message.content, in_group=message.chat.is_group)
         name = command.name if command else message.metadata["command"]
         self._cards_away(message.session)
-        self._chat_memory.retext(message=message, content=f"/{name} {MARK}")
+        left = f"/{name} {MARK}"
+        self._witness.saw(What.COMMAND, message.pk, message.content, left=left)
+        self._chat_memory.retext(message=message, content=left)
         self._raw(InboundDelivery.objects.filter(message=message))
         self._count_once(Message, message.pk)
 
@@ -211,6 +304,7 @@ class Sweep:
     def _take_back(self, session: ChatSession, order_num: int) -> None:
         before = session.summarizations.count()
         for text in summaries_take_back(session=session, order_num=order_num):
+            self._witness.saw(What.SUMMARY, text, text)
             self.texts.add_quoted(text)
         self.count(SummarizationMetadata, before - session.summarizations.count())
 
@@ -219,6 +313,8 @@ class Sweep:
         where it stood in a prompt it is taken out."""
         locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
         self._carded.add(str(locked.pk))
+        for card in MemoryCard.objects.filter(pk=locked.pk).only("title"):
+            self._witness.saw(What.CARD, card.pk, card.title)
         self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
         cards_take_back(chat_id=locked.chat_id, session_ids=[locked.pk])
 
@@ -233,11 +329,26 @@ class Sweep:
     def _parts(self, chat_ids: Collection[UUID]) -> None:
         """Answers that wait to be sent, and those that may have gone out."""
         parts = OutboundPart.objects.filter(turn__chat_id__in=list(chat_ids)).exclude(content="")
-        for part in parts.iterator(ROWS_AT_ONCE):
-            kept, gone = self.texts.cut(part.content)
+        for part in parts.select_related("turn").iterator(ROWS_AT_ONCE):
+            kept, gone = self._cut(part.content, had_it=part.turn.reply_id in self.reached)
             if gone:
+                self._witness.saw(What.PART, part.pk, part.content, left=kept)
                 OutboundPart.objects.filter(pk=part.pk).update(content=kept)
                 self._count_once(OutboundPart, part.pk)
+
+    def _notes(self, chat_ids: Collection[UUID] | None = None) -> None:
+        """What staff noted of it: in these chats also in other words, everywhere as a quotation."""
+        notes = Note.objects.only("text")
+        if chat_ids is not None:
+            notes = notes.filter(chat__in=list(chat_ids))
+        for note in notes.iterator(ROWS_AT_ONCE):
+            if chat_ids is None and not self.texts.are_in(note.text):
+                continue
+            kept, gone = self.texts.cut(note.text)
+            if gone:
+                self._witness.saw(What.NOTE, note.pk, note.text, left=kept)
+                Note.objects.filter(pk=note.pk).update(text=kept)
+                self._count_once(Note, note.pk)
 
     def _deliveries(self, chat_ids: Collection[UUID], since: datetime) -> None:
         """A later message may quote an earlier one."""
@@ -254,70 +365,15 @@ class Sweep:
 
     def _raw(self, deliveries: QuerySet[InboundDelivery]) -> None:
         full = deliveries.filter(Q(raw__isnull=False) | Q(change__isnull=False))
-        self.count(InboundDelivery, full.update(raw=None, change=None))
-
-    def _tasks(self) -> None:
-        """Results and errors of finished work, and what waits in the queue."""
-        for task in Task.objects.only("id", "args", "kwargs", "result").iterator(ROWS_AT_ONCE):
-            if self._tells([task.args, task.kwargs, task.result]):
-                Task.objects.filter(pk=task.pk).delete()
-                self.count(Task, 1)
-        for queued in OrmQ.objects.iterator(ROWS_AT_ONCE):
-            if self._tells(queued.task):
-                queued.delete()
-                self.count(OrmQ, 1)
-
-    def _tells(self, value: Any) -> bool:
-        plain = json.loads(json.dumps(value, default=str, ensure_ascii=False))
-        return bool(self.texts.cleaned(plain) != plain)
-
-    def _admin_log(self) -> None:
-        for entry in LogEntry.objects.only("object_id", "object_repr", "change_message").iterator():
-            about = entry.object_id in self._ids
-            if about or self._tells([entry.object_repr, entry.change_message]):
-                LogEntry.objects.filter(pk=entry.pk).update(object_repr=MARK, change_message="")
-                self.count(LogEntry, 1)
-
-    def _logins(self) -> None:
-        """The admin's notices ("… was changed") may wait in a session to be shown."""
-        for session in Session.objects.iterator():
-            data = session.get_decoded()
-            if "_messages" in data and self._tells(data["_messages"]):
-                del data["_messages"]
-                session.session_data = SessionStore().encode(data)
-                session.save(update_fields=["session_data"])
-                self.count(Session, 1)
-
-    def _api_answers(self) -> None:
-        """Answers that are kept for calls that come twice. Of a call in progress nobody knows
-        yet what it will answer."""
-        rows = IdempotentAnswer.objects.filter(withheld=False)
-        rows.filter(status__isnull=True).update(withheld=True)
-        for row in rows.exclude(body="").only("body").iterator(ROWS_AT_ONCE):
-            if self._tells(_told(row.body)) or self._is_card(row.body):
-                IdempotentAnswer.objects.filter(pk=row.pk).update(body="", withheld=True)
-                self.count(IdempotentAnswer, 1)
-
-    def _is_card(self, body: str) -> bool:
-        """Whether it is the card of a session whose messages change: single words of them may
-        stand in it, which tell nothing by themselves."""
-        if not any(mark in body for mark in OF_CARDS):
-            return False
-        return any(session_id in body for session_id in self._carded)
+        emptied = full.update(raw=None, change=None)
+        self._witness.saw_more(What.DELIVERY, emptied)
+        self.count(InboundDelivery, emptied)
 
     def _count_once(self, model: type[Model], key: Any) -> None:
         seen = (model._meta.db_table, key)
         if seen not in self._emptied:
             self._emptied.add(seen)
             self.count(model, 1)
-
-
-def _told(body: str) -> Any:
-    """An answer's document; the body itself where it is none."""
-    try:
-        return json.loads(body)
-    except ValueError:
-        return body
 
 
 def _in_batches(messages: QuerySet[Message]) -> Iterable[Message]:

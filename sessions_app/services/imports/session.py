@@ -17,6 +17,7 @@ from sessions_app.models import Chat, ChatSession
 from sessions_app.models.chats import Provider
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.roles import CLIENT
+from sessions_app.services.activity import activity_recount
 from sessions_app.services.addresses import (
     addresses_lock,
     chat_find,
@@ -103,6 +104,7 @@ def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run:
         )
         limit = token_limit(chat=chat, rules=rules)
         if messages.added:
+            activity_recount(chat_ids=[chat.pk])
             window_recompute(session=session, token_limit=limit)
             session.save(update_fields=["message_counter", "total_tokens", "window_start"])
             if session.status == SessionStatus.ACTIVE:

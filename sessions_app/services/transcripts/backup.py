@@ -153,6 +153,22 @@ class Backups:
         return place
 
 
+class UntouchedBackups(Backups):
+    """Counts what would be removed."""
+
+    def remove(self, names: Iterable[str]) -> int:
+        """See Backups.remove."""
+        return sum(
+            1 for path in self._named(names) for file in path.iterdir() if file.name != MANIFEST
+        )
+
+    def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
+        """See Backups.sweep."""
+        return sum(
+            1 for path in self._named(names) for file in path.iterdir() if _tells(file, holds)
+        )
+
+
 def _entry(file: BatchFile) -> dict[str, Any]:
     return {"name": file.name, "size": file.size, "sha256": file.sha256}
 

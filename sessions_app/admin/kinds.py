@@ -1,0 +1,58 @@
+"""How staff are shown what isn't text, and how far a message of ours came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.models.messages import DeliveryStatus
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``icon``: a name of Material Symbols."""
+
+    icon: str
+    name: Any
+
+
+@dataclass(frozen=True)
+class Tick:
+    """As WhatsApp shows it: one tick, two, and two in colour; ``look`` is a class of the page."""
+
+    text: str
+    look: str
+    name: Any
+
+
+KINDS = {
+    "image": Kind("image", _("Picture")),
+    "video": Kind("videocam", _("Video")),
+    "audio": Kind("music_note", _("Audio")),
+    "voice": Kind("mic", _("Voice message")),
+    "document": Kind("description", _("Document")),
+    "sticker": Kind("emoji_emotions", _("Sticker")),
+    "location": Kind("location_on", _("Location")),
+    "contacts": Kind("contacts", _("Contact")),
+    "interactive": Kind("touch_app", _("Choice")),
+    "button": Kind("smart_button", _("Button")),
+    "order": Kind("shopping_cart", _("Order")),
+    "poll": Kind("ballot", _("Poll")),
+    "unsupported": Kind("help", _("Something that WhatsApp doesn't hand on")),
+}
+TICKS = {
+    DeliveryStatus.SENT: Tick("✓", "", _("sent")),
+    DeliveryStatus.DELIVERED: Tick("✓✓", "", _("delivered")),
+    DeliveryStatus.READ: Tick("✓✓", "read", _("read")),
+    DeliveryStatus.PLAYED: Tick("✓✓", "read", _("played")),
+    DeliveryStatus.FAILED: Tick("!", "failed", _("failed")),
+}
+
+
+def kind_of(kind: str) -> Kind | None:
+    """None for plain text."""
+    if kind == "text":
+        return None
+    return KINDS.get(kind) or Kind("attach_file", kind)

@@ -1,0 +1,57 @@
+"""Where memories come from and where they went: messages in their conversations, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from sessions_app.models import Chat, Message, Turn
+
+# Among so many of the newest answers is looked for those that recalled a memory.
+ANSWERS_LOOKED_AT = 500
+ANSWERS_SHOWN = 10
+
+
+def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
+    """The addresses of those that are still there, each in its conversation."""
+    found = Message.objects.filter(pk__in=list(message_ids)).values_list("pk", "chat_id")
+    return {
+        pk: f"{reverse('admin:sessions_app_chat_conversation', args=[chat_id])}?at={pk}#m-{pk}"
+        for pk, chat_id in (found if message_ids else ())
+    }
+
+
+def chat_titles(chat_ids: Collection[UUID]) -> dict[UUID, str]:
+    """What staff call these chats."""
+    if not chat_ids:
+        return {}
+    return {chat.pk: str(chat) for chat in Chat.objects.filter(pk__in=list(chat_ids))}
+
+
+def answers_that_recalled(memory_id: UUID, chat_id: UUID | None) -> list[dict[str, Any]]:
+    """The newest of the newest answers, of the memory's chat where only that sees it, for which
+    the memory was recalled, each with its score then."""
+    turns = Turn.objects.order_by("-id")
+    if chat_id is not None:
+        turns = turns.filter(chat=chat_id)
+    newest = turns.values("id")[:ANSWERS_LOOKED_AT]
+    found = (
+        Turn.objects.filter(id__in=newest, recalled__contains=[{"id": str(memory_id)}])
+        .order_by("-id")
+        .only("id", "asked_at", "recalled")[:ANSWERS_SHOWN]
+    )
+    return [
+        {
+            "address": reverse("admin:sessions_app_turn_change", args=[turn.pk]),
+            "at": turn.asked_at,
+            "score": _score(turn.recalled, str(memory_id)),
+        }
+        for turn in found
+    ]
+
+
+def _score(recalled: list[dict[str, Any]], memory_id: str) -> float | None:
+    return next((each.get("score") for each in recalled if each.get("id") == memory_id), None)

@@ -1,0 +1,126 @@
+"""The form of the assistant's profile: it loses nobody's words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from sessions_app.models import AssistantProfile
+from sessions_app.services.profile import profile_version
+
+LONGEST = 20_000
+CODES = re.compile(r"[a-z]{2,3}(?:\s*,\s*[a-z]{2,3})*\s*,?")
+
+
+class TextField(forms.CharField):
+    """Lines end as everywhere here; browsers send them in the network's form."""
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return text.replace("\r\n", "\n") if isinstance(text, str) else text
+
+
+def _area(label: Any, help_text: Any = "", rows: int = 6) -> TextField:
+    # Hebrew is written from the right as soon as it begins.
+    widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": rows})
+    return TextField(
+        label=label, help_text=help_text, required=False, max_length=LONGEST, widget=widget
+    )
+
+
+class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
+    """``seen``: which version of the profile the form was made of."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=64,
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
+        help_text=gettext_lazy("What the assistant calls itself. In groups it answers to @name."),
+    )
+    persona = _area(
+        gettext_lazy("Persona"), gettext_lazy("How the assistant speaks and what it is for.")
+    )
+    business_facts = _area(
+        gettext_lazy("About the business"),
+        gettext_lazy("What anybody may know: services, prices, address, policies."),
+        rows=10,
+    )
+    opening_hours = _area(
+        gettext_lazy("Opening hours"),
+        gettext_lazy("In words, such as “Sunday to Thursday 9:00–18:00”."),
+        rows=3,
+    )
+    languages = forms.CharField(
+        label=gettext_lazy("Languages"),
+        max_length=64,
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+        help_text=gettext_lazy(
+            "Codes separated by commas, such as en, he. The first one is used where a chat "
+            "shows none."
+        ),
+    )
+    seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    class Meta:
+        model = AssistantProfile
+        fields: ClassVar = ["name", "persona", "business_facts", "opening_hours", "languages"]
+
+    SECTIONS: ClassVar = (
+        (gettext_lazy("Who it is"), ("name", "persona")),
+        (gettext_lazy("What it may tell"), ("business_facts", "opening_hours")),
+        (gettext_lazy("How it speaks"), ("languages",)),
+    )
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.initial["seen"] = profile_version(self.instance)
+        self.stored = {name: getattr(self.instance, name) for name in self.Meta.fields}
+
+    def clean_languages(self) -> str:
+        languages: str = self.cleaned_data["languages"].strip().casefold()
+        if not CODES.fullmatch(languages):
+            raise forms.ValidationError(_("Write codes of two or three letters, such as en, he."))
+        return languages.rstrip(",").rstrip()
+
+    @property
+    def changed(self) -> list[str]:
+        """The fields of the profile that are another now."""
+        return [name for name in self.changed_data if name != "seen"]
+
+    def sections(self) -> list[Section]:
+        return [
+            Section(str(title), [self[name] for name in names]) for title, names in self.SECTIONS
+        ]
+
+    def theirs(self) -> list[Theirs]:
+        """What is stored by now where it isn't what this form says."""
+        return [
+            Theirs(str(self.fields[name].label), str(self.stored[name])) for name in self.changed
+        ]
+
+    def renew(self) -> None:
+        """Let the form, which holds what was typed, be posted over what is stored by now."""
+        data = cast(QueryDict, self.data).copy()
+        data["seen"] = str(self.initial["seen"])
+        self.data = data
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    fields: list[forms.BoundField]
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """A field as somebody else saved it."""
+
+    label: str
+    value: str

@@ -1,0 +1,78 @@
+"""Where the time of a turn went, as the parts of a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from sessions_app.models import Turn
+
+# Of the bar's width, so that a short part can still be seen.
+NARROWEST = 0.5
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time; ``start`` and ``width`` in hundredths of the bar."""
+
+    name: str
+    label: str
+    ms: int
+    start: float
+    width: float
+
+    @property
+    def shown(self) -> str:
+        return duration(self.ms)
+
+
+def duration(ms: float) -> str:
+    """As people read it: 340 ms, 2.1 s, 3 min 5 s, 2 h 4 min."""
+    if ms < 1000:
+        return _("%(n)d ms") % {"n": round(ms)}
+    seconds = ms / 1000
+    if seconds < 60:
+        return _("%(n).1f s") % {"n": seconds}
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return _("%(m)d min %(s)d s") % {"m": minutes, "s": rest}
+    hours, minutes = divmod(minutes, 60)
+    return _("%(h)d h %(m)d min") % {"h": hours, "m": minutes}
+
+
+def spans_of(turn: Turn) -> list[Span]:
+    """From the message's arrival to the end of its answer: waiting, recall, the model, the rest
+    of the work, sending. Only what is known; empty where nothing is."""
+    known = {name: int(ms) for name, ms in turn.timings.items() if isinstance(ms, int | float)}
+    working = known.get("total_ms", 0)
+    recall, model = known.get("recall_ms", 0), known.get("model_ms", 0)
+    waited = known.get("waited_ms", 0)
+    stretches = [
+        ("waiting", _("Waiting"), waited),
+        ("recall", _("Recall"), recall),
+        ("model", _("Chat model"), model),
+        ("other", _("Other work"), working - recall - model),
+        ("sending", _("Sending"), _sending(turn, waited + working)),
+    ]
+    return _placed([each for each in stretches if each[2] > 0])
+
+
+def _sending(turn: Turn, before: int) -> int:
+    """What is left until the end. Of turns of old, whose waiting nobody measured, it isn't
+    known."""
+    if turn.finished_at is None or ("waited_ms" not in turn.timings and not turn.by_hand):
+        return 0
+    whole = (turn.finished_at - turn.created_at).total_seconds() * 1000
+    return max(round(whole) - before, 0)
+
+
+def _placed(stretches: Sequence[tuple[str, str, int]]) -> list[Span]:
+    whole = sum(ms for _name, _label, ms in stretches) or 1
+    spans, start = [], 0.0
+    for name, label, ms in stretches:
+        width = max(ms * 100 / whole, NARROWEST)
+        spans.append(Span(name, label, ms, round(min(start, 100 - width), 2), round(width, 2)))
+        start += width
+    return spans

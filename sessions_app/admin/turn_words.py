@@ -1,0 +1,70 @@
+"""A turn's states in words."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.models import Turn
+from sessions_app.models.turns import TurnState
+
+# Short, for lists.
+STATES: dict[str, Promise] = {
+    TurnState.PENDING: gettext_lazy("waits"),
+    TurnState.RUNNING: gettext_lazy("is being answered"),
+    TurnState.REPLIED: gettext_lazy("waits to be sent"),
+    TurnState.SENDING: gettext_lazy("is being sent"),
+    TurnState.SENT: gettext_lazy("answered"),
+    TurnState.UNCONFIRMED: gettext_lazy("unconfirmed"),
+    TurnState.MISSED: gettext_lazy("missed"),
+    TurnState.MERGED: gettext_lazy("answered with a later one"),
+    TurnState.HELD: gettext_lazy("held"),
+    TurnState.CANCELLED: gettext_lazy("cancelled"),
+    TurnState.FAILED: gettext_lazy("failed"),
+}
+GOOD = (TurnState.SENT, TurnState.MERGED)
+BAD = (TurnState.FAILED, TurnState.UNCONFIRMED)
+
+_MEANS: dict[str, Promise] = {
+    TurnState.PENDING: gettext_lazy("The message waits for its answer."),
+    TurnState.RUNNING: gettext_lazy("The message is being answered at this moment."),
+    TurnState.REPLIED: gettext_lazy("The answer is written and waits to be sent."),
+    TurnState.SENDING: gettext_lazy(
+        "The answer is being sent, or it isn't known yet whether it went out."
+    ),
+    TurnState.SENT: gettext_lazy("The message was answered."),
+    TurnState.UNCONFIRMED: gettext_lazy(
+        "It isn't known whether the answer went out: WhatsApp has not confirmed it."
+    ),
+    TurnState.MISSED: gettext_lazy(
+        "The message was not answered: it came too late for WhatsApp's window."
+    ),
+    TurnState.MERGED: gettext_lazy("The message was answered together with a later one."),
+    TurnState.HELD: gettext_lazy(
+        "The message was not answered by the assistant: staff had paused it."
+    ),
+    TurnState.CANCELLED: gettext_lazy("The message was deleted before it was answered."),
+}
+
+
+def state_means(turn: Turn) -> str:
+    """The state as a sentence."""
+    if turn.state == TurnState.FAILED:
+        if turn.reply_id is not None or turn.unstored_reply:
+            return _("The answer could not be sent.")
+        return _("The message could not be answered.")
+    if turn.by_hand and turn.state == TurnState.SENT:
+        return _("Staff wrote this themselves, and it was sent.")
+    return str(_MEANS.get(turn.state, turn.state))
+
+
+def trouble_means(turn: Turn) -> str:
+    """What an error means, where the turn went on all the same; empty where there is none."""
+    if not turn.error:
+        return ""
+    if turn.state == TurnState.SENT:
+        return _("The chat model gave no answer: what was sent says so, or tells what is known.")
+    if turn.state in (TurnState.PENDING, TurnState.REPLIED):
+        return _("The last try failed; it is tried again.")
+    return _("What went wrong, as the server noted it:")

@@ -1,0 +1,121 @@
+"""That staff chose things to be forgotten, and how far that has come."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
+
+
+class RunState(models.TextChoices):
+    """draft (chosen, not confirmed: nothing happens) → waiting → running → done."""
+
+    DRAFT = "draft", _("to be confirmed")
+    WAITING = "waiting", _("waits for a worker")
+    RUNNING = "running", _("in progress")
+    DONE = "done", _("done")
+
+
+OPEN_RUNS = (str(RunState.WAITING), str(RunState.RUNNING))
+
+
+class ItemState(models.TextChoices):
+    """forgotten: it has a receipt. gone: it was there no more, or went along with another one.
+    moved: its chat was merged into another one meanwhile. found: the probe still found it, and
+    failed: something else went wrong; then nothing was changed for this one."""
+
+    WAITING = "waiting", _("waits")
+    FORGOTTEN = "forgotten", _("forgotten")
+    GONE = "gone", _("was gone already")
+    MOVED = "moved", _("is part of another chat now")
+    FOUND = "found", _("still found: nothing was changed")
+    FAILED = "failed", _("failed: nothing was changed")
+
+
+TROUBLES = (str(ItemState.MOVED), str(ItemState.FOUND), str(ItemState.FAILED))
+
+
+class ForgetRun(models.Model):
+    """Things that are forgotten together, one after the other. It holds ids and no content.
+
+    A worker owns the run while it holds the lease; ``lease_token`` is new with every claim.
+    ``done`` counts the items that are over, in whatever way, ``failed`` those in trouble.
+    """
+
+    run_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    asked_by = models.CharField(max_length=255)
+    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.DRAFT)
+    total = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_owner = models.CharField(max_length=255, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("forgetting")
+        verbose_name_plural = _("forgettings")
+        ordering: ClassVar = ["-created_at", "-run_id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=RunState.values), name="forget_run_state_known"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["-created_at", "-run_id"]),
+            models.Index(
+                fields=["run_id"], condition=Q(state__in=OPEN_RUNS), name="forget_runs_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}"
+
+
+class ForgetItem(models.Model):
+    """One thing of a run. ``trace`` is a row of ChatAddress, which moves along when its chat is
+    merged into another one, ``moved_to``. ``attempts``: how often a worker began with it."""
+
+    run = models.ForeignKey(ForgetRun, on_delete=models.CASCADE, related_name="items")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=16, choices=ForgottenKind.choices)
+    object_id = models.UUIDField()
+    trace = models.BigIntegerField(null=True, blank=True)
+    state = models.CharField(max_length=16, choices=ItemState.choices, default=ItemState.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    moved_to = models.UUIDField(null=True, blank=True)
+    receipt = models.OneToOneField(
+        ForgetReceipt, null=True, blank=True, on_delete=models.PROTECT, related_name="item"
+    )
+    error = models.CharField(
+        max_length=255, blank=True, help_text="Where it is still found; never what."
+    )
+
+    class Meta:
+        verbose_name = _("thing to be forgotten")
+        verbose_name_plural = _("things to be forgotten")
+        ordering: ClassVar = ["run", "number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "number"], name="forget_item_number_once"),
+            models.UniqueConstraint(
+                fields=["run", "kind", "object_id"], name="forget_item_once_a_run"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=ItemState.values), name="forget_item_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=ForgottenKind.values), name="forget_item_kind_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.object_id}"

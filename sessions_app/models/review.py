@@ -1,0 +1,182 @@
+"""What staff do with conversations among themselves: nothing of it reaches WhatsApp or a model."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.models.chats import Chat
+from sessions_app.models.messages import Message
+
+LONGEST_NOTE = 10_000
+
+
+class UpTo(models.Model):
+    """Up to which message of a chat: the beginning and the id of its session, and its order_num
+    there. Plain values: they keep their meaning when the message is forgotten."""
+
+    began_at = models.DateTimeField()
+    session_key = models.UUIDField()
+    order_num = models.PositiveIntegerField()
+
+    class Meta:
+        abstract = True
+
+
+class ReadMark(UpTo):
+    """Up to where one of the staff has looked at a chat."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="read_marks")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "chat"], name="one_read_mark_a_user")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.chat_id}"
+
+
+class ReviewedMark(UpTo):
+    """That somebody reviewed a chat, and up to where: what is said later isn't reviewed."""
+
+    chat = models.OneToOneField(
+        Chat, primary_key=True, on_delete=models.CASCADE, related_name="reviewed"
+    )
+    reviewed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    reviewed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"review of {self.chat_id}"
+
+
+class Bookmark(models.Model):
+    """One's own, on a chat or on one message of it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="bookmarks")
+    message = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.CASCADE, related_name="bookmarks"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "chat"],
+                condition=Q(message__isnull=True),
+                name="one_bookmark_a_chat",
+            ),
+            models.UniqueConstraint(
+                fields=["user", "message"],
+                condition=Q(message__isnull=False),
+                name="one_bookmark_a_message",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"bookmark of {self.user_id} in {self.chat_id}"
+
+
+class LabelColour(models.TextChoices):
+    GREEN = "green", _("Green")
+    BLUE = "blue", _("Blue")
+    VIOLET = "violet", _("Violet")
+    RED = "red", _("Red")
+    AMBER = "amber", _("Amber")
+    GREY = "grey", _("Grey")
+
+
+class Label(models.Model):
+    """A name for a kind of conversation, shared by all staff."""
+
+    name = models.CharField(_("name"), max_length=40)
+    colour = models.CharField(
+        _("colour"), max_length=8, choices=LabelColour.choices, default=LabelColour.GREEN
+    )
+
+    class Meta:
+        verbose_name = _("label")
+        verbose_name_plural = _("labels")
+        ordering: ClassVar = [Lower("name")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                Lower("name"),
+                name="label_once",
+                violation_error_message=_("There is a label of this name already."),
+            ),
+            models.CheckConstraint(
+                condition=Q(colour__in=LabelColour.values), name="label_colour_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ChatLabel(models.Model):
+    """That a chat bears a label."""
+
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="chat_labels")
+    label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="chat_labels")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["chat", "label"], name="label_once_a_chat")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label_id} on {self.chat_id}"
+
+
+class Note(models.Model):
+    """What staff write about a chat, or about one message of it, for one another.
+
+    ``author_name`` outlives the account. A note stays where its message is deleted because it
+    was summed up; where the message is forgotten it goes along.
+    """
+
+    note_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="notes")
+    message = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="notes"
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    author_name = models.CharField(max_length=150)
+    text = models.TextField()
+    created_at = models.DateTimeField()
+    edited_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "note_id"]
+        indexes: ClassVar = [models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat")]
+
+    def __str__(self) -> str:
+        return f"note on {self.chat_id}"
+
+
+class Assignment(models.Model):
+    """Who of the staff looks after a chat."""
+
+    chat = models.OneToOneField(
+        Chat, primary_key=True, on_delete=models.CASCADE, related_name="assignment"
+    )
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    assigned_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.chat_id} to {self.assignee_id}"

@@ -1,0 +1,44 @@
+"""That staff have taken a chat over from the assistant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from sessions_app.models.chats import Chat
+
+
+class ChatPause(models.Model):
+    """The assistant is paused in this chat: what comes in is stored and not answered.
+
+    ``until`` None: until staff let it go on. A row past its time counts no more, and goes with
+    the next sweep.
+    """
+
+    chat = models.OneToOneField(
+        Chat, primary_key=True, on_delete=models.CASCADE, related_name="pause"
+    )
+    since = models.DateTimeField(default=timezone.now)
+    until = models.DateTimeField(null=True, blank=True)
+    paused_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Gone with the account.",
+    )
+
+    class Meta:
+        # Who may do it says Chat's takeover_chat.
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"pause of {self.chat_id}"
+
+    def holds(self, now: datetime) -> bool:
+        """Whether it is still in force."""
+        return self.until is None or self.until > now

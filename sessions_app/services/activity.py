@@ -1,0 +1,54 @@
+"""Keeps when something was last said in a chat, whoever else writes at the same moment.
+
+Called in transactions that hold the session's lock already: the row of a chat's activity is
+always locked after its sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+from sessions_app.models import Chat, ChatActivity, ChatSession, Message
+from sessions_app.models.messages import Role
+
+ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
+SESSIONS, MESSAGES = ChatSession._meta.db_table, Message._meta.db_table
+
+# Of two who write at once the later time stays, whoever comes last.
+SAID = f"""
+INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%s, %s)
+ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at WHERE kept.last_at < excluded.last_at
+"""  # noqa: S608 constants only
+# Each session's last message stands at its end: no session is read through.
+RECOUNT = f"""
+INSERT INTO {ACTIVITY} (chat_id, last_at)
+SELECT chat.id, coalesce(max(said.received_at), chat.created_at) FROM {CHATS} AS chat
+LEFT JOIN {SESSIONS} AS held ON held.chat_id = chat.id
+LEFT JOIN LATERAL (
+    SELECT received_at FROM {MESSAGES} AS own
+    WHERE own.session_id = held.session_id AND own.role <> %s ORDER BY order_num DESC LIMIT 1
+) AS said ON true
+WHERE chat.id = ANY(%s) GROUP BY chat.id
+ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
+"""  # noqa: S608 constants only
+
+
+def activity_said(*, chat_id: UUID, at: datetime) -> None:
+    """Something was said in the chat, or the chat was made."""
+    with connection.cursor() as cursor:
+        cursor.execute(SAID, [chat_id, at])
+
+
+def activity_recount(*, chat_ids: Collection[UUID]) -> None:
+    """Work it out again from the messages that there are: some were deleted, moved here from
+    another chat, or come from old files."""
+    wanted = sorted(set(chat_ids))
+    # Locked before it is looked, so that nothing said meanwhile is passed over.
+    rows = ChatActivity.objects.select_for_update().filter(chat__in=wanted).order_by("chat")
+    list(rows.values_list("chat", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(RECOUNT, [Role.SUMMARY, wanted])
