@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from cards_app.memory_card import FIELDS, Card
 
@@ -23,9 +24,9 @@ class MemoryCard(models.Model):
     is the same, nothing is made again. ``session_started_at`` orders the cards of a chat.
     """
 
-    session_id = models.UUIDField(primary_key=True, editable=False)
+    session_id = models.UUIDField(verbose_name=_("session"), primary_key=True, editable=False)
     chat_id = models.UUIDField()
-    session_started_at = models.DateTimeField()
+    session_started_at = models.DateTimeField(verbose_name=_("session began"))
     title = models.TextField()
     summary_bullets = _texts()
     decisions = _texts()
@@ -33,8 +34,8 @@ class MemoryCard(models.Model):
     entities = _texts()
     keywords = _texts()
     notable_quotes = _texts()
-    algorithm_version = models.CharField(max_length=16)
-    extracted_at = models.DateTimeField()
+    algorithm_version = models.CharField(verbose_name=_("version of the rules"), max_length=16)
+    extracted_at = models.DateTimeField(verbose_name=_("made"))
     source_digest = models.CharField(max_length=64, editable=False, help_text="SHA-256, hex.")
     last_order = models.PositiveIntegerField(
         help_text="The last order_num given in the session when the card was made."
@@ -43,6 +44,8 @@ class MemoryCard(models.Model):
     term_count = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
+        verbose_name = _("memory card")
+        verbose_name_plural = _("memory cards")
         ordering: ClassVar = ["-session_started_at"]
         indexes: ClassVar = [
             models.Index(fields=["chat_id", "-session_started_at"], name="cards_of_a_chat"),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 
 class MemoryOperationError(Exception):
     """The operation was refused, and nothing of it was stored. The text says why, and what to
@@ -50,9 +52,8 @@ class DuplicateFactError(MemoryOperationError):
     code = "duplicate"
 
     def __init__(self, memory_id: UUID) -> None:
-        super().__init__(
-            f"Memory {memory_id} says the same there already. Change or forget that one first."
-        )
+        text = _("Memory %(id)s says the same there already. Change or forget that one first.")
+        super().__init__(text % {"id": memory_id})
         self.memory_id = memory_id
 
 
@@ -60,3 +61,13 @@ class MemoryStateError(MemoryOperationError):
     """The memory, or the proposal, is in a state in which this can't be done."""
 
     code = "wrong_state"
+
+
+class ChangedMeanwhileError(MemoryOperationError):
+    """Somebody else changed ``fields`` of the memory since it was read."""
+
+    code = "changed_meanwhile"
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        super().__init__(_("Somebody else changed this memory meanwhile. Look, and try again."))
+        self.fields = list(fields)

@@ -49,12 +49,14 @@ def nearest_keys(
     asked: Sequence[Vector],
     limit: int,
     near: float = 0.5,
+    sure: bool = True,
 ) -> list[UUID]:
     """The keys of the texts that are nearest to any of the vectors ``asked``, at least
     ``limit`` of them where the scope has so many with a vector of this model.
 
     vectors: the table of the scope's vectors; ``key`` is its foreign key to the scope. near:
     a cosine from which two texts are about one matter, by the model's calibration.
+    sure: False where only what is near is of interest, about which the index is right.
     """
     if not asked:
         return []
@@ -62,7 +64,7 @@ def nearest_keys(
         most = MOST_NUMBERS_EXACTLY // len(asked[0])
         if scope.order_by().values("pk")[most : most + 1].exists():
             parts = _by_index(scope, key, model, asked, limit)
-            if all(_is_sure(part, limit, near) for part in parts):
+            if not sure or all(_is_sure(part, limit, near) for part in parts):
                 return list(dict.fromkeys(found for part in parts for found, _ in part))
     return nearest_exactly(
         scope=scope, vectors=vectors, key=key, model=model, asked=asked, limit=limit

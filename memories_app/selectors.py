@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -84,3 +85,29 @@ def memories_with_words(memories: QuerySet[Memory], text: str) -> QuerySet[Memor
         forms = [form for form, _ in term.alternatives if not form.startswith(("@", "="))]
         memories = memories.filter(terms__overlap=forms)
     return memories
+
+
+def values_in_use(field: str, *, most: int = 50) -> list[str]:
+    """The first different values of an indexed text field of all memories, by one step through
+    its index for each, however many memories have it."""
+    column = connection.ops.quote_name(field)
+    table = connection.ops.quote_name(Memory._meta.db_table)
+    statement = f"""
+        WITH RECURSIVE found (value) AS (
+            (SELECT {column} FROM {table} ORDER BY {column} LIMIT 1)
+            UNION ALL
+            SELECT (SELECT {column} FROM {table} WHERE {column} > found.value
+                    ORDER BY {column} LIMIT 1)
+            FROM found WHERE found.value IS NOT NULL
+        )
+        SELECT value FROM found WHERE value <> '' LIMIT %s
+        """  # noqa: S608 names of our own
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [most])
+        return [value for (value,) in cursor.fetchall()]
+
+
+def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:
+    """The tags of the newest memories: a look at all of them would take too long."""
+    rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:newest]
+    return sorted({tag for tags in rows for tag in tags})[:most]

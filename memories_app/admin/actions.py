@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import Memory, Visibility
@@ -17,9 +20,24 @@ from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
+DECIDE = "memories_app.decide_mergeproposal"
+
 
 def staff_actor(request: HttpRequest) -> Actor:
     return Actor("staff", request.user.get_username())
+
+
+def decides(request: HttpRequest) -> bool:
+    """Whether this person may decide proposals, duplicates and contradictions."""
+    return bool(request.user.has_perm(DECIDE))
+
+
+def refuse_nul(request: HttpRequest) -> None:
+    """A NUL in a filter is nobody's: the database can't even be asked for it. Raises
+    BadRequest."""
+    values = (value for name in request.GET if name != "q" for value in request.GET.getlist(name))
+    if any("\x00" in value for value in values):
+        raise BadRequest("An address holds no NUL.")
 
 
 def each(
@@ -27,9 +45,10 @@ def each(
     request: HttpRequest,
     items: Iterable[Any],
     service: Callable[[Any], object],
-    done: str,
+    done: Callable[[int], str],
 ) -> None:
-    """Call the service for every item, and tell how many it was and what was refused."""
+    """Call the service for every item, and tell how many it was and what was refused. ``done``
+    says in a sentence what became of so many."""
     count = 0
     refused: dict[str, int] = {}
     for item in items:
@@ -39,9 +58,43 @@ def each(
         except (MemoryOperationError, EmbedderError) as error:
             refused[str(error)] = refused.get(str(error), 0) + 1
     if count:
-        page.message_user(request, f"{count} {done}.", messages.SUCCESS)
+        page.message_user(request, done(count), messages.SUCCESS)
     for reason, times in refused.items():
-        page.message_user(request, f"{times} left alone: {reason}", messages.WARNING)
+        text = _("%(count)d left alone: %(reason)s") % {"count": times, "reason": reason}
+        page.message_user(request, text, messages.WARNING)
+
+
+def pinned(count: int) -> str:
+    text = ngettext("%(count)d memory is pinned.", "%(count)d memories are pinned.", count)
+    return text % {"count": count}
+
+
+def unpinned(count: int) -> str:
+    text = ngettext(
+        "%(count)d memory isn't pinned any more.",
+        "%(count)d memories aren't pinned any more.",
+        count,
+    )
+    return text % {"count": count}
+
+
+def made_visible(count: int) -> str:
+    text = ngettext(
+        "%(count)d memory is seen by others now.",
+        "%(count)d memories are seen by others now.",
+        count,
+    )
+    return text % {"count": count}
+
+
+def approved(count: int) -> str:
+    text = ngettext("%(count)d memory is approved.", "%(count)d memories are approved.", count)
+    return text % {"count": count}
+
+
+def rejected(count: int) -> str:
+    text = ngettext("%(count)d memory is rejected.", "%(count)d memories are rejected.", count)
+    return text % {"count": count}
 
 
 class MemoryActions(ReadOnlyAdmin):
@@ -57,6 +110,9 @@ class MemoryActions(ReadOnlyAdmin):
         "reject",
     )
 
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return decides(request)
+
     def _visibility(
         self, request: HttpRequest, queryset: QuerySet[Memory], visibility: str
     ) -> None:
@@ -68,10 +124,10 @@ class MemoryActions(ReadOnlyAdmin):
             lambda memory: memory_set_visibility(
                 memory_id=memory.pk, visibility=visibility, actor=actor
             ),
-            f"now visible to: {visibility}",
+            made_visible,
         )
 
-    @admin.action(description="Pin", permissions=["change"])
+    @admin.action(description=gettext_lazy("Pin"), permissions=["change"])
     def pin(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(
@@ -79,10 +135,10 @@ class MemoryActions(ReadOnlyAdmin):
             request,
             queryset,
             lambda memory: memory_pin(memory_id=memory.pk, actor=actor),
-            "pinned",
+            pinned,
         )
 
-    @admin.action(description="Take the pin off", permissions=["change"])
+    @admin.action(description=gettext_lazy("Take the pin off"), permissions=["change"])
     def unpin(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(
@@ -90,22 +146,28 @@ class MemoryActions(ReadOnlyAdmin):
             request,
             queryset,
             lambda memory: memory_pin(memory_id=memory.pk, pinned=False, actor=actor),
-            "not pinned any more",
+            unpinned,
         )
 
-    @admin.action(description="Make visible to everyone (public)", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Make visible to everyone (public)"), permissions=["change"]
+    )
     def make_public(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self._visibility(request, queryset, str(Visibility.PUBLIC))
 
-    @admin.action(description="Make visible to the godfather only", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Make visible to the godfather only"), permissions=["change"]
+    )
     def make_owner(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self._visibility(request, queryset, str(Visibility.OWNER))
 
-    @admin.action(description="Make visible to its own chat only", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Make visible to its own chat only"), permissions=["change"]
+    )
     def make_chat(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self._visibility(request, queryset, str(Visibility.CHAT))
 
-    @admin.action(description="Approve what waits", permissions=["change"])
+    @admin.action(description=gettext_lazy("Approve what waits"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(
@@ -113,10 +175,12 @@ class MemoryActions(ReadOnlyAdmin):
             request,
             queryset,
             lambda memory: memory_approve(memory_id=memory.pk, actor=actor),
-            "approved",
+            approved,
         )
 
-    @admin.action(description="Reject what waits (deletes it)", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Reject what waits (deletes it)"), permissions=["decide"]
+    )
     def reject(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(
@@ -124,5 +188,5 @@ class MemoryActions(ReadOnlyAdmin):
             request,
             queryset,
             lambda memory: memory_reject(memory_id=memory.pk, actor=actor),
-            "rejected",
+            rejected,
         )

@@ -6,11 +6,14 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memoryproject.audit.staff import staff_edit_record
 from memoryproject.lib.admin_display import shown_state
+from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
 
@@ -22,11 +25,14 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
     list_display = ("model_id", "shown_state", "dimensions", "vectors", "activated_at")
     list_filter = ("state",)
     editable: ClassVar = ("calibration_midpoint", "calibration_slope")
-    fieldsets = (
+    fieldsets: ClassVar[Any] = (
         (None, {"fields": ("model_id", "shown_state", "vectors")}),
-        ("Calibration", {"fields": editable}),
-        ("The model", {"fields": ("kind", "name", "dimensions", "distance")}),
-        ("Times", {"fields": ("created_at", "activated_at", "retired_at", "cleared_at")}),
+        (gettext_lazy("Calibration"), {"fields": editable}),
+        (gettext_lazy("The model"), {"fields": ("kind", "name", "dimensions", "distance")}),
+        (
+            gettext_lazy("Times"),
+            {"fields": ("created_at", "activated_at", "retired_at", "cleared_at")},
+        ),
     )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -48,19 +54,36 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
             fields=form.changed_data,
         )
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, model: EmbeddingModel) -> str:
         return shown_state(model.state, good=[str(EmbeddingState.ACTIVE)])
 
-    @admin.display(description="vectors of memories")
+    @admin.display(description=gettext_lazy("vectors of memories"))
     def vectors(self, model: EmbeddingModel) -> int:
         return MemoryEmbedding.objects.filter(model=model.model_id).count()
+
+
+class ModelFilter(admin.SimpleListFilter):
+    """The models are few; their vectors aren't looked through for them."""
+
+    title = gettext_lazy("model")
+    parameter_name = "model"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, name) for name in EmbeddingModel.objects.values_list("model_id", flat=True)]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryEmbedding]
+    ) -> QuerySet[MemoryEmbedding]:
+        return queryset.filter(model=self.value()) if self.value() else queryset
 
 
 @admin.register(MemoryEmbedding)
 class MemoryEmbeddingAdmin(ReadOnlyAdmin):
     list_display = ("memory", "model")
-    list_filter = ("model",)
-    search_fields = ("memory__content", "model")
+    list_filter = (ModelFilter,)
+    search_fields = ("=memory__memory_id",)
+    search_help_text = gettext_lazy("The id of a memory")
+    paginator = BoundedPaginator
     list_select_related = ("memory",)
     exclude = ("vector",)

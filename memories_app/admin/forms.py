@@ -3,21 +3,25 @@ with everything that was typed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
 from django import forms
-from django.contrib.admin.widgets import AdminTextareaWidget
 from django.contrib.postgres.forms import SimpleArrayField
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memories_app.errors import MemoryOperationError, MemoryValidationError
-from memories_app.models import Memory
-from memories_app.services.change import (
-    memory_expire_at,
-    memory_pin,
-    memory_set_visibility,
-    memory_update,
+from memories_app.admin.stamp import STAMPED, digest_of, read_stamp, stamp_of
+from memories_app.errors import (
+    ChangedMeanwhileError,
+    MemoryOperationError,
+    MemoryValidationError,
 )
+from memories_app.models import Memory
+from memories_app.services.patch import memory_patch
 from memories_app.services.remember import memory_remember
 from memories_app.validation import visibility_problems
 from memoryproject.audit.events import Actor
@@ -38,10 +42,16 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
     edge: Edge
     actor: Actor
     content = forms.CharField(
-        strip=False, widget=AdminTextareaWidget(attrs={"dir": "auto", "rows": 4})
+        label=gettext_lazy("Content"),
+        strip=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 4}),
     )
     tags = SimpleArrayField(
-        forms.CharField(max_length=64), required=False, help_text="Separated by commas."
+        forms.CharField(max_length=64),
+        label=gettext_lazy("Tags"),
+        required=False,
+        help_text=gettext_lazy("Separated by commas."),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
     )
 
     class Meta:
@@ -62,6 +72,8 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
     def _try(self) -> None:
         try:
             self.apply()
+        except ChangedMeanwhileError as error:
+            self.changed_meanwhile(error.fields)
         except MemoryValidationError as error:
             for problem in error.problems:
                 known = problem.field if problem.field in self.fields else None
@@ -69,48 +81,133 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
         except MemoryOperationError as error:
             self.add_error(None, str(error))
         except EmbedderError as error:
-            self.add_error(None, f"No vector can be made just now: {error} Try again later.")
+            text = _("No vector can be made just now: %(reason)s Try again later.")
+            self.add_error(None, text % {"reason": error})
 
     def apply(self) -> None:
         """Do what the form asks for."""
         raise NotImplementedError
 
+    def changed_meanwhile(self, names: list[str]) -> None:
+        """Say what somebody else made of these fields."""
+        raise NotImplementedError
+
 
 class ChangeForm(ServiceForm):
+    """``seen``: the stamp of the memory as it was when the form was opened. What somebody else
+    changed since and this form doesn't touch stays; what both changed is asked about. Without
+    a stamp the form applies as it is."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["seen"] = stamp_of(self.instance)
+        self._stamp: Mapping[str, str] | None = None
+        self._wanted: dict[str, Any] = {}
+
+    def clean_seen(self) -> str:
+        text: str = self.cleaned_data["seen"]
+        if text:
+            try:
+                self._stamp = read_stamp(text)
+            except ValueError:
+                raise forms.ValidationError(_("This page is damaged: open it again.")) from None
+        return text
+
     def clean_visibility(self) -> str:
-        """Here, so that nothing else is changed where this can't be."""
+        """Here, so that it stands with its field."""
         visibility: str = self.cleaned_data["visibility"]
-        for _, detail in visibility_problems(visibility, self.instance.chat_id):
-            raise forms.ValidationError(f"This memory came from no chat: {detail}.")
+        for _field, detail in visibility_problems(visibility, self.instance.chat_id):
+            text = _("This memory came from no chat: %(detail)s.")
+            raise forms.ValidationError(text % {"detail": detail})
         return visibility
 
     def apply(self) -> None:
         given = self.cleaned_data
-        memory_id = self.instance.pk
-        named = {"content", "type", "category", "tags"} & set(self.changed_data)
-        if "visibility" in self.changed_data:
-            memory_set_visibility(
-                memory_id=memory_id, visibility=given["visibility"], actor=self.actor
+        if self._stamp is None:
+            touched = [name for name in self.changed_data if name != "seen"]
+        else:
+            touched = [name for name, was in self._stamp.items() if digest_of(given[name]) != was]
+        self._wanted = {name: given[name] for name in touched}
+        if not touched:
+            self.instance = Memory.objects.get(pk=self.instance.pk)
+            return
+        self.instance = memory_patch(
+            memory_id=self.instance.pk,
+            changes=self._wanted,
+            actor=self.actor,
+            embedder=self.edge.embedder(),
+            check=self._check,
+        )
+
+    def _check(self, memory: Memory) -> None:
+        """Sees the memory as it is now, locked."""
+        if self._stamp is None:
+            return
+        theirs = [
+            name
+            for name, value in self._wanted.items()
+            if digest_of(getattr(memory, name)) not in (self._stamp[name], digest_of(value))
+        ]
+        if theirs:
+            raise ChangedMeanwhileError(theirs)
+
+    def changed_meanwhile(self, names: list[str]) -> None:
+        """The fields keep what was typed, beside what stands there now; the form is stamped
+        anew, so that saving again is a decision."""
+        now = Memory.objects.get(pk=self.instance.pk)
+        for name in names:
+            bound = self[name]
+            shown = bound.field.prepare_value(getattr(now, name))
+            text = _("Somebody else changed this meanwhile. Now it is:")
+            self.add_error(
+                name,
+                forms.ValidationError(
+                    format_html('{} <span class="said" dir="auto">{}</span>', text, _told(shown))
+                ),
             )
-        if named:
-            memory_update(
-                memory_id=memory_id,
-                actor=self.actor,
-                embedder=self.edge.embedder(),
-                **{name: given[name] for name in named},
-            )
-        if "pinned" in self.changed_data:
-            memory_pin(memory_id=memory_id, pinned=given["pinned"], actor=self.actor)
-        if "expires_at" in self.changed_data:
-            memory_expire_at(memory_id=memory_id, at=given["expires_at"], actor=self.actor)
-        self.instance = Memory.objects.get(pk=memory_id)
+        posted: Any = self.data
+        data = posted.copy()
+        for name in STAMPED:
+            if name not in self._wanted:
+                _refill(data, self, name, getattr(now, name))
+        data["seen"] = stamp_of(now)
+        self.data = data
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return "–" if value in (None, "", []) else str(value)
+
+
+def _refill(data: Any, form: forms.BaseForm, name: str, value: Any) -> None:
+    """Put a value into what was posted, as a browser would post it."""
+    field = form.fields[name]
+    prepared = field.prepare_value(value)
+    widget: Any = field.widget
+    if isinstance(field, forms.SplitDateTimeField):
+        for place, part in enumerate(widget.decompress(prepared)):
+            shown = widget.widgets[place].format_value(part)
+            data[f"{name}_{place}"] = "" if shown is None else shown
+    elif isinstance(field, forms.BooleanField):
+        data.pop(name, None)
+        if value:
+            data[name] = "on"
+    else:
+        data[name] = "" if prepared is None else prepared
 
 
 class AddForm(ServiceForm):
     whatsapp_chat = forms.CharField(
+        label=gettext_lazy("Chat"),
         required=False,
-        help_text="Such as 972501234567@c.us: the chat that it is about. "
-        "Needed for the visibility “chat”.",
+        help_text=gettext_lazy(
+            "Such as 972501234567@c.us: the chat that it is about. "
+            "Needed for the visibility “chat”."
+        ),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
     )
     # What became of it: created, duplicate or superseding.
     outcome = ""
@@ -118,13 +215,13 @@ class AddForm(ServiceForm):
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
         given["chat_id"] = None
-        named = given.get("whatsapp_chat")
+        named = (given.get("whatsapp_chat") or "").strip()
         if named:
             given["chat_id"] = self.edge.find_chat(named)
             if given["chat_id"] is None:
-                self.add_error("whatsapp_chat", "There is no such chat.")
+                self.add_error("whatsapp_chat", _("There is no such chat."))
         elif given.get("visibility") == "chat":
-            self.add_error("whatsapp_chat", "Say which chat.")
+            self.add_error("whatsapp_chat", _("Say which chat."))
         return given
 
     def apply(self) -> None:

@@ -9,54 +9,82 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
-from memories_app.admin.actions import MemoryActions, staff_actor
-from memories_app.admin.filters import StateFilter, TagFilter
+from memories_app.admin.actions import decides, refuse_nul, staff_actor
+from memories_app.admin.deciding import MemoryDecisions
+from memories_app.admin.filters import (
+    CategoryFilter,
+    ChatFilter,
+    PendingFilter,
+    SourceFilter,
+    StateFilter,
+    TagFilter,
+    TypeFilter,
+    VectorFilter,
+)
 from memories_app.admin.forms import AddForm, ChangeForm
 from memories_app.admin.history import (
-    memory_link,
-    revisions_table,
-    superseded_list,
-    tellings_table,
+    changes_of,
+    contradictions_of,
+    near_rows,
+    open_proposals,
+    tellings_of,
+    told_by,
 )
+from memories_app.admin.rows import pin_button, visibility_input
+from memories_app.admin.words import STATUSES, VISIBILITIES, mark
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memoryproject.integrations.embedders.base import Embedder
-from memoryproject.lib.admin_display import shown_json, shown_short, shown_state, shown_text
+from memoryproject.lib.admin_display import shown_json, shown_link, shown_short
+from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.period_filter import period_filter
 
 SAID = {
-    "duplicate": "This was known already: it counts as told again.",
-    "superseding": "It took the place of what said otherwise.",
+    "duplicate": gettext_lazy("This was known already: it counts as told again."),
+    "superseding": gettext_lazy("It took the place of what said otherwise."),
 }
 
 
-class MemoryPages(MemoryActions):
+SEE_PROPOSALS = "memories_app.view_mergeproposal"
+
+
+class MemoryPages(MemoryDecisions):
     """Staff write, change, pin, approve; each through its service."""
 
     list_display = (
         "short_content",
         "visible_to",
+        "shown_pin",
         "shown_status",
-        "type",
-        "category",
+        "shown_type",
         "shown_tags",
-        "pinned",
         "told_count",
-        "source",
+        "shown_source",
         "created_at",
     )
     list_filter = (
         StateFilter,
+        PendingFilter,
         "visibility",
         "pinned",
-        "type",
-        "category",
+        TypeFilter,
+        CategoryFilter,
         TagFilter,
-        "source",
-        "created_at",
+        SourceFilter,
+        VectorFilter,
+        ChatFilter,
+        period_filter("created_at"),
     )
-    search_fields = ("content", "category", "memory_id", "chat_id")
+    search_fields = ("content",)
     ordering = ("-pinned", "-created_at", "memory_id")
-    date_hierarchy = "created_at"
+    sortable_by = ("created_at",)
+    paginator = BoundedPaginator
+    # Each row has fields of its own: half of the page's time goes into them.
+    list_per_page = 25
     editable: ClassVar = (
         "content",
         "visibility",
@@ -66,34 +94,16 @@ class MemoryPages(MemoryActions):
         "pinned",
         "expires_at",
     )
-    fieldsets = (
+    fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),
         (
-            "History",
-            {
-                "fields": (
-                    "shown_superseded_by",
-                    "shown_superseded",
-                    "shown_revisions",
-                    "shown_tellings",
-                )
-            },
+            gettext_lazy("Where it comes from"),
+            {"fields": ("shown_chat", "shown_origin", "confidence", "shown_metadata")},
         ),
         (
-            "Where it comes from",
+            gettext_lazy("Record"),
             {
-                "fields": (
-                    "shown_chat",
-                    "source",
-                    "source_message_id",
-                    "confidence",
-                    "shown_metadata",
-                )
-            },
-        ),
-        (
-            "Record",
-            {
+                "classes": ("collapse",),
                 "fields": (
                     "memory_id",
                     "content_hash",
@@ -101,14 +111,11 @@ class MemoryPages(MemoryActions):
                     "last_told_at",
                     "created_at",
                     "updated_at",
-                )
+                ),
             },
         ),
     )
-
-    def embedder(self) -> Embedder:
-        """Makes the vectors of what is written here."""
-        raise NotImplementedError
+    change_form_template = "admin/memories_app/memory/change_form.html"
 
     def find_chat(self, whatsapp_chat: str) -> UUID | None:
         """The id of the chat with this address."""
@@ -117,6 +124,30 @@ class MemoryPages(MemoryActions):
     def chat_link(self, chat_id: UUID) -> str:
         """The way to a chat."""
         raise NotImplementedError
+
+    def recalled_lately(self, request: HttpRequest, memory: Memory) -> list[dict[str, Any]]:
+        """The newest answers for which it was recalled."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        own = [
+            path("rows/", page(require_POST(self.rows_view)), name="memories_app_memory_rows"),
+            path("waiting/", page(self.waiting_view), name="memories_app_memory_waiting"),
+            path(
+                "<uuid:memory_id>/decide/",
+                page(require_POST(self.decide_view)),
+                name="memories_app_memory_decide",
+            ),
+            path(
+                "<uuid:memory_id>/answer/",
+                page(require_POST(self.answer_view)),
+                name="memories_app_memory_answer",
+            ),
+        ]
+        return [*own, *super().get_urls()]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
@@ -141,6 +172,12 @@ class MemoryPages(MemoryActions):
         shown = flatten_fieldsets(self.fieldsets)
         return [str(name) for name in shown if name not in self.editable]
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """As the API: only its chat sees it where one is named, else the owner."""
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        named = initial.get("whatsapp_chat")
+        return {"visibility": "chat" if named else str(Visibility.OWNER), **initial}
+
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
@@ -150,58 +187,127 @@ class MemoryPages(MemoryActions):
         form.actor = staff_actor(request)
         return form
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        refuse_nul(request)
+        context = {
+            "can_change": self.has_change_permission(request),
+            "list_query": request.GET.urlencode(),
+            "waiting": Memory.objects.filter(status=MemoryStatus.PROPOSED)[:100].count(),
+        }
+        return super().changelist_view(request, {**context, **(extra_context or {})})
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        base = super().get_changelist(request, **kwargs)
+
+        class Placed(base):  # type: ignore[misc,valid-type]
+            """Each row knows where its message stands: asked for all of them at once."""
+
+            def get_results(self, request: HttpRequest) -> None:
+                super().get_results(request)
+                told = [row.source_message_id for row in self.result_list]
+                places = self.model_admin.source_places(request, set(filter(None, told)))
+                for row in self.result_list:
+                    row.place = places.get(row.source_message_id)
+
+        return Placed
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Who may only look sees words in place of what can be chosen; where all are recalled
+        their status says nothing."""
+        shown = tuple(super().get_list_display(request))
+        if not request.GET.get("state"):
+            shown = tuple(name for name in shown if name != "shown_status")
+        if self.has_change_permission(request):
+            return shown
+        words = {"visible_to": "shown_visibility", "shown_pin": "pinned"}
+        return tuple(words.get(str(name), name) for name in shown)
+
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         # Without the transaction that Django wraps around it: the services have their own, and
         # none may be open while a provider makes a vector.
         page: Any = self
         return page._changeform_view(*args, **kwargs)
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        memory = kwargs.get("obj")
+        if memory is not None:
+            context.update(self._beside(request, memory))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _beside(self, request: HttpRequest, memory: Memory) -> dict[str, Any]:
+        """What the page shows below the form."""
+        places = self.source_places(request, told_by(memory))
+        return {
+            "changes": changes_of(memory),
+            "tellings": tellings_of(memory, places),
+            "near": near_rows(memory),
+            "contradictions": contradictions_of(memory),
+            "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
+            "recalled": self.recalled_lately(request, memory),
+            "can_decide": decides(request),
+            # Its own revisions stand below.
+            "show_history": False,
+            "waits": memory.status == MemoryStatus.PROPOSED,
+        }
+
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """The form's service did it."""
         said = SAID.get(getattr(form, "outcome", ""))
         if said:
-            self.message_user(request, said, messages.WARNING)
+            self.message_user(request, str(said), messages.WARNING)
 
-    @admin.display(description="content", ordering="content")
+    @admin.display(description=gettext_lazy("content"))
     def short_content(self, memory: Memory) -> str:
         return shown_short(memory.content)
 
-    @admin.display(description="content")
-    def whole_content(self, memory: Memory) -> str:
-        return shown_text(memory.content)
-
-    @admin.display(description="visible to", ordering="visibility")
+    @admin.display(description=gettext_lazy("visible to"))
     def visible_to(self, memory: Memory) -> str:
-        return shown_state(memory.visibility, good=[str(Visibility.PUBLIC)])
+        return visibility_input(memory)
 
-    @admin.display(description="status", ordering="status")
+    @admin.display(description=gettext_lazy("visible to"))
+    def shown_visibility(self, memory: Memory) -> str:
+        return mark(VISIBILITIES, memory.visibility)
+
+    @admin.display(description=gettext_lazy("pin"))
+    def shown_pin(self, memory: Memory) -> str:
+        return pin_button(memory)
+
+    @admin.display(description=gettext_lazy("status"))
     def shown_status(self, memory: Memory) -> str:
-        return shown_state(memory.status, good=[MemoryStatus.ACTIVE], bad=[MemoryStatus.SUPERSEDED])
+        return mark(STATUSES, memory.status)
 
-    @admin.display(description="tags")
+    @admin.display(description=gettext_lazy("type"))
+    def shown_type(self, memory: Memory) -> str:
+        """With its category, where it has one."""
+        if not memory.category:
+            return memory.type
+        return format_html(
+            '<bdi>{}</bdi> <span class="quiet" dir="auto">{}</span>', memory.type, memory.category
+        )
+
+    @admin.display(description=gettext_lazy("tags"))
     def shown_tags(self, memory: Memory) -> str:
         return ", ".join(memory.tags)
 
-    @admin.display(description="chat")
+    @admin.display(description=gettext_lazy("source"))
+    def shown_source(self, memory: Memory) -> str:
+        """In a list: the way to the message that told it."""
+        place, source = getattr(memory, "place", None), memory.source or "–"
+        return shown_link(place, source) if place else source
+
+    @admin.display(description=gettext_lazy("source"))
+    def shown_origin(self, memory: Memory) -> str:
+        """On its page, where its messages stand below."""
+        return memory.source or "–"
+
+    @admin.display(description=gettext_lazy("chat"))
     def shown_chat(self, memory: Memory) -> str:
-        return self.chat_link(memory.chat_id) if memory.chat_id else "–"
+        return self.chat_link(memory.chat_id) if memory.chat_id else _("no chat")
 
-    @admin.display(description="superseded by")
-    def shown_superseded_by(self, memory: Memory) -> str:
-        return memory_link(memory.superseded_by)
-
-    @admin.display(description="supersedes")
-    def shown_superseded(self, memory: Memory) -> str:
-        return superseded_list(memory)
-
-    @admin.display(description="revisions")
-    def shown_revisions(self, memory: Memory) -> str:
-        return revisions_table(memory)
-
-    @admin.display(description="tellings")
-    def shown_tellings(self, memory: Memory) -> str:
-        return tellings_table(memory)
-
-    @admin.display(description="metadata")
+    @admin.display(description=gettext_lazy("metadata"))
     def shown_metadata(self, memory: Memory) -> str:
         return shown_json(memory.metadata)

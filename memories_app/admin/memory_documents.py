@@ -13,6 +13,8 @@ from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from memories_app.admin.actions import staff_actor
 from memories_app.memory_documents.categories import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
@@ -36,11 +38,11 @@ LONGEST_VERSION = 20_000
 class ArchivedFilter(admin.SimpleListFilter):
     """What is archived shows when it is asked for."""
 
-    title = "archive"
+    title = gettext_lazy("archive")
     parameter_name = "archived"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Archived"), ("all", "All")]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", gettext_lazy("Archived")), ("all", gettext_lazy("All"))]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
@@ -51,13 +53,13 @@ class ArchivedFilter(admin.SimpleListFilter):
 
     def choices(self, changelist: Any) -> Any:
         everything, *others = super().choices(changelist)
-        return [{**everything, "display": "Not archived"}, *others]
+        return [{**everything, "display": gettext_lazy("Not archived")}, *others]
 
 
 class DecisionFilter(admin.SimpleListFilter):
     """Percentages of handoffs would be no choices."""
 
-    title = "decision"
+    title = gettext_lazy("decision")
     parameter_name = "decision"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -74,29 +76,31 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
     list_filter = ("category", ArchivedFilter, DecisionFilter, "changed")
     search_fields = ("name", "summary", "session_id", "id")
-    date_hierarchy = "changed"
     paginator = BoundedPaginator
     actions = ("remove_selected",)
     fieldsets = (
         (None, {"fields": ("category", "name", "shown_state", "shown_content")}),
-        ("Envelope", {"fields": ("summary", "created", "changed", "session_id", "archived_at")}),
-        ("History", {"fields": ("shown_versions",)}),
+        (
+            gettext_lazy("Envelope"),
+            {"fields": ("summary", "created", "changed", "session_id", "archived_at")},
+        ),
+        (gettext_lazy("History"), {"fields": ("shown_versions",)}),
     )
 
-    @admin.display(description="state", ordering="status")
+    @admin.display(description=gettext_lazy("state"), ordering="status")
     def shown_state(self, document: MemoryDocument) -> str:
         return shown_state(document.status, good=[ACCEPTED], bad=[SUPERSEDED, DEPRECATED])
 
-    @admin.display(description="content")
+    @admin.display(description=gettext_lazy("content"))
     def shown_content(self, document: MemoryDocument) -> str:
         content = envelope_of(document).content
         if not content:
             return "–"
         return shown_table(
-            ("field", "says"), ((key, _shown(value)) for key, value in content.items())
+            (_("field"), _("says")), ((key, _shown(value)) for key, value in content.items())
         )
 
-    @admin.display(description="versions, the newest first")
+    @admin.display(description=gettext_lazy("versions, the newest first"))
     def shown_versions(self, document: MemoryDocument) -> str:
         versions = (
             document.versions.order_by("-number")
@@ -112,12 +116,12 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
             )
             for version in versions
         )
-        return shown_table(("no.", "saved", "by", "document"), rows)
+        return shown_table((_("no."), _("saved"), _("by"), _("document")), rows)
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request)
 
-    @admin.action(description="Remove, with all versions", permissions=["remove"])
+    @admin.action(description=gettext_lazy("Remove, with all versions"), permissions=["remove"])
     def remove_selected(
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
     ) -> HttpResponse | None:
@@ -128,13 +132,14 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
                 request,
                 queryset,
                 action="remove_selected",
-                title="Remove memory documents",
-                button="Remove",
-                consequence="removed with all versions.",
+                title=_("Remove memory documents"),
+                button=_("Remove"),
+                consequence=_("removed with all versions."),
             )
         chosen = list(queryset.values_list("pk", flat=True))
         count = documents_remove(ids=chosen, actor=staff_actor(request))
-        self.message_user(request, f"{count} removed.", messages.SUCCESS)
+        text = ngettext("%(count)d removed.", "%(count)d removed.", count) % {"count": count}
+        self.message_user(request, text, messages.SUCCESS)
         return None
 
 
@@ -149,5 +154,6 @@ def _shown(value: Any) -> SafeString:
 
 def _shown_version(beginning: str, size: int) -> SafeString:
     if size > len(beginning):
-        return shown_text(f"{beginning}… ({size} characters)")
+        told = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
+        return shown_text(told)
     return shown_json(json.loads(beginning))

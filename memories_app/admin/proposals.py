@@ -2,127 +2,262 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
-from django import forms
-from django.contrib import admin
-from django.contrib.admin.widgets import AdminTextareaWidget
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin, messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import Prefetch, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST
 
-from memories_app.admin.actions import each, staff_actor
-from memories_app.admin.history import memory_link
+from memories_app.admin.actions import decides, each, refuse_nul, staff_actor
+from memories_app.admin.deciding import reason_in
+from memories_app.admin.history import memory_address
+from memories_app.admin.words import PROPOSAL_KINDS, PROPOSAL_STATES, VISIBILITIES, mark
 from memories_app.errors import MemoryOperationError
-from memories_app.models import MergeProposal, ProposalState
-from memories_app.services.proposals import proposal_accept, proposal_dismiss
+from memories_app.models import (
+    DecisionReason,
+    Memory,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+)
+from memories_app.rules.diff import word_diff
+from memories_app.services.proposals import (
+    contents_stamp,
+    proposal_accept,
+    proposal_dismiss,
+    proposal_reverse,
+)
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.lib.admin_display import shown_short, shown_state, shown_table, shown_text
+from memoryproject.lib.admin_display import shown_short
+from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
 
-class ProposalForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Saving accepts, with the text as it stands here."""
+def accepted(count: int) -> str:
+    text = ngettext("%(count)d proposal is accepted.", "%(count)d proposals are accepted.", count)
+    return text % {"count": count}
 
-    embedder: Embedder
-    actor: Actor
 
-    class Meta:
-        model = MergeProposal
-        fields = ("content",)
-        labels: ClassVar = {"content": "What stays"}
-        help_texts: ClassVar = {
-            "content": "“Save” accepts the proposal with this text. To leave the memories as they "
-            "are, choose “Dismiss” in the list."
-        }
-        widgets: ClassVar = {"content": AdminTextareaWidget(attrs={"dir": "auto", "rows": 4})}
+def dismissed(count: int) -> str:
+    text = ngettext("%(count)d proposal is dismissed.", "%(count)d proposals are dismissed.", count)
+    return text % {"count": count}
 
-    def full_clean(self) -> None:
-        super().full_clean()
-        if not self.is_bound or self.errors:
-            return
-        try:
+
+@dataclass(frozen=True)
+class Decision:
+    """What was posted about one proposal."""
+
+    proposal_id: int
+    chosen: str
+    reason: str
+    seen: str
+    content: str | None = None
+
+    def carry_out(self, actor: Actor, embedder: Embedder) -> str:
+        """Returns what to tell. Raises BadRequest, and what the services raise."""
+        if self.chosen == "accept":
             proposal_accept(
-                proposal_id=self.instance.pk,
-                actor=self.actor,
-                embedder=self.embedder,
-                content=self.cleaned_data["content"],
+                proposal_id=self.proposal_id,
+                actor=actor,
+                embedder=embedder,
+                content=self.content,
+                reason=self.reason,
+                seen=self.seen,
             )
-        except (MemoryOperationError, EmbedderError) as error:
-            self.add_error(None, str(error))
+            return accepted(1)
+        if self.chosen == "reverse":
+            proposal_reverse(
+                proposal_id=self.proposal_id, actor=actor, reason=self.reason, seen=self.seen
+            )
+            return _("The older memory stays, and the newer one gave way to it.")
+        if self.chosen == "dismiss":
+            proposal_dismiss(proposal_id=self.proposal_id, actor=actor, reason=self.reason)
+            return dismissed(1)
+        raise BadRequest("There is no such decision.")
+
+
+class StateFilter(admin.SimpleListFilter):
+    """What is to be decided shows unasked."""
+
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        decided = [str(ProposalState.ACCEPTED), str(ProposalState.DISMISSED)]
+        return [
+            *((state, PROPOSAL_STATES[state]) for state in decided),
+            ("all", gettext_lazy("All")),
+        ]
+
+    def choices(self, changelist: Any) -> Any:
+        first, *others = super().choices(changelist)
+        return [{**first, "display": _("To decide")}, *others]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MergeProposal]
+    ) -> QuerySet[MergeProposal]:
+        if self.value() == "all":
+            return queryset
+        return queryset.filter(state=self.value() or ProposalState.OPEN)
 
 
 class ProposalPages(ReadOnlyAdmin):
-    form = ProposalForm
-    list_display = ("shown_state", "kind", "side_by_side", "similarity", "created_at")
-    list_display_links = ("shown_state", "kind")
-    list_filter = ("state", "kind")
-    actions = ("accept", "dismiss")
-    readonly_fields = (
-        "kind",
+    list_display = (
+        "side_by_side",
+        "shown_kind",
+        "shown_similarity",
         "shown_state",
-        "shown_memories",
-        "similarity",
         "created_at",
-        "decided_at",
-        "decided_by",
+        "answer",
     )
-    fields = ("kind", "shown_state", "shown_memories", "content", *readonly_fields[3:])
+    list_display_links = ("shown_kind",)
+    list_filter = (StateFilter, "kind", "created_at")
+    sortable_by = ("created_at",)
+    paginator = BoundedPaginator
+    actions = ("accept", "dismiss")
 
     def embedder(self) -> Embedder:
         """Makes the vector of the text that stays."""
         raise NotImplementedError
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        if obj is not None and obj.state != ProposalState.OPEN:
-            return False
-        return admin.ModelAdmin.has_change_permission(self, request, obj)
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(require_POST(self.decide_view))
+        name = "memories_app_mergeproposal_decide"
+        return [path("<int:proposal_id>/decide/", view, name=name), *super().get_urls()]
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        return decides(request)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        shown = tuple(super().get_list_display(request))
+        return shown if decides(request) else tuple(name for name in shown if name != "answer")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MergeProposal]:
-        return super().get_queryset(request).prefetch_related("parts__memory")
+        parts = ProposalMemory.objects.order_by("number").select_related("memory")
+        parts = parts.defer("memory__terms", "memory__likeness")
+        return super().get_queryset(request).prefetch_related(Prefetch("parts", queryset=parts))
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
-        form.embedder = self.embedder()
-        form.actor = staff_actor(request)
-        return form
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        refuse_nul(request)
+        context = {"list_query": request.GET.urlencode(), **(extra_context or {})}
+        return super().changelist_view(request, context)
 
-    def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        # As in MemoryPages: no transaction around the making of a vector.
-        page: Any = self
-        return page._changeform_view(*args, **kwargs)
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """The form's service did it."""
-
-    @admin.display(description="state", ordering="state")
-    def shown_state(self, proposal: MergeProposal) -> str:
-        return shown_state(
-            proposal.state, good=[ProposalState.ACCEPTED], bad=[ProposalState.DISMISSED]
+    def decide_view(self, request: HttpRequest, proposal_id: int) -> HttpResponse:
+        """From a row of the list."""
+        if not decides(request):
+            raise PermissionDenied
+        posted = request.POST
+        decision = Decision(
+            proposal_id,
+            posted.get("decision", ""),
+            reason_in(posted, f"reason-{proposal_id}"),
+            posted.get(f"seen-{proposal_id}", ""),
         )
+        self._decide(request, decision)
+        query = QueryDict(posted.get("list_query", "")).urlencode()
+        address = reverse("admin:memories_app_mergeproposal_changelist")
+        return HttpResponseRedirect(f"{address}?{query}" if query else address)
 
-    @admin.display(description="memories, the one that stays first")
-    def side_by_side(self, proposal: MergeProposal) -> str:
-        texts = [shown_short(part.memory.content, 160) for part in proposal.parts.all()]
-        return shown_table(("stays", *[""] * (len(texts) - 1)), [texts])
-
-    @admin.display(description="memories")
-    def shown_memories(self, proposal: MergeProposal) -> str:
-        rows = (
-            (
-                "stays" if part.number == 1 else "is superseded",
-                shown_text(part.memory.content),
-                part.memory.visibility,
-                str(part.memory.told_count),
-                memory_link(part.memory),
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """One proposal, with all that its memories say; and the answer to it."""
+        if object_id is None or not self.has_view_permission(request):
+            raise PermissionDenied
+        proposal = self.get_object(request, object_id)
+        if proposal is None:
+            raise Http404(_("There is no such proposal."))
+        typed = None
+        if request.method == "POST":
+            if not decides(request):
+                raise PermissionDenied
+            typed = request.POST.get("content", proposal.content).replace("\r\n", "\n")
+            decision = Decision(
+                proposal.pk,
+                request.POST.get("decision", "accept"),
+                reason_in(request.POST),
+                request.POST.get("seen", ""),
+                typed,
             )
-            for part in proposal.parts.all()
-        )
-        return shown_table(("", "content", "visible to", "told", "memory"), rows)
+            if self._decide(request, decision):
+                return HttpResponseRedirect(reverse("admin:memories_app_mergeproposal_changelist"))
+            proposal.refresh_from_db()
+        return self._page(request, proposal, typed)
 
-    @admin.action(description="Accept", permissions=["change"])
+    def _page(
+        self, request: HttpRequest, proposal: MergeProposal, typed: str | None
+    ) -> HttpResponse:
+        memories = [part.memory for part in proposal.parts.all()]
+        first = memories[0] if memories else None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
+            "opts": self.opts,
+            "proposal": proposal,
+            "state": self.shown_state(proposal),
+            "reason": dict(DecisionReason.choices).get(proposal.reason, ""),
+            "is_open": proposal.state == ProposalState.OPEN,
+            "replaces": proposal.kind == ProposalKind.REPLACE,
+            "memories": [_side(memory, first) for memory in memories],
+            "typed": proposal.content if typed is None else typed,
+            "seen": contents_stamp(memories),
+            "reasons": DecisionReason.choices,
+            "can_decide": decides(request),
+        }
+        return TemplateResponse(request, "admin/memories_app/mergeproposal/page.html", context)
+
+    def _decide(self, request: HttpRequest, decision: Decision) -> bool:
+        """Whether it was done; the page tells either way."""
+        try:
+            told = decision.carry_out(staff_actor(request), self.embedder())
+        except (MemoryOperationError, EmbedderError) as error:
+            self.message_user(request, str(error), messages.WARNING)
+            return False
+        self.message_user(request, told, messages.SUCCESS)
+        return True
+
+    @admin.display(description=gettext_lazy("state"))
+    def shown_state(self, proposal: MergeProposal) -> str:
+        return mark(PROPOSAL_STATES, proposal.state)
+
+    @admin.display(description=gettext_lazy("kind"))
+    def shown_kind(self, proposal: MergeProposal) -> str:
+        return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
+
+    @admin.display(description=gettext_lazy("alike"))
+    def shown_similarity(self, proposal: MergeProposal) -> str:
+        return f"{proposal.similarity:.0%}"
+
+    @admin.display(description=gettext_lazy("memories, the one that stays first"))
+    def side_by_side(self, proposal: MergeProposal) -> str:
+        texts = ((shown_short(part.memory.content, 160),) for part in proposal.parts.all())
+        items = format_html_join("", "<li>{}</li>", texts)
+        return format_html('<ol class="alike">{}</ol>', items)
+
+    @admin.display(description=gettext_lazy("answer"))
+    def answer(self, proposal: MergeProposal) -> str:
+        if proposal.state != ProposalState.OPEN:
+            return proposal.decided_by or "–"
+        return _answer_buttons(proposal)
+
+    @admin.action(description=gettext_lazy("Accept"), permissions=["decide"])
     def accept(self, request: HttpRequest, queryset: QuerySet[MergeProposal]) -> None:
         actor, embedder = staff_actor(request), self.embedder()
         each(
@@ -132,10 +267,10 @@ class ProposalPages(ReadOnlyAdmin):
             lambda proposal: proposal_accept(
                 proposal_id=proposal.pk, actor=actor, embedder=embedder
             ),
-            "accepted",
+            accepted,
         )
 
-    @admin.action(description="Dismiss", permissions=["change"])
+    @admin.action(description=gettext_lazy("Dismiss"), permissions=["decide"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[MergeProposal]) -> None:
         actor = staff_actor(request)
         each(
@@ -143,5 +278,47 @@ class ProposalPages(ReadOnlyAdmin):
             request,
             queryset,
             lambda proposal: proposal_dismiss(proposal_id=proposal.pk, actor=actor),
-            "dismissed",
+            dismissed,
         )
+
+
+def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
+    """A memory of a proposal, with how it differs from the one that stays."""
+    is_first = first is None or memory.pk == first.pk
+    return {
+        "memory": memory,
+        "address": memory_address(memory.pk),
+        "visibility": mark(VISIBILITIES, memory.visibility),
+        "stays": is_first,
+        "pieces": [] if is_first or first is None else word_diff(memory.content, first.content),
+    }
+
+
+def _answer_buttons(proposal: MergeProposal) -> SafeString:
+    """They post the list's form to ``decide_view``."""
+    if proposal.kind == ProposalKind.REPLACE:
+        buttons = [
+            ("accept", _("Keep the newer")),
+            ("reverse", _("Keep the older")),
+            ("dismiss", _("Keep both")),
+        ]
+    else:
+        buttons = [("accept", _("Merge")), ("dismiss", _("Keep both"))]
+    shown = format_html_join(
+        " ",
+        '<button class="button" name="decision" value="{}" formaction="{}/decide/">{}</button>',
+        ((value, proposal.pk, text) for value, text in buttons),
+    )
+    reasons = format_html_join("", '<option value="{}">{}</option>', DecisionReason.choices)
+    return format_html(
+        '<span class="answer">{}<input type="hidden" name="seen-{}" value="{}">'
+        '<select class="row-choice" name="reason-{}" aria-label="{}">'
+        '<option value="">{}</option>{}</select></span>',
+        shown,
+        proposal.pk,
+        contents_stamp(part.memory for part in proposal.parts.all()),
+        proposal.pk,
+        _("Reason"),
+        _("no reason given"),
+        reasons,
+    )

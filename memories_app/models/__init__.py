@@ -6,6 +6,7 @@ from memories_app.models.history import MemoryRevision, MemoryTelling, RevisionR
 from memories_app.models.memories import Memory, MemoryStatus, Visibility
 from memories_app.models.memory_documents import MemoryDocument, MemoryDocumentVersion
 from memories_app.models.proposals import (
+    DecisionReason,
     MergeProposal,
     ProposalKind,
     ProposalMemory,
@@ -14,6 +15,7 @@ from memories_app.models.proposals import (
 from memories_app.models.tombstones import Tombstone
 
 __all__ = [
+    "DecisionReason",
     "DocumentState",
     "EmbeddingModel",
     "EmbeddingState",

@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
 
@@ -28,32 +29,40 @@ class SourceDocument(models.Model):
     A worker owns it while it holds the lease, whose token is new with every claim.
     """
 
-    document_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=255)
-    title = models.CharField(max_length=255, blank=True)
-    media_type = models.CharField(max_length=128, blank=True)
-    size = models.PositiveBigIntegerField(help_text="In bytes.")
-    sha256 = models.CharField(max_length=64, help_text="Of the file, hex.")
-    pages = models.PositiveIntegerField(null=True, blank=True)
-    characters = models.PositiveIntegerField(default=0)
-    chat_id = models.UUIDField(null=True, blank=True)
-    visibility = models.CharField(max_length=16, choices=Visibility.choices)
-    source_message_id = models.UUIDField(null=True, blank=True)
-    state = models.CharField(
-        max_length=16, choices=DocumentState.choices, default=DocumentState.RECEIVED
+    document_id = models.UUIDField(
+        verbose_name=_("document id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    error = models.TextField(blank=True)
+    name = models.CharField(verbose_name=_("name"), max_length=255)
+    title = models.CharField(verbose_name=_("title"), max_length=255, blank=True)
+    media_type = models.CharField(verbose_name=_("type of file"), max_length=128, blank=True)
+    size = models.PositiveBigIntegerField(verbose_name=_("size"), help_text="In bytes.")
+    sha256 = models.CharField(max_length=64, help_text="Of the file, hex.")
+    pages = models.PositiveIntegerField(verbose_name=_("pages"), null=True, blank=True)
+    characters = models.PositiveIntegerField(verbose_name=_("characters"), default=0)
+    chat_id = models.UUIDField(verbose_name=_("chat"), null=True, blank=True)
+    visibility = models.CharField(
+        verbose_name=_("visible to"), max_length=16, choices=Visibility.choices
+    )
+    source_message_id = models.UUIDField(verbose_name=_("message"), null=True, blank=True)
+    state = models.CharField(
+        verbose_name=_("state"),
+        max_length=16,
+        choices=DocumentState.choices,
+        default=DocumentState.RECEIVED,
+    )
+    error = models.TextField(verbose_name=_("error"), blank=True)
     error_code = models.CharField(max_length=32, blank=True)
     warnings = models.JSONField(default=list, blank=True)
-    uploaded_by = models.CharField(max_length=150, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    uploaded_by = models.CharField(verbose_name=_("uploaded by"), max_length=150, blank=True)
+    created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
     attempts = models.PositiveIntegerField(default=0)
     lease_token = models.UUIDField(null=True, blank=True)
     lease_owner = models.CharField(max_length=255, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name = "document"
+        verbose_name = _("document")
+        verbose_name_plural = _("documents")
         ordering: ClassVar = ["-created_at"]
         constraints: ClassVar = [
             # The same file again, in the same scope, is the same document.

@@ -11,14 +11,15 @@ from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class Visibility(models.TextChoices):
     """Who a memory is recalled for."""
 
-    OWNER = "owner", "owner: only in the godfather's chats"
-    CHAT = "chat", "chat: only in the chat that it came from"
-    PUBLIC = "public", "public: for everyone"
+    OWNER = "owner", _("owner: only in the godfather's chats")
+    CHAT = "chat", _("chat: only in the chat that it came from")
+    PUBLIC = "public", _("public: for everyone")
 
 
 class MemoryStatus(models.TextChoices):
@@ -39,13 +40,24 @@ class Memory(models.Model):
     ``memories_app.rules.facts``. Past ``expires_at`` a memory is neither recalled nor listed.
     """
 
-    memory_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    content = models.TextField()
-    content_hash = models.CharField(max_length=64, editable=False, help_text="SHA-256, hex.")
-    type = models.CharField(max_length=64, default="fact")
-    category = models.CharField(max_length=64, blank=True)
-    tags = ArrayField(models.CharField(max_length=64), default=list, blank=True)
-    visibility = models.CharField(max_length=16, choices=Visibility.choices)
+    memory_id = models.UUIDField(
+        verbose_name=_("memory id"), primary_key=True, default=uuid.uuid4, editable=False
+    )
+    content = models.TextField(verbose_name=_("content"))
+    content_hash = models.CharField(
+        verbose_name=_("hash of the content"),
+        max_length=64,
+        editable=False,
+        help_text="SHA-256, hex.",
+    )
+    type = models.CharField(verbose_name=_("type"), max_length=64, default="fact")
+    category = models.CharField(verbose_name=_("category"), max_length=64, blank=True)
+    tags = ArrayField(
+        models.CharField(max_length=64), default=list, blank=True, verbose_name=_("tags")
+    )
+    visibility = models.CharField(
+        verbose_name=_("visible to"), max_length=16, choices=Visibility.choices
+    )
     chat_id = models.UUIDField(null=True, blank=True)
     scope = models.GeneratedField(
         expression=Case(
@@ -59,27 +71,35 @@ class Memory(models.Model):
         output_field=models.TextField(),
         db_persist=True,
     )
-    source = models.CharField(max_length=64, blank=True)
+    source = models.CharField(verbose_name=_("source"), max_length=64, blank=True)
     source_message_id = models.UUIDField(null=True, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
     confidence = models.FloatField(
-        null=True, blank=True, help_text="From 0 to 1, of what was learned by itself."
+        verbose_name=_("confidence"),
+        null=True,
+        blank=True,
+        help_text=_("From 0 to 1, of what was learned by itself."),
     )
     status = models.CharField(
-        max_length=16, choices=MemoryStatus.choices, default=MemoryStatus.ACTIVE
+        verbose_name=_("status"),
+        max_length=16,
+        choices=MemoryStatus.choices,
+        default=MemoryStatus.ACTIVE,
     )
     pinned = models.BooleanField(
-        default=False, help_text="Listed first, and never merged or replaced without staff."
+        verbose_name=_("pinned"),
+        default=False,
+        help_text=_("Listed first, and never merged or replaced without staff."),
     )
-    expires_at = models.DateTimeField(null=True, blank=True)
-    told_count = models.PositiveIntegerField(default=1)
-    last_told_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(verbose_name=_("ends"), null=True, blank=True)
+    told_count = models.PositiveIntegerField(verbose_name=_("told"), default=1)
+    last_told_at = models.DateTimeField(verbose_name=_("told last"), default=timezone.now)
     superseded_by = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes"
     )
     superseded_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
+    updated_at = models.DateTimeField(verbose_name=_("changed"), auto_now=True)
     fact_key = models.CharField(max_length=64, editable=False)
     likeness = ArrayField(models.CharField(max_length=32), default=list, blank=True, editable=False)
     terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
@@ -97,8 +117,10 @@ class Memory(models.Model):
     )
 
     class Meta:
-        verbose_name_plural = "memories"
+        verbose_name = _("memory")
+        verbose_name_plural = _("memories")
         ordering: ClassVar = ["-created_at"]
+        permissions: ClassVar = [("export_memory", "Can export memories")]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(visibility__in=Visibility.values), name="memory_visibility_known"
@@ -135,6 +157,17 @@ class Memory(models.Model):
             models.Index(fields=["visibility", "chat_id"]),
             models.Index(fields=["-created_at"]),
             models.Index(fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"),
+            # Staff's filters, and which values there are to choose from.
+            models.Index(fields=["type"], name="memories_by_type"),
+            models.Index(fields=["category"], name="memories_by_category"),
+            models.Index(fields=["source"], name="memories_by_source"),
+            models.Index(fields=["chat_id", "-created_at"], name="memories_of_chat"),
+            models.Index(
+                fields=["status", "-created_at"],
+                condition=~Q(status=MemoryStatus.ACTIVE),
+                name="memories_not_active",
+            ),
+            GinIndex(fields=["tags"], name="memory_tags"),
             GinIndex(fields=["terms"], name="memory_terms"),
             GinIndex(fields=["likeness"], name="memory_likeness"),
         ]

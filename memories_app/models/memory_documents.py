@@ -9,6 +9,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories_app.memory_documents.categories import CATEGORIES
 
@@ -18,21 +19,30 @@ class MemoryDocument(models.Model):
     text itself stands in the versions."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    category = models.CharField(max_length=16, choices=[(each, each) for each in CATEGORIES])
-    name = models.CharField(max_length=255, help_text="That of its file, without .json.")
+    category = models.CharField(
+        verbose_name=_("category"), max_length=16, choices=[(each, each) for each in CATEGORIES]
+    )
+    name = models.CharField(
+        verbose_name=_("name"), max_length=255, help_text="That of its file, without .json."
+    )
     identifier = models.CharField(max_length=255, help_text="The name without its date.")
-    summary = models.TextField()
-    session_id = models.TextField(blank=True)
+    summary = models.TextField(verbose_name=_("summary"))
+    session_id = models.TextField(verbose_name=_("session"), blank=True)
     status = models.CharField(
         max_length=16, blank=True, help_text="A decision's status, or a handoff's percentage."
     )
-    created = models.DateTimeField(help_text="As the document says.")
-    changed = models.DateTimeField(help_text="When it was last saved, as the document says.")
-    version = models.PositiveIntegerField(default=1, help_text="The number of the newest one.")
-    archived_at = models.DateTimeField(null=True, blank=True)
+    created = models.DateTimeField(verbose_name=_("created"), help_text="As the document says.")
+    changed = models.DateTimeField(
+        verbose_name=_("changed"), help_text="When it was last saved, as the document says."
+    )
+    version = models.PositiveIntegerField(
+        verbose_name=_("version"), default=1, help_text="The number of the newest one."
+    )
+    archived_at = models.DateTimeField(verbose_name=_("archived"), null=True, blank=True)
 
     class Meta:
-        verbose_name = "memory document"
+        verbose_name = _("memory document")
+        verbose_name_plural = _("memory documents")
         ordering: ClassVar = ["category", "name"]
         constraints: ClassVar = [
             models.CheckConstraint(

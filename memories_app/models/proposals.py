@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Memory
 
@@ -25,6 +26,19 @@ class ProposalState(models.TextChoices):
     DISMISSED = "dismissed"
 
 
+class DecisionReason(models.TextChoices):
+    """Why staff decided as they did. Words of ours, so that no text that somebody typed stays
+    where forgetting would have to look for it."""
+
+    WRONG = "wrong", _("It isn't true")
+    UNSAID = "unsaid", _("Nobody said it")
+    PRIVATE = "private", _("It shouldn't be kept")
+    TRIVIAL = "trivial", _("It isn't worth remembering")
+    DIFFERENT = "different", _("These are different facts")
+    OUTDATED = "outdated", _("It doesn't hold any more")
+    OTHER = "other", _("Another reason")
+
+
 class MergeProposal(models.Model):
     """Memories of one scope that may be one. Nothing happens until staff accept it.
 
@@ -32,19 +46,28 @@ class MergeProposal(models.Model):
     isn't proposed again.
     """
 
-    kind = models.CharField(max_length=16, choices=ProposalKind.choices)
+    kind = models.CharField(verbose_name=_("kind"), max_length=16, choices=ProposalKind.choices)
     content = models.TextField()
     similarity = models.FloatField(help_text="How alike they are, from 0 to 1.")
     alike_key = models.CharField(max_length=64, editable=False, unique=True)
     state = models.CharField(
-        max_length=16, choices=ProposalState.choices, default=ProposalState.OPEN
+        verbose_name=_("state"),
+        max_length=16,
+        choices=ProposalState.choices,
+        default=ProposalState.OPEN,
     )
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.CharField(max_length=255, blank=True)
+    reason = models.CharField(max_length=16, choices=DecisionReason.choices, blank=True)
 
     class Meta:
+        verbose_name = _("merge proposal")
+        verbose_name_plural = _("merge proposals")
         ordering: ClassVar = ["-created_at", "-id"]
+        permissions: ClassVar = [
+            ("decide_mergeproposal", "Can decide duplicates, contradictions and proposals")
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(state__in=ProposalState.values), name="proposal_state_known"

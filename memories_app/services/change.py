@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
 from memories_app.models import Memory, MemoryStatus, RevisionReason
@@ -67,11 +68,11 @@ def memory_update(
         if not changed:
             return memory
         if memory.status == MemoryStatus.SUPERSEDED:
-            raise MemoryStateError("This memory was superseded: change the newer one.")
+            raise MemoryStateError(_("This memory was superseded: change the newer one."))
         revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
         if content is not None and "content" in changed:
             if not embedded:
-                raise MemoryStateError("Somebody else changed this memory. Look, and try again.")
+                raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
             refuse_duplicate(memory, scope=memory.scope, content=content)
             content_set(
                 memory,

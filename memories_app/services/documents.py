@@ -101,7 +101,9 @@ def document_forget(
         locked.delete()
     if folder is not None:
         file_remove(folder, document.document_id)
-    logger.info("Document %s was forgotten with %d memories.", document.document_id, memories)
+    # Not before it is certain: a preview of forgetting is taken back.
+    told = (document.document_id, memories)
+    transaction.on_commit(lambda: logger.info("Document %s was forgotten with %d memories.", *told))
     return memories
 
 

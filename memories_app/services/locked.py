@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
 from memories_app.models import Memory, MemoryEmbedding, MemoryStatus
 from memories_app.rules.facts import fact_key, likeness_of
@@ -16,7 +18,7 @@ def memory_get(memory_id: UUID) -> Memory:
     """Raises MemoryNotFoundError."""
     memory = Memory.objects.filter(pk=memory_id).first()
     if memory is None:
-        raise MemoryNotFoundError(f"There is no memory {memory_id}.")
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
     return memory
 
 
@@ -27,9 +29,9 @@ def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
     scopes_lock([scope, also or scope])
     memory = Memory.objects.select_for_update(no_key=True).filter(pk=memory_id).first()
     if memory is None:
-        raise MemoryNotFoundError(f"There is no memory {memory_id}.")
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
     if memory.scope != scope:
-        raise MemoryStateError("Somebody else changed who may see this memory. Try again.")
+        raise MemoryStateError(_("Somebody else changed who may see this memory. Try again."))
     return memory
 
 

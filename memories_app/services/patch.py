@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
 from memories_app.models import Memory, MemoryStatus
@@ -55,9 +56,9 @@ def memory_patch(
         )
         check(memory)
         if content is not None and not is_new and memory.content != content:
-            raise MemoryStateError("Somebody else changed this memory. Look, and try again.")
+            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         if memory.status == MemoryStatus.SUPERSEDED and changes:
-            raise MemoryStateError("This memory was superseded: change the newer one.")
+            raise MemoryStateError(_("This memory was superseded: change the newer one."))
         if texts:
             ahead = MadeAhead(embedder, vectors)
             memory_update(memory_id=memory_id, actor=actor, embedder=ahead, **texts)

@@ -6,7 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from uuid import UUID
 
-from memories_app.models import Memory, MergeProposal, ProposalKind, ProposalMemory
+from memories_app.models import (
+    Memory,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+)
 
 
 def alike_key(kind: str, memory_ids: Sequence[UUID]) -> str:
@@ -33,8 +39,30 @@ def proposal_add(
     )
     if not made:
         return None
+    _parts_add(proposal, memories)
+    return proposal
+
+
+def proposal_reopen(
+    *, kind: str, memories: Sequence[Memory], content: str, similarity: float
+) -> MergeProposal:
+    """The proposal about these memories, open and locked, whatever was decided about them
+    before: staff ask for it themselves. In the caller's transaction."""
+    proposal = proposal_add(kind=kind, memories=memories, content=content, similarity=similarity)
+    if proposal is not None:
+        return proposal
+    key = alike_key(kind, [memory.pk for memory in memories])
+    known = MergeProposal.objects.select_for_update(no_key=True).get(alike_key=key)
+    known.state, known.content = ProposalState.OPEN, content
+    known.decided_at, known.decided_by, known.reason = None, "", ""
+    known.save()
+    known.parts.all().delete()
+    _parts_add(known, memories)
+    return known
+
+
+def _parts_add(proposal: MergeProposal, memories: Sequence[Memory]) -> None:
     ProposalMemory.objects.bulk_create(
         ProposalMemory(proposal=proposal, memory=memory, number=number)
         for number, memory in enumerate(memories, start=1)
     )
-    return proposal

@@ -6,24 +6,32 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from memories_app.errors import MemoryStateError
+from memories_app.errors import MemoryStateError, MemoryValidationError
 from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.rules.facts import likeness_of
+from memories_app.services.change import memory_update
 from memories_app.services.known import KnownFacts
 from memories_app.services.locked import memory_locked
+from memories_app.services.patch import MadeAhead
 from memories_app.services.propose import replacement_propose
 from memories_app.services.storing import memory_audit
 from memories_app.services.supersede import memory_supersede
+from memories_app.validation import label_problems
 from memoryproject.audit.events import Actor
+from memoryproject.hooks.events import hooks_gathered
+from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.integrations.embedders.covered import covered_vectors
 
 
-def memory_approve(*, memory_id: UUID, actor: Actor) -> Memory:
+def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
     """Let a proposed memory count from now on, as if it were told now: where it is known
     already the known one is told again, and what it contradicts is superseded. Returns the
-    memory that counts. Raises MemoryNotFoundError, MemoryStateError."""
+    memory that counts. ``seen``: the content's hash as it was read; where it changed since, it
+    is refused. Raises MemoryNotFoundError, MemoryStateError."""
     with transaction.atomic():
-        memory = _waiting(memory_id)
+        memory = _waiting(memory_id, seen)
         now = timezone.now()
         likeness = likeness_of(memory.content)
         known = KnownFacts.load(
@@ -51,16 +59,37 @@ def memory_approve(*, memory_id: UUID, actor: Actor) -> Memory:
     return memory
 
 
-def memory_reject(*, memory_id: UUID, actor: Actor) -> None:
-    """Delete a memory that waits. Raises MemoryNotFoundError, MemoryStateError."""
+def memory_approve_corrected(
+    *, memory_id: UUID, content: str, actor: Actor, embedder: Embedder, seen: str = ""
+) -> Memory:
+    """Let a proposed memory count with this text, as ``memory_approve`` does; both or nothing.
+    What it said before stays as a revision. ``seen``: as there.
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, EmbedderError."""
+    problems = label_problems(content=content)
+    if problems:
+        raise MemoryValidationError(problems)
+    # Before the transaction, so that none is open while a provider is asked.
+    ahead = MadeAhead(embedder, covered_vectors(embedder, [content]))
+    with transaction.atomic(), hooks_gathered():
+        _waiting(memory_id, seen)
+        memory_update(memory_id=memory_id, content=content, actor=actor, embedder=ahead)
+        return memory_approve(memory_id=memory_id, actor=actor)
+
+
+def memory_reject(*, memory_id: UUID, actor: Actor, reason: str = "", seen: str = "") -> None:
+    """Delete a memory that waits. ``reason``: one of DecisionReason, for the audit log. ``seen``:
+    as for ``memory_approve``. Raises MemoryNotFoundError, MemoryStateError."""
     with transaction.atomic():
-        memory = _waiting(memory_id)
-        memory_audit("memory.reject", memory, actor)
+        memory = _waiting(memory_id, seen)
+        memory_audit("memory.reject", memory, actor, **({"reason": reason} if reason else {}))
         memory.delete()
 
 
-def _waiting(memory_id: UUID) -> Memory:
+def _waiting(memory_id: UUID, seen: str = "") -> Memory:
     memory = memory_locked(memory_id)
     if memory.status != MemoryStatus.PROPOSED:
-        raise MemoryStateError(f"This memory doesn't wait for anybody: it is {memory.status}.")
+        text = _("This memory doesn't wait for anybody: it is %(status)s.")
+        raise MemoryStateError(text % {"status": memory.status})
+    if seen and seen != memory.content_hash:
+        raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
     return memory
