@@ -57,6 +57,6 @@ def staff(visit: Visit, transactional_db: None) -> Page:
     page.goto("/admin/")
     page.fill("#id_username", USERNAME)
     page.fill("#id_password", PASSWORD)
-    page.click("input[type=submit]")
+    page.click("#login-form button[type=submit]")
     page.wait_for_url("**/admin/")
     return page

@@ -34,26 +34,35 @@ def test_a_wrong_password_is_refused_and_a_right_one_leads_to_the_overview(
     staff.goto("/admin/")
     staff.fill("#id_username", "staff")
     staff.fill("#id_password", "wrong")
-    staff.click("input[type=submit]")
-    expect(staff.locator(".errornote")).to_contain_text("correct username and password")
+    staff.click("#login-form button[type=submit]")
+    expect(staff.get_by_text("correct username and password")).to_be_visible()
     assert visit.troubles() == []
 
 
 def test_the_overview_begins_with_conversations(visit: Visit, staff: Page) -> None:
     staff.goto("/admin/")
-    captions = staff.locator("#content-main caption").all_inner_texts()
-    assert [caption.strip().lower() for caption in captions[:2]] == ["conversations", "memory"]
-    first = staff.locator("#content-main .app-sessions_app tbody th").first
-    assert first.inner_text().strip() == "Chats"
-    assert style(staff, "#header", "backgroundColor") == "rgb(11, 107, 79)"
-    expect(staff.locator("#user-tools")).to_contain_text("Times in UTC")
+    menu = staff.get_by_role("navigation", name="Main")
+    expect(menu.get_by_role("heading")).to_contain_text(["Conversations", "Memory"])
+    expect(menu.get_by_role("link", name="Dashboard")).to_have_attribute("aria-current", "page")
+    expect(menu.get_by_role("link", name="Inbox")).to_have_attribute(
+        "href", "/admin/sessions_app/chat/"
+    )
+    expect(staff.get_by_role("banner")).to_contain_text("Times in UTC")
     assert visit.troubles() == []
 
 
-@pytest.mark.parametrize("address", [SESSIONS, MESSAGES, TURNS, MEMORIES])
-def test_an_empty_list_says_how_it_fills(staff: Page, address: str) -> None:
+@pytest.mark.parametrize(
+    ("address", "by"),
+    [
+        (SESSIONS, "make demo"),
+        (MESSAGES, "make demo"),
+        (TURNS, "make demo"),
+        (MEMORIES, "/remember"),
+    ],
+)
+def test_an_empty_list_says_how_it_fills(staff: Page, address: str, by: str) -> None:
     staff.goto(address)
-    expect(staff.locator(".nothing")).to_contain_text("make demo")
+    expect(staff.locator(".nothing")).to_contain_text(by)
 
 
 def test_a_session_leads_to_its_messages_in_reading_order(
@@ -85,7 +94,7 @@ def test_search_finds_words_people_and_nothing(staff: Page, world: World) -> Non
         (MESSAGES, "dishwasher", 2),
         (MESSAGES, "לדלת", 2),
         (SESSIONS, OTHER_CLIENT, 1),
-        (TURNS, "dishwasher", 1),
+        (TURNS, OTHER_CLIENT, 1),
     ):
         staff.goto(address)
         staff.fill("#searchbar", query)
@@ -102,7 +111,7 @@ def test_what_people_write_is_shown_and_not_run(visit: Visit, staff: Page, world
     shown = staff.locator("#result_list .said").get_by_text(attack, exact=True)
     expect(shown).to_be_visible()
     staff.goto(f"{TURNS}{Turn.objects.get().pk}/change/")
-    expect(staff.locator(".field-question")).to_contain_text(attack)
+    expect(staff.get_by_role("main").get_by_text(attack, exact=True).first).to_be_visible()
     assert staff.title() != "taken"
     assert visit.troubles() == []
 
@@ -138,15 +147,13 @@ def test_a_turn_tells_how_its_answer_came_about(visit: Visit, staff: Page, world
     world.say(CLIENT, "/remember I prefer deliveries after 5 pm")
     world.say(CLIENT, "When do I prefer deliveries?")
     turn = Turn.objects.latest("id")
-    staff.goto(f"{TURNS}?q=prefer")
-    staff.locator(ROWS, has_text="When do I").get_by_role("link").first.click()
+    staff.goto(f"{TURNS}?q={CLIENT}")
+    staff.locator(ROWS).first.get_by_role("link").first.click()
     expect(staff).to_have_url(re.compile(rf"/{turn.pk}/change/"))
-    expect(staff.locator(".field-question .said")).to_have_text("When do I prefer deliveries?")
-    recalled = staff.locator(".field-shown_recalled tbody tr, .field-shown_recalled table tr")
-    expect(recalled.nth(1)).to_contain_text("I prefer deliveries after 5 pm")
-    prompt = staff.locator(".field-shown_prompt")
-    expect(prompt).to_contain_text("You are DeniDin")
-    assert "{" not in prompt.inner_text().split("You are")[0], "a table, no JSON"
+    main = staff.get_by_role("main")
+    expect(main).to_contain_text("When do I prefer deliveries?")
+    expect(main).to_contain_text("I prefer deliveries after 5 pm")
+    expect(main).to_contain_text("You are DeniDin")
     assert visit.troubles() == []
 
 
@@ -201,7 +208,8 @@ def test_memory_is_switched_off_for_one_chat(staff: Page, world: World) -> None:
     assert "as ENABLE_MEMORY_SYSTEM says (on)" in staff.locator("#id_memory_enabled").inner_text()
     staff.select_option("#id_memory_enabled", "false")
     staff.get_by_role("button", name="Save", exact=True).click()
-    expect(staff.locator(f"{ROWS} .field-memory")).to_have_text("off for this chat")
+    expect(staff.locator(".messagelist .success")).to_be_visible()
+    assert Chat.objects.get().memory_enabled is False
     assert world.say(CLIENT, "Do you keep this?") == ["answer to: Do you keep this?"]
     assert [message.content for message in world.messages(CLIENT)] == ["Hello", "answer to: Hello"]
 
@@ -249,11 +257,13 @@ def test_archived_sessions_are_shown_when_they_are_asked_for(
     staff.goto(SESSIONS)
     expect(staff.locator(ROWS)).to_have_count(1)
     expect(staff.locator("#result_list")).to_contain_text(OTHER_CLIENT)
+    staff.get_by_text("Filters", exact=True).click()
     choices = staff.locator("#changelist-filter")
-    expect(choices.locator("li.selected").first).to_have_text("Not archived")
+    expect(choices.locator("[aria-current]").first).to_have_text("Not archived")
     choices.get_by_role("link", name="Archived", exact=True).click()
     expect(staff.locator("#result_list")).to_contain_text(CLIENT)
     expect(staff.locator(ROWS)).to_have_count(1)
-    choices.get_by_role("link", name="All", exact=True).click()
+    staff.locator(".filters summary").click()
+    choices.get_by_role("link", name="All", exact=True).first.click()
     expect(staff.locator(ROWS)).to_have_count(2)
     assert visit.troubles() == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.audit.models import AuditEvent, AuditVerification
+from memoryproject.audit.tasks import verify
 from memoryproject.audit.wiring import log_path
 from tests.audit.log import tamper
 from tests.browser.visit import Visit, is_scrolled_sideways
@@ -20,7 +21,7 @@ def test_from_a_chat_to_what_was_done_with_it(visit: Visit, staff: Page, world: 
     world.say(CLIENT, "Good morning")
     chat = world.chat(CLIENT)
     staff.goto(f"/admin/sessions_app/chat/{chat.pk}/change/")
-    staff.get_by_role("link", name="audit log").click()
+    staff.get_by_role("main").get_by_role("link", name="audit log", exact=True).click()
     actions = staff.locator("#result_list tbody .field-action")
     expect(actions).to_have_text(["conversation.read", "session.create"])
     assert CLIENT not in staff.locator("#changelist").inner_text()
@@ -32,14 +33,20 @@ def test_the_log_is_verified_by_a_button(visit: Visit, staff: Page) -> None:
     log_path().unlink(missing_ok=True)
     staff.goto(LOG)
     staff.get_by_role("link", name="Verify the log").click()
+    state = staff.locator("#chain")
     staff.get_by_role("button", name="Verify now").click()
-    expect(staff.locator(".messagelist")).to_contain_text("Verified:")
+    expect(state).to_contain_text("as soon as a worker is free")
+    verify(AuditVerification.objects.latest("id").pk)
+    # The page shows by itself what the worker found.
+    expect(state).to_contain_text("Verified: all is as it was sealed.")
     tamper("UPDATE audit_auditevent SET actor = 'nobody' WHERE seq = 1")
-    staff.get_by_role("button", name="Verify again").click()
-    expect(staff.locator(".messagelist")).to_contain_text("NOT verified: 1 thing is wrong.")
+    staff.get_by_role("button", name="Verify now").click()
+    expect(state).to_contain_text("as soon as a worker is free")
+    verify(AuditVerification.objects.latest("id").pk)
+    expect(state).to_contain_text("NOT verified: 1 thing is wrong.")
     row = AuditEvent.objects.get(seq=1).pk
-    expect(staff.locator(".flaws")).to_contain_text(f"Event 1 (row {row} of audit_auditevent)")
-    expect(staff.locator(".flaws")).to_contain_text("differs from its line in actor")
+    expect(staff.locator(".findings")).to_contain_text(f"Event 1 (row {row} of audit_auditevent)")
+    expect(staff.locator(".findings")).to_contain_text("differs from its line in actor")
     assert not is_scrolled_sideways(staff)
     assert visit.troubles() == []
     log_path().unlink()

@@ -69,6 +69,7 @@ def test_a_hebrew_card_runs_from_the_right_without_its_roles(
 def test_cards_are_filtered_by_what_their_pages_call_it(staff: Page, card: ChatSession) -> None:
     staff.goto(CARDS)
     for name, key in (("tasks", "todos"), ("questions", "notable_quotes"), ("names", "entities")):
+        staff.locator(".filters summary").click()
         staff.locator("#changelist-filter").get_by_role("link", name=name, exact=True).click()
         expect(staff).to_have_url(f"{CARDS}?holds={key}")
         expect(staff.locator("#result_list tbody tr")).to_have_count(1)

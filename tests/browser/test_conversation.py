@@ -1,12 +1,14 @@
-"""A conversation in a browser: as on WhatsApp, up to date while it is open, on any screen."""
+"""The inbox and a conversation in a browser: as on WhatsApp, up to date while it is open, on any
+screen, and by a keyboard alone."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.visit import Visit, is_scrolled_sideways
-from tests.world import CLIENT, World
+from sessions_app.models import Bookmark, Label, Note, ReviewedMark
+from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -15,13 +17,20 @@ CHATS = "/admin/sessions_app/chat/"
 
 
 def open_conversation(staff: Page) -> None:
+    """By the inbox, as everybody does."""
     staff.goto(CHATS)
-    staff.get_by_role("row", name=CLIENT).get_by_role("link", name="read").click()
+    with staff.expect_navigation():
+        staff.locator(".chat", has_text=CLIENT).get_by_role("link").click()
     expect(staff.get_by_role("log")).to_be_visible()
 
 
-def left_of(page: Page, text: str) -> float:
-    box = page.locator(".bubble", has_text=text).first.bounding_box()
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def left_of(page: Page, selector: str) -> float:
+    box = page.locator(selector).first.bounding_box()
     assert box is not None
     return box["x"]
 
@@ -34,57 +43,128 @@ def test_the_persons_stand_on_one_side_and_ours_on_the_other(
     question = staff.locator(".bubble.in .text")
     expect(question).to_have_text(HEBREW)
     assert question.evaluate("element => getComputedStyle(element).direction") == "rtl"
-    assert left_of(staff, "answer to:") > staff.locator(".bubble.in").first.bounding_box()["x"]  # type: ignore[index]
+    assert left_of(staff, ".bubble.out") > left_of(staff, ".bubble.in")
     assert visit.troubles() == []
 
 
 def test_what_is_said_meanwhile_comes_in_by_itself(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
     open_conversation(staff)
+    expect(staff.get_by_text("Unread from here")).to_be_visible()
     world.say(CLIENT, "Is it ready?")
     expect(staff.locator(".bubble.out .text").last).to_have_text(
         "answer to: Is it ready?", timeout=20_000
     )
     expect(staff.locator(".bubble")).to_have_count(4)
+    # What was new when the page was opened stays marked; of it all nothing is new any more.
+    expect(staff.get_by_text("Unread from here")).to_be_visible()
+    staff.goto(CHATS)
+    expect(staff.locator(".chat .badge")).to_have_count(0)
     assert visit.troubles() == []
 
 
 def test_the_newest_is_in_sight_and_older_ones_a_link_away(staff: Page, world: World) -> None:
-    for number in range(40):
-        world.say(CLIENT, f"question {number}")
+    for number in range(30):
+        world.receive(message_from(CLIENT, f"question {number}"), message_from(CLIENT, "so?"))
     open_conversation(staff)
-    expect(staff.get_by_text("answer to: question 39")).to_be_in_viewport()
-    staff.get_by_role("link", name="Older messages").click()
+    staff.reload()
+    expect(staff.locator(".bubble").last).to_be_in_viewport()
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="Older messages").click()
     expect(staff.get_by_text("The conversation begins here.")).to_be_attached()
-    staff.get_by_role("link", name="to the newest").click()
-    expect(staff.get_by_text("answer to: question 39")).to_be_in_viewport()
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="to the newest").click()
+    expect(staff.locator(".bubble").last).to_be_in_viewport()
 
 
-def test_a_search_leads_to_the_message_in_its_place(staff: Page, world: World) -> None:
-    world.say(CLIENT, "The dishwasher leaks")
-    for number in range(40):
-        world.say(CLIENT, f"question {number}")
-    open_conversation(staff)
-    staff.get_by_role("searchbox", name="Find").fill("dishwasher")
-    staff.get_by_role("searchbox", name="Find").press("Enter")
-    staff.locator(".found a", has_text="The dishwasher leaks").last.click()
+def test_a_search_in_the_inbox_leads_to_the_message_in_its_place(staff: Page, world: World) -> None:
+    world.receive(message_from(CLIENT, "The dishwashers leak"))
+    for number in range(60):
+        world.receive(message_from(CLIENT, f"question {number}"))
+    staff.goto(CHATS)
+    staff.get_by_role("searchbox", name="Search").fill("dishwasher")
+    with staff.expect_navigation():
+        staff.get_by_role("searchbox", name="Search").press("Enter")
+    with staff.expect_navigation():
+        staff.locator(".hits a").first.click()
     expect(staff.locator(".bubble.at")).to_be_in_viewport()
-    expect(staff.locator(".bubble.at .text")).to_have_text("The dishwasher leaks")
+    expect(staff.locator(".bubble.at .text")).to_have_text("The dishwashers leak")
+    expect(staff.locator(".bubble.at")).to_be_focused()
 
 
-@pytest.mark.parametrize("text", ["x" * 20_000, HEBREW * 500, "word " * 2_000])
-def test_on_a_phone_nothing_is_wider_than_the_screen(staff: Page, world: World, text: str) -> None:
-    world.say(CLIENT, text)
-    staff.set_viewport_size({"width": 390, "height": 844})
+def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world: World) -> None:
+    world.say(CLIENT, "one")
+    world.say(CLIENT, "two")
+    Label.objects.create(name="Urgent", colour="red")
     open_conversation(staff)
+    press(staff, "?")
+    help_of_keys = staff.get_by_role("dialog", name="Keys")
+    expect(help_of_keys).to_be_visible()
+    press(staff, "Escape")
+    expect(help_of_keys).to_be_hidden()
+    # From what is unread on, and back.
+    press(staff, "j", "j", "j", "k")
+    expect(staff.locator(".bubble").nth(1)).to_be_focused()
+    with staff.expect_navigation():
+        press(staff, "b")
+    chosen = staff.locator(".bubble.at")
+    expect(chosen).to_be_focused()
+    assert Bookmark.objects.get().message == world.messages(CLIENT)[1]
+    press(staff, "n")
+    box = staff.locator(".note-form textarea")
+    expect(box).to_be_focused()
+    # In a field the keys are letters.
+    staff.keyboard.type("jkrbn?")
+    expect(box).to_have_value("jkrbn?")
+    press(staff, "Tab")
+    with staff.expect_navigation():
+        press(staff, "Enter")
+    note = Note.objects.get()
+    assert (note.text, note.message) == ("jkrbn?", world.messages(CLIENT)[1])
+    with staff.expect_navigation():
+        press(staff, "r")
+    expect(staff.locator(".review .state.good")).to_have_text("reviewed")
+    assert ReviewedMark.objects.get().order_num == 4
+    assert visit.troubles() == []
+
+
+def test_many_are_reviewed_in_the_inbox(staff: Page, world: World) -> None:
+    world.say(CLIENT, "one")
+    world.say("15550100456@c.us", "two")
+    staff.goto(CHATS)
+    staff.get_by_label("all on this page").check()
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Do it").click()
+    expect(staff.get_by_text("2 conversations are marked as reviewed.")).to_be_visible()
+    expect(staff.locator(".chat .state.good")).to_have_count(2)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_both_pages_are_for_everybody_on_any_screen(
+    visit: Visit, staff: Page, world: World, theme: str, width: int
+) -> None:
+    world.say(CLIENT, "x" * 5_000)
+    world.say(CLIENT, HEBREW * 100)
+    staff.set_viewport_size({"width": width, "height": 844})
+    staff.evaluate("theme => window.staffTheme.choose(theme)", theme)
+    staff.goto(f"{CHATS}?unread=1")
+    expect(staff.locator(".chat")).to_have_count(1)
+    assert serious(staff) == []
     assert not is_scrolled_sideways(staff)
+    open_conversation(staff)
+    assert serious(staff) == []
+    assert not is_scrolled_sideways(staff)
+    assert visit.troubles() == []
 
 
 def test_why_leads_to_the_replay_of_the_answer(staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
+    turn = world.chat(CLIENT).turns.get()
     open_conversation(staff)
-    staff.locator(".bubble.out").get_by_role("link", name="why").click()
-    expect(staff.locator(".field-question")).to_contain_text("Good morning")
+    with staff.expect_navigation():
+        staff.locator(".bubble.out").get_by_role("link", name="why").click()
+    assert f"/turn/{turn.pk}/" in staff.url
 
 
 def test_a_chat_in_which_nothing_was_said_says_so(staff: Page, world: World) -> None:

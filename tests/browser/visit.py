@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Request, Response
 
 
@@ -54,3 +55,14 @@ def style(page: Page, selector: str, name: str) -> str:
         "(element, name) => getComputedStyle(element)[name]", name
     )
     return str(value)
+
+
+def serious(page: Page) -> list[str]:
+    """What axe-core finds that keeps people from using the page, and where."""
+    found: list[Any] = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:200]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"][:3]
+    ]

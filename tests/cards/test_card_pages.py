@@ -91,7 +91,7 @@ def test_a_session_leads_to_its_card(admin_client: Client, sessions: Any) -> Non
 def test_make_the_card_again(admin_client: Client, sessions: Any) -> None:
     MemoryCard.objects.filter(pk=sessions[0].pk).update(title="old", source_digest="old")
     page = act(admin_client, LIST, "make_again", MemoryCard.objects.get(pk=sessions[0].pk))
-    assert "1 cards are as the messages are now" in page.content.decode()
+    assert "1 card is as the messages are now" in page.content.decode()
     assert MemoryCard.objects.get(pk=sessions[0].pk).title.startswith("We decided")
 
 

@@ -21,7 +21,7 @@ from memoryproject.integrations.whatsapp.events import (
     Party,
     Reaction,
 )
-from sessions_app.models import Message, Turn
+from sessions_app.models import Label, Message, Note, ReadMark, Turn
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,24 @@ def page(client: Client, path: str, **more: Any) -> str:
 
 
 def texts(shown: str) -> list[str]:
-    return re.findall(r'<p class="text" dir="auto">(.*?)</p>', shown, re.S)
+    return re.findall(r'<p class="text[^>]*>(.*?)</p>', shown, re.S)
+
+
+def live_headers(shown: str) -> dict[str, str]:
+    """What the open page asks with."""
+    tag = re.search(r'data-tag="(.*?)"', shown)
+    assert tag is not None
+    headers = {"X-Live": "yes", "If-None-Match": tag[1].replace("&quot;", '"')}
+    news = re.search(r'data-news="(.*?)"', shown)
+    return {**headers, "X-News": news[1]} if news else headers
+
+
+def reader(*more: str) -> User:
+    """One of the staff who may read, and whatever else is named."""
+    user = User.objects.create_user("reader", is_staff=True)
+    codenames = ["view_chat", "view_message", *more]
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    return user
 
 
 def reads() -> int:
@@ -55,7 +72,7 @@ def test_all_sessions_stand_in_one_conversation(admin_client: Client, world: Wor
     said = texts(shown)
     assert said[:2] == ["Good morning", "answer to: Good morning"]
     assert said[-2:] == [HEBREW, f"answer to: {HEBREW}"]
-    assert shown.count('<p class="border">') == 2
+    assert shown.count('<p class="session-border">') == 2
     assert "somebody else" not in shown
 
 
@@ -65,9 +82,7 @@ def test_reading_is_told_to_the_audit_log_and_a_look_without_news_is_not(
     world.say(CLIENT, "Good morning")
     shown = page(admin_client, address(world))
     assert reads() == 1
-    tag = re.search(r'data-tag="(.*?)"', shown)
-    assert tag is not None
-    live = {"X-Live": "yes", "If-None-Match": tag[1].replace("&quot;", '"')}
+    live = live_headers(shown)
     assert admin_client.get(address(world), headers=live).status_code == 304
     assert reads() == 1
     world.say(CLIENT, "One more thing")
@@ -98,10 +113,7 @@ def test_memories_and_cards_beside_it_are_for_those_who_may_see_them(
 ) -> None:
     world.remember(CLIENT, "TestCorp pays in 30 days")
     assert "Memories from here" in page(admin_client, address(world))
-    user = User.objects.create_user("reader", is_staff=True)
-    codenames = ["view_chat", "view_message"]
-    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-    client.force_login(user)
+    client.force_login(reader())
     shown = page(client, address(world))
     assert "Memories from here" not in shown
     assert "<h3>Cards</h3>" not in shown
@@ -177,7 +189,8 @@ def test_a_day_leads_to_its_first_message(
     answer = admin_client.get(f"{address(world)}?date={day}")
     assert answer.status_code == 302
     assert answer["Location"] == f"{address(world)}?at={first.pk}#m-{first.pk}"
-    assert f'id="m-{first.pk}" class="bubble in at"' in page(admin_client, answer["Location"])
+    shown = page(admin_client, answer["Location"])
+    assert re.search(f'id="m-{first.pk}" [^>]*class="bubble in at"', shown)
 
 
 @pytest.mark.parametrize(
@@ -204,9 +217,35 @@ def test_words_are_found_with_a_way_to_their_place(admin_client: Client, world: 
     world.say(CLIENT, HEBREW)
     shown = page(admin_client, f"{address(world)}?q=לדלת")
     first = world.messages(CLIENT)[0]
-    assert f'href="?at={first.pk}#m-{first.pk}"' in shown
-    assert "2 found." in shown
-    assert "0 found." in page(admin_client, f"{address(world)}?q=unheard")
+    assert f"at={first.pk}#m-{first.pk}" in shown
+    assert "2 hits." in shown
+    assert "<mark>לדלת</mark>" in shown
+    assert "0 hits." in page(admin_client, f"{address(world)}?q=unheard")
+
+
+def test_a_word_is_found_in_another_form(admin_client: Client, world: World) -> None:
+    world.receive(message_from(CLIENT, "The dishwashers are leaking"))
+    shown = page(admin_client, f"{address(world)}?q=dishwasher leaks")
+    assert "1 hit." in shown
+    assert "<mark>dishwashers</mark>" in shown
+
+
+def test_one_goes_from_hit_to_hit(admin_client: Client, world: World) -> None:
+    for number in range(3):
+        world.receive(message_from(CLIENT, f"door {number}"), message_from(CLIENT, "window"))
+    first, second, third = [one.pk for one in world.messages(CLIENT) if "door" in one.content]
+    shown = page(admin_client, f"{address(world)}?q=door")
+    assert hit_links(shown) == {"before": str(third)}
+    shown = page(admin_client, f"{address(world)}?q=door&at={second}")
+    assert hit_links(shown) == {"before": str(first), "after": str(third)}
+    assert "This is no. 2." in shown
+    shown = page(admin_client, f"{address(world)}?q=door&at={first}")
+    assert hit_links(shown) == {"after": str(second)}
+
+
+def hit_links(shown: str) -> dict[str, str]:
+    found = re.findall(r'class="button hit-(before|after)" href="[^"]*at=([^"#]*)#', shown)
+    return dict(found)
 
 
 def test_html_and_directions_that_people_write_are_text(admin_client: Client, world: World) -> None:
@@ -225,6 +264,7 @@ def test_a_page_takes_as_many_queries_for_one_message_as_for_many(
     admin_client: Client, world: World
 ) -> None:
     world.say(CLIENT, "Good morning")
+    page(admin_client, address(world))
     counts = []
     for more in (1, 30):
         for number in range(more):
@@ -233,7 +273,90 @@ def test_a_page_takes_as_many_queries_for_one_message_as_for_many(
             page(admin_client, address(world))
         counts.append(len(asked))
     assert counts[0] == counts[1]
-    assert counts[0] < 25
+    assert counts[0] < 40
+
+
+def test_what_is_unread_begins_at_a_border_until_it_was_seen(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "one")
+    page(admin_client, address(world))
+    world.say(CLIENT, "two")
+    unread = world.messages(CLIENT)[2]
+    shown = page(admin_client, address(world))
+    assert re.search(f'Unread from here</span></p>\\s*<article id="m-{unread.pk}"', shown)
+    # It stays where it was while the page is open, and is gone on the next visit.
+    world.say(CLIENT, "three")
+    live = admin_client.get(address(world), headers=live_headers(shown)).content.decode()
+    assert re.search(f'Unread from here</span></p>\\s*<article id="m-{unread.pk}"', live)
+    assert "Unread from here" not in page(admin_client, address(world))
+
+
+def test_unread_messages_out_of_sight_are_a_link_away(admin_client: Client, world: World) -> None:
+    world.receive(*(message_from(CLIENT, f"message {number}") for number in range(60)))
+    first = world.messages(CLIENT)[0]
+    shown = page(admin_client, address(world))
+    assert f'<a href="?at={first.pk}#m-{first.pk}">60 unread messages: go to the first' in shown
+
+
+def test_looking_at_an_old_place_leaves_the_newest_unread(
+    admin_client: Client, world: World
+) -> None:
+    world.receive(*(message_from(CLIENT, f"message {number}") for number in range(60)))
+    page(admin_client, f"{address(world)}?at={world.messages(CLIENT)[0].pk}")
+    assert not ReadMark.objects.exists()
+    page(admin_client, address(world))
+    assert ReadMark.objects.get().order_num == 60
+
+
+def test_kinds_of_media_are_told_by_a_word(admin_client: Client, world: World) -> None:
+    world.receive(message_from(CLIENT, "", kind="voice"), message_from(CLIENT, "Bon", kind="odd"))
+    shown = page(admin_client, address(world))
+    assert "Voice message" in shown
+    assert re.search(r'class="kind">.*</span> odd ', shown)
+
+
+def test_notes_labels_and_who_looks_after_it_stand_beside_it(
+    client: Client, admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "Good morning")
+    chat, message = world.chat(CLIENT), world.messages(CLIENT)[0]
+    user = reader("review_chat")
+    hostile = "<script>alert(1)</script>\u202e" + "x" * 5_000
+    Note.objects.create(
+        chat=chat, message=message, author=user, author_name="r", text=hostile,
+        created_at=timezone.now(),
+    )  # fmt: skip
+    label = Label.objects.create(name="<i>Urgent</i>", colour="red")
+    client.force_login(user)
+    for do in (f"label:{label.pk}", "assign:me", "reviewed"):
+        client.post(f"/admin/sessions_app/chat/{chat.pk}/review/", {"do": do})
+    shown = page(client, address(world))
+    assert "<script>alert" not in shown
+    assert "&lt;script&gt;alert(1)" in shown
+    assert "<i>Urgent" not in shown
+    assert "&lt;i&gt;Urgent" in shown
+    assert f'<option value="{user.pk}" selected>' in shown
+    assert 'class="state good">reviewed' in shown
+    assert "Change or delete" in shown
+    assert "Change or delete" not in page(admin_client, address(world))
+
+
+def test_who_may_not_review_is_offered_nothing_of_it(client: Client, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    client.force_login(reader())
+    shown = page(client, address(world))
+    talk = shown.partition('class="conversation"')[2]
+    assert "not reviewed" in talk
+    assert 'method="post"' not in talk
+    assert "<textarea" not in talk
+
+
+def test_nothing_on_the_page_runs_in_it(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    shown = page(admin_client, address(world))
+    assert not re.search(r"<script(?![^>]*src=)", shown)
+    assert not re.search(r"\son[a-z]+=", shown)
 
 
 def _named(name: str) -> Party:

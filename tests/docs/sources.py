@@ -8,7 +8,14 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted(PROJECT.glob("docs/*.md"))]
-OUR_APPS = ("memoryproject", "memoryproject.audit", "sessions_app", "memories_app", "cards_app")
+OUR_APPS = (
+    "memoryproject",
+    "memoryproject.audit",
+    "memoryproject.dashboard",
+    "sessions_app",
+    "memories_app",
+    "cards_app",
+)
 # An assignment at the beginning of a line, perhaps commented out.
 EXAMPLE = re.compile(r"^#?\s?([A-Z][A-Z0-9_]+)=(.*)$", re.MULTILINE)
 # A row of a table whose first cell is a setting: its name and its default.

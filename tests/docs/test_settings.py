@@ -87,7 +87,7 @@ def _written(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(value) if isinstance(value, list) else str(value)
+    return ",".join(value) if isinstance(value, (list, dict)) else str(value)
 
 
 def test_the_config_file_table_maps_every_key_that_is_read() -> None:

@@ -15,7 +15,8 @@ from django_q.models import OrmQ
 
 from memories_app.models import Memory, SourceDocument
 from memoryproject.audit.models import AuditEvent
-from sessions_app.tasks import read_document, sweep_documents
+from sessions_app.models import ForgetRun
+from sessions_app.tasks import carry_out_forgetting, read_document, sweep_documents
 from tests.documents import files
 from tests.world import CLIENT, World
 
@@ -113,12 +114,16 @@ def test_forgetting_asks_first(upload: Upload, admin_client: Client) -> None:
     read_document(str(document.pk))
     chosen = {"action": "forget_selected", "_selected_action": [str(document.pk)]}
 
-    asked = admin_client.post(LIST, chosen).content.decode()
-    assert "can't be undone" in asked
+    asked = admin_client.post(LIST, chosen, follow=True)
+    assert "Restoring is impossible" in asked.content.decode()
+    assert "TestCorp pays in 30 days." in asked.content.decode()
     assert Memory.objects.count() == 1
 
-    done = admin_client.post(LIST, {**chosen, "confirmed": "yes"}, follow=True)
-    assert "Forgotten, and not found any more" in done.content.decode()
+    run = ForgetRun.objects.get()
+    admin_client.post(
+        reverse("admin:sessions_app_forgetrun_confirm", args=[run.pk]), {"typed": "FORGET"}
+    )
+    carry_out_forgetting(str(run.pk))
     assert not Memory.objects.exists()
     assert AuditEvent.objects.get(action="document.forget").actor == "admin"
     assert read_document(str(document.pk)).startswith("SourceDocument matching query")

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.test import Client
-from django.urls import reverse
 
 from memories_app.models import Memory
-from sessions_app.models import Chat, ForgetReceipt, Message
+from sessions_app.models import Chat
 from tests.world import CLIENT, World
 
 FACT = "TestCorp keeps the spare keys of the warehouse in locker forty-two"
@@ -96,29 +94,3 @@ def _files_with(text: str) -> list[str]:
         for path in Path(settings.DATA_DIR).rglob("*")
         if path.is_file() and not path.is_symlink() and wanted in path.read_bytes()
     ]
-
-
-@pytest.mark.parametrize("page", ["memory", "message", "session", "chat"])
-def test_staff_forget_from_the_lists_after_being_asked(
-    world: World, admin_client: Client, page: str
-) -> None:
-    world.remember(CLIENT, FACT)
-    world.say(CLIENT, "Hello")
-    model, key = {
-        "memory": ("memories_app_memory", Memory.objects.get().pk),
-        "message": ("sessions_app_message", Message.objects.earliest("order_num").pk),
-        "session": ("sessions_app_chatsession", world.session(CLIENT).pk),
-        "chat": ("sessions_app_chat", world.chat(CLIENT).pk),
-    }[page]
-    address = reverse(f"admin:{model}_changelist")
-    chosen = {"action": "forget_selected", "_selected_action": [str(key)]}
-    asked = admin_client.post(address, chosen).content.decode()
-    assert "This can't be undone" in asked or "This can&#x27;t be undone" in asked
-    assert not ForgetReceipt.objects.exists()
-    done = admin_client.post(address, {**chosen, "confirmed": "yes"}, follow=True)
-    receipt = ForgetReceipt.objects.get()
-    assert (receipt.kind, receipt.object_id, receipt.actor) == (page, key, "admin")
-    assert str(receipt.receipt_id) in done.content.decode()
-    shown = reverse("admin:sessions_app_forgetreceipt_change", args=[receipt.pk])
-    assert "absent" in admin_client.get(shown).content.decode()
-    assert not Memory.objects.filter(content=FACT).exists()

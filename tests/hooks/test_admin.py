@@ -172,7 +172,7 @@ def test_a_failed_delivery_is_seen_and_sent_again(
     row = WebhookDelivery.objects.get()
     again = {"action": "send_again", "_selected_action": [row.pk]}
     page = admin_client.post(DELIVERIES, again, follow=True)
-    assert "wait until their endpoint is enabled" in page.content.decode()
+    assert "waits until its endpoint is enabled" in page.content.decode()
     body = form(url=endpoint.url, enabled="on")
     assert admin_client.post(f"{ENDPOINTS}{endpoint.pk}/change/", body).status_code == 302
     assert send_all(tools(poster)) == 1

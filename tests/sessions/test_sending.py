@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from memoryproject.audit.events import Actor
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.base import SendError
 from memoryproject.integrations.whatsapp.events import OwnSend, StatusUpdate
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.services.leases import turns_sweep
-from sessions_app.services.resend import turn_resend
+from sessions_app.services.rerun import NotInTroubleError, turn_rerun
 from sessions_app.services.work import chat_answer
 from tests.world import CLIENT, NUMBER_ID, World, message_from
 
@@ -43,6 +44,17 @@ def sweep(world: World, minutes: int) -> dict[str, int]:
         enqueue=world.enqueued.append,
         unconfirmed_after=timedelta(minutes=15),
         now=timezone.now() + timedelta(minutes=minutes),
+    )
+
+
+def send_again(world: World, turn: Turn) -> str:
+    """What staff do."""
+    return turn_rerun(
+        turn_id=turn.pk,
+        actor=Actor("staff", "dana"),
+        max_age=timedelta(hours=24),
+        enqueue=world.enqueued.append,
+        now=timezone.now(),
     )
 
 
@@ -98,11 +110,12 @@ def test_a_final_failure_ends_the_turn_and_staff_send_it_again(world: World) -> 
     turn = Turn.objects.get()
     assert (turn.state, turn.error) == ("failed", "token expired")
     assert reply().delivery_status == "failed"
-    assert turn_resend(turn=turn, enqueue=world.enqueued.append)
+    assert send_again(world, turn) == "send"
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Hi"]
     assert Turn.objects.get().state == "sent"
-    assert not turn_resend(turn=turn, enqueue=world.enqueued.append)
+    with pytest.raises(NotInTroubleError):
+        send_again(world, turn)
 
 
 def test_a_send_that_may_have_happened_is_never_repeated_by_itself(world: World) -> None:
@@ -116,7 +129,7 @@ def test_a_send_that_may_have_happened_is_never_repeated_by_itself(world: World)
     assert Turn.objects.get().state == "unconfirmed"
     assert world.say(CLIENT, "And now?") == ["answer to: And now?"]
     first = Turn.objects.earliest("id")
-    assert turn_resend(turn=first, enqueue=world.enqueued.append)
+    assert send_again(world, first) == "send"
     world.work()
     assert world.provider.sent[-1].text == "answer to: Hi"
 

@@ -262,7 +262,7 @@ def test_every_answer_has_its_replay_record(world: World) -> None:
     assert turn.model == "scripted"
     assert turn.prompt_tokens > 0
     assert turn.completion_tokens == len(b"answer to: What's the status with TestCorp?".split())
-    assert set(turn.timings) == {"recall_ms", "model_ms", "total_ms"}
+    assert set(turn.timings) == {"waited_ms", "recall_ms", "model_ms", "total_ms"}
     assert turn.error == ""
     assert turn.reply.answers_id == turn.message_id
     assert turn.finished_at >= turn.created_at

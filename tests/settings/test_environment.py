@@ -52,7 +52,15 @@ READERS: dict[str, Callable[[Environment], Any]] = {
     "Mars/Base": lambda env: env.time_zone("X", "UTC"),
     "../../etc/passwd": lambda env: env.time_zone("X", "UTC"),
     "972501234567": lambda env: env.whatsapp_ids("X"),
+    "small=0.15": lambda env: env.prices("X"),
+    "small=-1/2": lambda env: env.prices("X"),
 }
+
+
+def test_prices_of_models() -> None:
+    env = Environment(values={"X": "gpt-4o-mini=0.15/0.60, local/model:7b = 0/0"})
+    assert env.prices("X") == {"gpt-4o-mini": (0.15, 0.6), "local/model:7b": (0.0, 0.0)}
+    assert env.errors == []
 
 
 @pytest.mark.parametrize("word", READERS)

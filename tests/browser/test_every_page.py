@@ -1,0 +1,111 @@
+"""Every page of the admin in a browser, over a row of everything: it fits the screen, nothing
+keeps anybody from using it, no script or style is refused, and what people write stays text.
+
+The pages are those of tests/staff/expected.py, which is held against all addresses that there
+are: a new page is looked at here as soon as it stands there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.test import Client
+from playwright.sync_api import Page
+
+from memories_app.services.remember import memory_remember
+from memoryproject.integrations.whatsapp.events import Party
+from sessions_app import wiring
+from sessions_app.models import Chat, Label
+from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.staff.furnish import furnish, rows
+from tests.staff.test_every_role import tries
+from tests.world import CLIENT, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+HOSTILE = (
+    '<script>window.taken = true</script><img src="x" onerror="window.taken = true">'
+    "\u202eright to left override \u200b\u200d\ufeff zero width {{ 7|add:7 }} %s "
+    '"><b onmouseover=alert(1)>'
+)
+
+
+@dataclass(frozen=True)
+class Screen:
+    width: int
+    scheme: Any
+    language: str
+
+
+SCREENS = (
+    Screen(1280, "light", "en"),
+    Screen(390, "dark", "en"),
+    Screen(1280, "dark", "he"),
+    Screen(390, "light", "he"),
+)
+
+
+def pages() -> list[str]:
+    """The addresses that answer a superuser with a page."""
+    client = Client()
+    client.force_login(get_user_model()._default_manager.get(username="staff"))
+    found = []
+    for one in tries(rows()):
+        if one.method != "GET" or one.may is None or "S" not in one.may:
+            continue
+        answer = client.get(one.address)
+        # What isn't a whole page is a part of one, which a script asks for.
+        is_page = answer["Content-Type"].startswith("text/html") and b"<html" in answer.content
+        if answer.status_code == 200 and is_page:
+            found.append(one.address)
+    assert len(found) > 80
+    return sorted(set(found))
+
+
+def look(visit: Visit, page: Page, address: str) -> list[str]:
+    """What is wrong with a page, with its address."""
+    before = len(visit.troubles())
+    page.goto(address)
+    wrong = [*visit.troubles()[before:], *serious(page)]
+    if is_scrolled_sideways(page):
+        wrong.append("it is wider than the screen")
+    if page.evaluate("window.taken === true"):
+        wrong.append("what somebody wrote was run")
+    return [f"{address}: {each}" for each in wrong]
+
+
+def show(page: Page, screen: Screen, url: str) -> None:
+    page.set_viewport_size({"width": screen.width, "height": 844})
+    page.emulate_media(color_scheme=screen.scheme)
+    language = {"name": settings.LANGUAGE_COOKIE_NAME, "value": screen.language, "url": url}
+    page.context.add_cookies([language])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_every_page_is_whole(visit: Visit, staff: Page, world: World, screen: Screen) -> None:
+    furnish(world)
+    show(staff, screen, visit.url)
+    wrong = [each for address in pages() for each in look(visit, staff, address)]
+    assert not wrong, "\n".join(wrong)
+    assert staff.evaluate("document.documentElement.lang") == screen.language
+
+
+def test_what_people_write_stays_text_on_every_page(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    party = Party(phone=CLIENT.split("@")[0], name=HOSTILE[:200])
+    world.say(CLIENT, HOSTILE, party=party)
+    world.say(CLIENT, HOSTILE + "x" * 100_000, party=party)
+    memory_remember(
+        content=HOSTILE, visibility="owner", embedder=wiring.embedder(), tags=(HOSTILE[:60],)
+    )
+    furnish(world)
+    Chat.objects.update(client_name=HOSTILE[:200])
+    Label.objects.update(name=HOSTILE[:40])
+    show(staff, Screen(390, "light", "en"), visit.url)
+    wrong = [each for address in pages() for each in look(visit, staff, address)]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,130 @@
+"""Forgetting in a browser: by the keyboard alone, at both widths, light and dark, in Hebrew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories_app.models import Memory
+from sessions_app.models import ForgetReceipt, ForgetRun, Message
+from sessions_app.tasks import carry_out_forgetting
+from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.world import CLIENT, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FACT = "The gate of the yard opens with the number of the old tram"
+RUNS = "/admin/sessions_app/forgetrun/"
+SEARCH = f"{RUNS}search/"
+NASTY = "<script>alert(1)</script> \u202egnitirw \u200b\u2066" + "x" * 100_000
+MOST_TABS = 150
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is there, as somebody does who has no mouse."""
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate("one => document.activeElement.matches(one)", selector):
+            return
+    raise AssertionError(f"the keyboard doesn't get to {selector}")
+
+
+def press(page: Page, key: str = "Enter") -> None:
+    """A key that leads to another page."""
+    with page.expect_navigation():
+        page.keyboard.press(key)
+
+
+def work() -> None:
+    """What the workers do."""
+    for run in ForgetRun.objects.filter(state="waiting"):
+        carry_out_forgetting(str(run.pk))
+
+
+def test_by_the_keyboard_alone_from_a_list_to_the_receipt(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.remember(CLIENT, FACT)
+    staff.goto("/admin/memories_app/memory/")
+    tab_to(staff, "input.action-select")
+    staff.keyboard.press("Space")
+    tab_to(staff, "select[name=action]")
+    staff.keyboard.type("Forget")
+    tab_to(staff, ".actionbar button, button[name=index]")
+    press(staff)
+
+    expect(staff.get_by_role("heading", level=1)).to_have_text("What would be forgotten")
+    expect(staff.get_by_text("Restoring is impossible.")).to_be_visible()
+    expect(staff.get_by_role("list", name="Memories that go")).to_contain_text(FACT)
+    tab_to(staff, "#id_typed")
+    staff.keyboard.type("FORGET")
+    press(staff)
+
+    expect(staff.get_by_role("progressbar")).to_be_visible()
+    work()
+    expect(staff.get_by_role("heading", level=1)).to_have_text("It was forgotten")
+    receipt = ForgetReceipt.objects.get()
+    tab_to(staff, f"a[href$='/forgetreceipt/{receipt.pk}/change/']")
+    press(staff)
+
+    expect(staff.locator("#content")).to_contain_text(str(receipt.receipt_id))
+    tab_to(staff, "a[href$='/pdf/']")
+    with staff.expect_download() as started:
+        staff.keyboard.press("Enter")
+    assert started.value.suggested_filename == f"receipt-{receipt.receipt_id}.pdf"
+    assert not Memory.objects.exists()
+    assert visit.troubles() == []
+
+
+def test_a_search_chooses_all_that_is_shown(visit: Visit, staff: Page, world: World) -> None:
+    for place in ("shed", "barn"):
+        world.remember(CLIENT, f"The green paint is kept in the {place} of Miriam")
+    staff.goto(SEARCH)
+    staff.get_by_label("Words", exact=True).fill("green paint")
+    staff.get_by_label("messages").uncheck()
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Search", exact=True).click()
+    expect(staff.locator(".hit-list li")).to_have_count(2)
+    staff.get_by_label("Choose all that are shown").check()
+    expect(staff.locator("input[name=chosen]:checked")).to_have_count(2)
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="See what would go with the chosen ones").click()
+    expect(staff.get_by_text("2 things were chosen.")).to_be_visible()
+    assert visit.troubles() == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_and_can_be_used_by_all(
+    visit: Visit, staff: Page, world: World, width: int, scheme: Any
+) -> None:
+    world.say(CLIENT, NASTY)
+    world.remember(CLIENT, FACT)
+    key = Message.objects.earliest("order_num").pk
+    drafts = [
+        ForgetRun.objects.create(asked_by="staff", total=1, state=state)
+        for state in ("draft", "waiting")
+    ]
+    for run in drafts:
+        run.items.create(number=1, kind="message", object_id=key)
+    over = ForgetRun.objects.create(asked_by="staff", total=1, state="waiting")
+    over.items.create(number=1, kind="memory", object_id=Memory.objects.get().pk)
+    carry_out_forgetting(str(over.pk))
+    receipt = ForgetReceipt.objects.get()
+    staff.set_viewport_size({"width": width, "height": 800})
+    staff.emulate_media(color_scheme=scheme)
+    runs = [f"{RUNS}{run.pk}/change/" for run in (*drafts, over)]
+    person = f"{RUNS}person/{world.chat(CLIENT).pk}/"
+    receipts = "/admin/sessions_app/forgetreceipt/"
+    troubles = {}
+    for address in (RUNS, SEARCH, person, *runs, receipts, f"{receipts}{receipt.pk}/change/"):
+        staff.goto(address)
+        found = serious(staff)
+        if is_scrolled_sideways(staff):
+            found.append("scrolled sideways")
+        if found:
+            troubles[address] = found
+    assert troubles == {}
+    assert visit.troubles() == []

@@ -1,0 +1,56 @@
+"""Logging in by keyboard alone, with a code from an app."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth import get_user_model
+from django_otp.plugins.otp_totp.models import TOTPDevice
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PASSWORD, USERNAME
+from tests.browser.visit import Visit, is_scrolled_sideways
+from tests.staff.people import code_now
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_password_and_code_by_keyboard(visit: Visit, width: int, scheme: str) -> None:
+    user = get_user_model()._default_manager.create_superuser(USERNAME, password=PASSWORD)
+    device = TOTPDevice.objects.create(user=user, name="app", confirmed=True)
+    page = visit.page
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto("/admin/audit/auditevent/")
+    page.locator("#id_username").focus()
+    page.keyboard.type(USERNAME)
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.get_by_label("Code")).to_be_focused()
+    assert not is_scrolled_sideways(page)
+    page.keyboard.type(code_now(device))
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{visit.url}/admin/audit/auditevent/")
+    assert visit.troubles() == []
+
+
+def test_setting_it_up(visit: Visit) -> None:
+    get_user_model()._default_manager.create_superuser(USERNAME, password=PASSWORD)
+    page = visit.page
+    page.goto("/admin/account/two-factor/")
+    page.fill("#id_username", USERNAME)
+    page.fill("#id_password", PASSWORD)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Set it up").press("Enter")
+    expect(page.locator(".access-qr svg")).to_be_visible()
+    page.get_by_role("textbox", name="Code").fill(code_now(TOTPDevice.objects.get()))
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.locator(".access-codes li")).to_have_count(10)
+    assert not is_scrolled_sideways(page)
+    assert visit.troubles() == []

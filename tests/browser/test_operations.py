@@ -1,0 +1,88 @@
+"""The server's pages in a real browser: wide and narrow, light and dark, in Hebrew, by keyboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
+from django_q.models import Failure, Task
+from playwright.sync_api import Page, expect
+
+from memoryproject.integrations.loopback.graph import GraphServer
+from sessions_app.services.schedules import schedules_install
+from tests.browser.visit import Visit, is_scrolled_sideways
+from tests.world import CLIENT, World
+
+pytestmark = pytest.mark.browser
+ROOM = "/admin/operations/"
+PAGES = ("", "settings/", "queue/", "schedules/", "turns/", "provider/")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds that keeps people from using a page."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.fixture
+def troubled(staff: Page, world: World) -> Page:
+    """A server with something on each page."""
+    schedules_install()
+    now = timezone.now()
+    Task.objects.create(
+        id="f" * 32,
+        name="vectors",
+        func="sessions_app.tasks.embed_session",
+        args=(),
+        kwargs={},
+        started=now,
+        stopped=now,
+        success=False,
+    )
+    world.say(CLIENT, "Good morning")
+    world.chat(CLIENT).turns.update(state="failed", error="HTTP 401: no")
+    return staff
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_pages_fit_and_keep_nobody_out(
+    troubled: Page, visit: Visit, width: int, scheme: Any
+) -> None:
+    troubled.set_viewport_size({"width": width, "height": 840})
+    troubled.emulate_media(color_scheme=scheme)
+    for name in PAGES:
+        troubled.goto(f"{ROOM}{name}")
+        assert violations(troubled) == [], name
+        assert not is_scrolled_sideways(troubled), name
+    assert visit.troubles() == []
+
+
+def test_a_failed_job_is_removed_by_keyboard(troubled: Page) -> None:
+    troubled.goto(f"{ROOM}queue/")
+    button = troubled.get_by_role("button", name="Remove")
+    button.focus()
+    with troubled.expect_navigation():
+        troubled.keyboard.press("Enter")
+    expect(troubled.get_by_text("The failed job was removed.")).to_be_visible()
+    expect(troubled.get_by_text("No job has failed.")).to_be_visible()
+    assert not Failure.objects.exists()
+
+
+def test_somebody_sends_himself_a_message(staff: Page, settings: Any) -> None:
+    with GraphServer(access_token="token") as graph:
+        settings.WHATSAPP_CLOUD_API_URL = f"{graph.url}/v24.0"
+        settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID = graph.phone_number_id
+        settings.WHATSAPP_CLOUD_ACCESS_TOKEN = "token"
+        staff.goto(f"{ROOM}provider/")
+        staff.get_by_label("Phone number").fill("+972 50 123 4567")
+        with staff.expect_navigation():
+            staff.get_by_role("button", name="Send a test message").click()
+        expect(staff.get_by_role("status")).to_contain_text("The provider took the message.")
+        assert [sent["to"] for sent in graph.sent] == ["972501234567"]
+        expect(staff.get_by_label("Phone number")).to_have_value("")

@@ -1,0 +1,56 @@
+"""Staff take a chat over in a browser, by keyboard, on any screen."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sessions_app.models import ChatPause, Turn
+from tests.browser.test_replay import looked_at
+from tests.browser.visit import Visit
+from tests.world import CLIENT, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def conversation(staff: Page, world: World) -> Page:
+    world.say(CLIENT, "Is anybody there?")
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    return staff
+
+
+def test_a_reply_is_sent_by_the_keys_and_once(
+    visit: Visit, conversation: Page, world: World
+) -> None:
+    box = conversation.get_by_label("Reply by hand")
+    box.fill("שלום, כאן דנה")
+    assert box.evaluate("element => getComputedStyle(element).direction") == "rtl"
+    with conversation.expect_navigation():
+        box.press("Control+Enter")
+    expect(conversation.get_by_text("Your reply is on its way.")).to_be_visible()
+    expect(conversation.get_by_role("heading", name="The assistant is paused")).to_be_visible()
+    world.work()
+    assert [part.text for part in world.provider.sent][1:] == ["שלום, כאן דנה"]
+    assert Turn.objects.filter(by_hand=True).count() == 1
+    assert visit.troubles() == []
+
+
+def test_paused_and_handed_back_by_keyboard_on_any_screen(
+    visit: Visit, conversation: Page, world: World
+) -> None:
+    conversation.get_by_text("Pause the assistant").press("Enter")
+    assert looked_at(conversation) == []
+    with conversation.expect_navigation():
+        conversation.get_by_role("button", name="Until I resume it").press("Enter")
+    assert ChatPause.objects.get().until is None
+    world.say(CLIENT, "Hello?")
+    conversation.reload()
+    expect(conversation.locator("#takeover")).to_contain_text("1 message came in meanwhile")
+    assert looked_at(conversation) == []
+    with conversation.expect_navigation():
+        conversation.get_by_role("button", name="Hand back, and answer").press("Enter")
+    expect(conversation.get_by_text("answers the last message now")).to_be_visible()
+    world.work()
+    assert world.provider.sent[-1].text == "answer to: Hello?"
+    assert visit.troubles() == []

@@ -1,0 +1,89 @@
+"""The dashboard's figures, counted over the tables in the plainest way."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import ceil
+from typing import Any
+
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memoryproject.dashboard.durations import ERROR, SHORTEST
+from memoryproject.dashboard.figures import Figures, figures_of
+from memoryproject.dashboard.rollups import rollups_recount
+from memoryproject.lib.periods import DAYS, period_named
+from sessions_app.models import ForgetReceipt, Message, Turn
+
+PLAIN = (
+    "messages",
+    "messages_in",
+    "messages_out",
+    "chats",
+    "answers",
+    "failed",
+    "missed",
+    "memories_added",
+    "receipts",
+    "memories_forgotten",
+    "tokens",
+)
+
+
+def counted(start: datetime, end: datetime) -> dict[str, Any]:
+    """Every figure of PLAIN from here to there."""
+    messages = [one for one in Message.objects.all() if start <= one.received_at < end]
+    turns = [one for one in Turn.objects.all() if start <= one.created_at < end]
+    receipts = [one for one in ForgetReceipt.objects.all() if start <= one.forgotten_at < end]
+    memories = [one for one in Memory.objects.all() if start <= one.created_at < end]
+    tokens: dict[str, tuple[int, int]] = {}
+    for turn in turns:
+        sent, got = turn.prompt_tokens or 0, turn.completion_tokens or 0
+        if sent or got:
+            before = tokens.get(turn.model, (0, 0))
+            tokens[turn.model] = (before[0] + sent, before[1] + got)
+    return {
+        "messages": len(messages),
+        "messages_in": sum(one.role == "user" for one in messages),
+        "messages_out": sum(one.role == "assistant" for one in messages),
+        "chats": len({one.chat_id for one in (*messages, *turns)}),
+        "answers": sum(one.state == "sent" for one in turns),
+        "failed": sum(one.state == "failed" for one in turns),
+        "missed": sum(one.state == "missed" for one in turns),
+        "memories_added": len(memories),
+        "receipts": len(receipts),
+        "memories_forgotten": sum(one.swept.get("memories_app_memory", 0) for one in receipts),
+        "tokens": tokens,
+    }
+
+
+def seconds_taken(start: datetime, end: datetime) -> list[float]:
+    """How long the answers took that were asked for from here to there, in order."""
+    turns = Turn.objects.filter(state="sent", created_at__gte=start, created_at__lt=end)
+    spans = [turn.finished_at - turn.created_at for turn in turns if turn.finished_at]
+    return sorted(span.total_seconds() for span in spans)
+
+
+def assert_right(now: datetime | None = None) -> None:
+    """The figures of every period and of each of its slots equal the plain count, as they stand,
+    after a recount, and after another one."""
+    now = now or timezone.now()
+    for _ in range(2):
+        for key in DAYS:
+            found = figures_of(period_named(key, now=now))
+            for figures in (found.whole, *found.slots):
+                _assert_same(figures)
+        rollups_recount(now=now, most_seconds=60)
+
+
+def _assert_same(figures: Figures) -> None:
+    plain = {name: getattr(figures, name) for name in PLAIN}
+    assert plain == counted(figures.start, figures.end)
+    taken = seconds_taken(figures.start, figures.end)
+    for share, told in ((0.5, figures.p50), (0.95, figures.p95)):
+        if not taken:
+            assert told is None
+            continue
+        exact = max(taken[ceil(share * len(taken)) - 1], SHORTEST)
+        assert told is not None
+        assert exact / (ERROR * 1.001) <= told <= exact * ERROR * 1.001

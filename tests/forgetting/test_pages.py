@@ -1,0 +1,457 @@
+"""Staff forget from the admin: choose, see what would go, type, see what came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memoryproject.audit.models import AuditEvent
+from sessions_app.admin.forget_forms import WORDS
+from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
+from sessions_app.services.forget import search as searches
+from sessions_app.tasks import carry_out_forgetting
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = "09326fd5-9f83-4b58-91f1-e39cbacc345c"
+FACT = "The gate of the yard opens with the number of the old tram"
+OTHER = "Liora gets a discount of eleven percent on garden chairs"
+RUNS = "/admin/sessions_app/forgetrun/"
+RECEIPTS = "/admin/sessions_app/forgetreceipt/"
+SEARCH = f"{RUNS}search/"
+NASTY = '<script>alert(1)</script> \u202egnitirw\u200b\u2066 & "quotes" \'' + "x" * 2_000
+
+
+@pytest.fixture
+def staff(admin_client: Client) -> Client:
+    return admin_client
+
+
+def choose(staff: Client, page: str, *keys: Any) -> str:
+    """Choose in a list; the address of what would go."""
+    chosen = {"action": "forget_selected", "_selected_action": [str(key) for key in keys]}
+    answer = staff.post(reverse(f"admin:{page}_changelist"), chosen)
+    assert answer.status_code == 302, answer.content.decode()[:500]
+    return str(answer["Location"])
+
+
+def confirm(staff: Client, address: str, typed: str) -> Any:
+    return staff.post(address.replace("/change/", "/confirm/"), {"typed": typed}, follow=True)
+
+
+def work() -> None:
+    """What the workers do."""
+    for run in ForgetRun.objects.filter(state="waiting"):
+        carry_out_forgetting(str(run.pk))
+
+
+def text(answer: Any) -> str:
+    return str(answer.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("page", "key"),
+    [
+        ("memories_app_memory", lambda world: Memory.objects.get().pk),
+        ("sessions_app_message", lambda world: Message.objects.earliest("order_num").pk),
+        ("sessions_app_chatsession", lambda world: world.session(CLIENT).pk),
+        ("sessions_app_chat", lambda world: world.chat(CLIENT).pk),
+    ],
+)
+def test_from_a_list_to_the_receipt(
+    world: World, staff: Client, page: str, key: Callable[[World], UUID]
+) -> None:
+    world.remember(CLIENT, FACT)
+    world.say(CLIENT, "Hello")
+    chosen = key(world)
+    address = choose(staff, page, chosen)
+    shown = text(staff.get(address))
+    assert FACT in shown
+    assert "Restoring is impossible" in shown
+    assert "Nothing has been forgotten yet" in shown
+    assert not ForgetReceipt.objects.exists()
+
+    typed = CLIENT if page == "sessions_app_chat" else "FORGET"
+    assert "is being forgotten" in text(confirm(staff, address, typed))
+    work()
+
+    receipt = ForgetReceipt.objects.get()
+    assert (receipt.object_id, receipt.actor) == (chosen, "admin")
+    done = text(staff.get(address))
+    assert str(receipt.receipt_id) in done
+    assert FACT not in done
+    kept = text(staff.get(f"{RECEIPTS}{receipt.pk}/change/"))
+    assert "not found any more" in kept
+    assert receipt.content_hash in kept
+
+
+def test_several_and_all_of_a_list(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    world.remember(GODFATHER, OTHER)
+    keys = [memory.pk for memory in Memory.objects.all()]
+    assert (
+        ForgetRun.objects.get(pk=choose(staff, "memories_app_memory", *keys).split("/")[-3]).total
+        == 2
+    )
+    post = {"action": "forget_selected", "_selected_action": str(keys[0]), "select_across": "1"}
+    answer = staff.post(reverse("admin:memories_app_memory_changelist"), post)
+    assert ForgetRun.objects.get(pk=answer["Location"].split("/")[-3]).total == 2
+
+
+@pytest.mark.parametrize("typed", ["", "yes", "FORGE", CLIENT, "\x00", "FORGET " * 200])
+def test_something_else_typed_forgets_nothing(world: World, staff: Client, typed: str) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    answer = staff.post(address.replace("/change/", "/confirm/"), {"typed": typed})
+    assert answer.status_code == 400
+    assert "othing is forgotten" in text(answer) or "errorlist" in text(answer)
+    assert ForgetRun.objects.get().state == "draft"
+
+
+@pytest.mark.parametrize("typed", [*WORDS.values(), "forget", " \u200fלשכוח\u200e "])
+def test_the_word_counts_in_both_languages(world: World, staff: Client, typed: str) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    confirm(staff, address, typed)
+    assert ForgetRun.objects.get().state == "waiting"
+
+
+def test_the_page_names_the_word_of_its_language(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    assert "FORGET" in text(staff.get(address))
+    assert WORDS["he"] in text(staff.get(address, headers={"Accept-Language": "he"}))
+
+
+def test_for_a_whole_person_the_address_is_typed(world: World, staff: Client) -> None:
+    world.say(CLIENT, FACT)
+    address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
+    assert confirm(staff, address, "FORGET").status_code == 400
+    assert ForgetRun.objects.get().state == "draft"
+    confirm(staff, address, f" \u2066{CLIENT.upper()}\u2069 ")
+    assert ForgetRun.objects.get().state == "waiting"
+
+
+def test_two_clicks_forget_once(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    for _ in range(2):
+        assert confirm(staff, address, "FORGET").status_code == 200
+    assert AuditEvent.objects.filter(action="forget.confirm").count() == 1
+    work()
+    assert ForgetReceipt.objects.count() == 1
+
+
+def test_texts_of_any_kind_are_shown_as_texts(world: World, staff: Client) -> None:
+    world.say(CLIENT, NASTY)
+    world.say(CLIENT, f"I said {NASTY}")
+    message = Message.objects.earliest("order_num")
+    shown = text(staff.get(choose(staff, "sessions_app_message", message.pk)))
+    assert "<script>alert(1)" not in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    found = text(staff.post(SEARCH, {"words": "alert", "kinds": ["message"], "how": "words"}))
+    assert "&lt;script&gt;" in found
+    assert "<script>alert" not in found
+
+
+def test_a_choice_is_its_makers_until_it_is_confirmed(
+    world: World, staff: Client, client: Client
+) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    client.force_login(User.objects.create_superuser("other"))
+    assert client.get(address).status_code == 404
+    assert confirm(client, address, "FORGET").status_code == 404
+    confirm(staff, address, "FORGET")
+    assert client.get(address).status_code == 200
+    assert address.split("/")[-3] in text(client.get(RUNS))
+
+
+def test_progress_is_told(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    confirm(staff, address, "FORGET")
+    progress = address.replace("/change/", "/progress/")
+    told = staff.get(progress).json()
+    assert told == {"done": 0, "total": 1, "over": False, "text": "0 of 1"}
+    assert '<meta http-equiv="refresh"' in text(staff.get(address))
+    work()
+    assert staff.get(progress).json()["over"] is True
+    assert '<meta http-equiv="refresh"' not in text(staff.get(address))
+    assert staff.post(progress).status_code == 405
+
+
+def test_troubles_are_told_for_each_thing(staff: Client) -> None:
+    run = ForgetRun.objects.create(
+        asked_by="admin", state="done", total=2, done=2, failed=2, finished_at=timezone.now()
+    )
+    chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+    where = f"It is still told in message {uuid4()}."
+    ForgetItem.objects.create(
+        run=run, number=1, kind="memory", object_id=uuid4(), state="found", error=where
+    )
+    ForgetItem.objects.create(
+        run=run, number=2, kind="chat", object_id=uuid4(), state="moved", moved_to=chat.pk
+    )
+    shown = text(staff.get(f"{RUNS}{run.pk}/change/"))
+    assert "2 things were not forgotten" in shown
+    assert where in shown
+    assert f"{RUNS}person/{chat.pk}/" in shown
+
+
+def test_a_long_run_is_shown_in_pages_by_as_many_queries(staff: Client) -> None:
+    runs = []
+    for count in (3, 60):
+        run = ForgetRun.objects.create(asked_by="x", state="done", total=count, done=count)
+        receipts = ForgetReceipt.objects.bulk_create(
+            ForgetReceipt(kind="memory", object_id=uuid4(), content_hash="", probe="absent")
+            for _ in range(count)
+        )
+        ForgetItem.objects.bulk_create(
+            ForgetItem(
+                run=run, number=n, kind="memory", object_id=uuid4(), state="forgotten", receipt=r
+            )
+            for n, r in enumerate(receipts, start=1)
+        )
+        runs.append(run)
+    for address in (f"{RUNS}{{}}/change/", f"{RUNS}{{}}/text/", RUNS, RECEIPTS):
+        counts = []
+        for run in runs:
+            staff.get(address.format(run.pk))
+            with CaptureQueriesContext(connection) as queries:
+                assert staff.get(address.format(run.pk)).status_code == 200
+            counts.append(len(queries))
+        assert counts[0] == counts[1], address
+
+
+def searched(staff: Client, words: str, **changes: Any) -> Any:
+    given = {"words": words, "kinds": ["memory", "message"], "how": "words", **changes}
+    return staff.post(SEARCH, given)
+
+
+def test_by_search_with_words(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    world.say(OTHER_CLIENT, f"Somebody told me: {FACT}")
+    world.remember(GODFATHER, OTHER)
+    shown = text(searched(staff, "yard trams"))
+    assert FACT in shown
+    assert OTHER not in shown
+    assert "Somebody told me" in shown
+    only = text(searched(staff, "yard tram", chat=OTHER_CLIENT))
+    assert "Somebody told me" in only
+    assert "/remember" not in only
+    assert "Nothing matches" in text(searched(staff, "yard tram", until="2020-01-01"))
+    assert "Nothing matches" in text(searched(staff, "giraffe"))
+    event = AuditEvent.objects.filter(action="conversation.read").latest("id")
+    assert event.details == {"list": "forget search", "searched": True}
+
+
+def test_by_search_with_meaning(world: World, staff: Client) -> None:
+    world.remember(GODFATHER, "TestCorp owes me 5000 shekels from invoice INV-001")
+    world.say(CLIENT, "Our dog is called Rufus and he likes bones")
+    assert "INV-001" in text(searched(staff, "What does TestCorp owe me?", how="meaning"))
+    needed = searched(staff, "the dog", how="meaning", kinds=["message"])
+    assert "within one chat only" in text(needed)
+    found = searched(
+        staff, "What is our dog called?", how="meaning", kinds=["message"], chat=CLIENT
+    )
+    assert "Rufus" in text(found)
+
+
+def test_the_chosen_hits_or_all_of_them(world: World, staff: Client, monkeypatch: Any) -> None:
+    facts = [f"{word} is kept in the blue shed" for word in ("Paint", "Rope", "Salt")]
+    for fact in facts:
+        world.remember(GODFATHER, fact)
+    monkeypatch.setattr(searches, "MOST_SHOWN", 2)
+    shown = text(searched(staff, "blue shed", kinds=["memory"]))
+    assert "3 matches" in shown
+    values = re.findall(r'name="chosen" value="([^"]+)"', shown)
+    assert len(values) == 2
+    given = {"words": "blue shed", "kinds": ["memory"], "how": "words"}
+    one = staff.post(f"{SEARCH}choose/", {**given, "chosen": values[:1]})
+    every = staff.post(f"{SEARCH}choose/", {**given, "all": "yes"})
+    totals = [
+        ForgetRun.objects.get(pk=each["Location"].split("/")[-3]).total for each in (one, every)
+    ]
+    assert totals == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"words": ""},
+        {"words": "\x00"},
+        {"words": "a" * 600},
+        {"words": "!?"},
+        {"chat": "15550009999@c.us"},
+        {"since": "2026-13-45"},
+        {"since": "9999-12-31", "until": "9999-12-31"},
+        {"since": "0001-01-01"},
+        {"since": "2026-02-02", "until": "2026-01-01"},
+        {"kinds": ["nonsense"]},
+        {"how": "magic"},
+    ],
+)
+def test_bad_searches_are_told_plainly(staff: Client, changes: dict[str, Any]) -> None:
+    answer = searched(staff, **{"words": "tram", **changes})
+    assert answer.status_code == 200
+    assert "errorlist" in text(answer) or "Nothing matches" in text(answer)
+
+
+@pytest.mark.parametrize("chosen", [[], ["memory:no-id"], [f"chat:{NOBODY}"], ["\x00"]])
+def test_forged_choices_are_refused(staff: Client, chosen: list[str]) -> None:
+    given = {"words": "tram", "kinds": ["memory"], "how": "words", "chosen": chosen}
+    answer = staff.post(f"{SEARCH}choose/", given)
+    assert "Nothing is chosen" in text(answer)
+    assert not ForgetRun.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["no-id", NOBODY, "1" * 400])
+def test_unknown_ids_are_not_found(staff: Client, key: str) -> None:
+    for address in (RUNS, RECEIPTS):
+        for end in ("change", "pdf", "text", "progress"):
+            assert staff.get(f"{address}{key}/{end}/", follow=True).status_code in (200, 404)
+    assert staff.get(f"{RUNS}person/{key}/", follow=True).status_code == 404
+
+
+def test_a_person_is_exported_first(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    world.say(CLIENT, NASTY)
+    world.say(OTHER_CLIENT, OTHER)
+    chat = world.chat(CLIENT)
+    page = text(staff.get(f"{RUNS}person/{chat.pk}/"))
+    assert CLIENT in page
+    export = staff.get(f"{RUNS}person/{chat.pk}/export/")
+    lines = [json.loads(line) for line in b"".join(export.streaming_content).splitlines()]
+    told = {line["record"] for line in lines}
+    assert {"chat", "chataddress", "chatsession", "message", "memory", "turn"} <= told
+    contents = [line.get("content") for line in lines]
+    assert FACT in contents
+    assert NASTY in contents
+    assert OTHER not in contents
+    assert AuditEvent.objects.get(action="export").details["everything"] is True
+    begun = staff.post(f"{RUNS}person/{chat.pk}/")
+    assert ForgetItem.objects.get().object_id == chat.pk
+    assert "export first" in text(staff.get(begun["Location"]))
+
+
+def test_a_conversation_leads_to_forgetting_its_person(
+    world: World, staff: Client, client: Client
+) -> None:
+    world.say(CLIENT, "Hello")
+    conversation = reverse("admin:sessions_app_chat_conversation", args=[world.chat(CLIENT).pk])
+    link = f"{RUNS}person/{world.chat(CLIENT).pk}/"
+    assert link in text(staff.get(conversation))
+    assert link not in text(a_member(client, *READ).get(conversation))
+
+
+def test_receipts_are_found_by_id_kind_and_staff(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    memory = Memory.objects.get()
+    confirm(staff, choose(staff, "memories_app_memory", memory.pk), "FORGET")
+    work()
+    receipt = ForgetReceipt.objects.get()
+    ForgetReceipt.objects.create(
+        kind="chat", object_id=uuid4(), actor_kind="api", content_hash="", probe="absent"
+    )
+    for key in (receipt.receipt_id, memory.pk):
+        assert text(staff.get(f"{RECEIPTS}?q={key}")).count("field-object_id") == 1
+    assert "field-object_id" not in text(staff.get(f"{RECEIPTS}?q=nothing"))
+    for query in ("by=admin", "kind__exact=memory", "who=staff"):
+        listed = text(staff.get(f"{RECEIPTS}?{query}"))
+        assert str(memory.pk) in listed
+        assert listed.count("field-object_id") == 1, query
+
+
+def test_receipts_as_documents(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+    confirm(staff, address, "FORGET")
+    work()
+    receipt = ForgetReceipt.objects.get()
+    for base in (f"{RECEIPTS}{receipt.receipt_id}/", address.replace("change/", "")):
+        pdf = staff.get(f"{base}pdf/")
+        assert pdf["Content-Type"] == "application/pdf"
+        assert pdf.content.startswith(b"%PDF")
+        plain = staff.get(f"{base}text/")
+        assert plain["Content-Type"] == "text/plain; charset=utf-8"
+        assert str(receipt.receipt_id) in text(plain)
+        assert FACT not in text(plain)
+        assert "attachment" in plain["Content-Disposition"]
+
+
+def a_member(client: Client, *rights: str) -> Client:
+    user = User.objects.create_user("member", is_staff=True)
+    for right in rights:
+        app, _, name = right.partition(".")
+        user.user_permissions.add(
+            Permission.objects.get(content_type__app_label=app, codename=name)
+        )
+    client.force_login(user)
+    return client
+
+
+READ = ("sessions_app.view_message", "memories_app.view_memory", "sessions_app.view_chat")
+
+
+def test_who_may_not_forget_is_refused_everywhere(world: World, client: Client) -> None:
+    world.remember(CLIENT, FACT)
+    memory, chat = Memory.objects.get(), world.chat(CLIENT)
+    run = ForgetRun.objects.create(asked_by="member", total=1)
+    ForgetItem.objects.create(run=run, number=1, kind="memory", object_id=memory.pk)
+    client = a_member(client, *READ, "memories_app.delete_memory", "sessions_app.delete_chat")
+    for end in ("change/", "progress/", "pdf/", "text/"):
+        assert client.get(f"{RUNS}{run.pk}/{end}").status_code == 403, end
+    for address in (SEARCH, RUNS, f"{RUNS}person/{chat.pk}/", f"{RUNS}person/{chat.pk}/export/"):
+        assert client.get(address).status_code == 403, address
+    for address in (f"{RUNS}{run.pk}/confirm/", f"{SEARCH}choose/", SEARCH):
+        assert client.post(address, {"typed": "FORGET"}).status_code == 403, address
+    assert client.post(f"{RUNS}person/{chat.pk}/").status_code == 403
+    post = {"action": "forget_selected", "_selected_action": str(memory.pk)}
+    client.post(reverse("admin:memories_app_memory_changelist"), post)
+    assert ForgetRun.objects.count() == 1
+    assert "forget_selected" not in text(client.get("/admin/memories_app/memory/"))
+    assert RUNS not in text(client.get("/admin/memories_app/memory/"))
+
+
+def test_who_may_forget_and_not_read_sees_numbers_alone(world: World, client: Client) -> None:
+    world.remember(CLIENT, FACT)
+    client = a_member(client, "sessions_app.forget")
+    run = ForgetRun.objects.create(asked_by="member", total=1)
+    ForgetItem.objects.create(run=run, number=1, kind="memory", object_id=Memory.objects.get().pk)
+    shown = text(client.get(f"{RUNS}{run.pk}/change/"))
+    assert "not read conversations" in shown
+    assert FACT not in shown
+    assert client.get(SEARCH).status_code == 403
+
+
+def test_receipts_ask_their_own_right(client: Client) -> None:
+    receipt = ForgetReceipt.objects.create(
+        kind="chat", object_id=uuid4(), actor_kind="api", content_hash="", probe="absent"
+    )
+    client = a_member(client, *READ)
+    for end in ("pdf/", "text/"):
+        assert client.get(f"{RECEIPTS}{receipt.receipt_id}/{end}").status_code == 403
+    client = a_member_again(client, "sessions_app.view_forgetreceipt")
+    assert client.get(f"{RECEIPTS}{receipt.receipt_id}/text/").status_code == 200
+    assert client.get(f"{RECEIPTS}{receipt.pk}/change/").status_code == 200
+
+
+def a_member_again(client: Client, right: str) -> Client:
+    app, _, name = right.partition(".")
+    permission = Permission.objects.get(content_type__app_label=app, codename=name)
+    User.objects.get(username="member").user_permissions.add(permission)
+    return client

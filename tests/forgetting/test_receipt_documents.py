@@ -1,0 +1,133 @@
+"""Receipts as text and as PDF, as somebody hands them to the person who asked."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.utils import translation
+from pypdf import PdfReader
+
+from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
+from sessions_app.receipts.document import receipt_document, run_document, times_of
+from sessions_app.receipts.pdf import as_pdf, readable
+from sessions_app.receipts.text import as_text
+from sessions_app.receipts.words import WORDS, swept_words, table_words
+from sessions_app.services.backup.tables import all_tables
+
+pytestmark = pytest.mark.django_db
+
+KEY = UUID("3f2b8c1e-0000-4000-8000-000000000001")
+MOMENT = datetime(2026, 3, 1, 22, 30, 5, tzinfo=timezone.utc)
+
+
+def a_receipt(**changes: Any) -> ForgetReceipt:
+    values = {
+        "kind": "memory",
+        "object_id": KEY,
+        "forgotten_at": MOMENT,
+        "actor_kind": "staff",
+        "actor": "dana",
+        "content_hash": "ab" * 32,
+        "swept": {"sessions_app_turn": 3, "memories_app_memory": 1},
+        "probe": "absent",
+    }
+    return ForgetReceipt.objects.create(**{**values, **changes})
+
+
+def read(pdf: bytes) -> str:
+    """The PDF's text without its line ends: long ids may be broken over two lines."""
+    pages = PdfReader(io.BytesIO(pdf)).pages
+    return "".join(page.extract_text() for page in pages).replace("\n", "")
+
+
+def test_the_text_says_all_of_it(settings: Any) -> None:
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
+    receipt = a_receipt()
+    text = as_text(receipt_document(receipt))
+    for line in (
+        f"Receipt: {receipt.receipt_id}",
+        "What was forgotten: Memory",
+        f"Its id: {KEY}",
+        "When: 2026-03-02 00:30:05 (Asia/Jerusalem), 2026-03-01 22:30:05 (UTC)",
+        "By whom: staff: dana",
+        "Probe: It was looked for afterwards and not found any more.",
+        f"Keyed hash of the content: {'ab' * 32}",
+        "Memories: 1",
+        "Replays of answers, deleted or cleaned: 3",
+    ):
+        assert line in text.split("\r\n")
+    assert text.index("Memories: 1") < text.index("Replays")
+
+
+def test_the_pdf_says_the_same(settings: Any) -> None:
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
+    receipt = a_receipt()
+    shown = read(as_pdf(receipt_document(receipt)))
+    for value in (str(receipt.receipt_id), str(KEY), "ab" * 32, "2026-03-02 00:30:05", "dana"):
+        assert value in shown
+    assert "Replays of answers, deleted or cleaned" in shown
+
+
+def test_a_name_that_the_fonts_lack_is_told_by_code_points() -> None:
+    shown = read(as_pdf(receipt_document(a_receipt(actor="דנה & <b>Zoë</b>"))))
+    assert "[U+05D3][U+05E0][U+05D4] & <b>Zoë</b>" in shown
+    assert readable("a\u202eb\x00") == "a[U+202E]b[U+0000]"
+
+
+def test_the_same_receipt_gives_the_same_file() -> None:
+    receipt = a_receipt()
+    assert as_pdf(receipt_document(receipt)) == as_pdf(receipt_document(receipt))
+
+
+def test_one_document_for_a_run_with_each_receipt_and_each_trouble() -> None:
+    run = ForgetRun.objects.create(
+        asked_by="dana", state="done", total=3, done=3, failed=1, confirmed_at=MOMENT
+    )
+    receipts = [a_receipt(), a_receipt(swept={"memories_app_memory": 1, "django_q_task": 2})]
+    for number, receipt in enumerate(receipts, start=1):
+        ForgetItem.objects.create(
+            run=run, number=number, kind="memory", object_id=receipt.receipt_id,
+            state="forgotten", receipt=receipt,
+        )  # fmt: skip
+    error = f"It is still told in message {KEY}."
+    ForgetItem.objects.create(
+        run=run, number=3, kind="session", object_id=KEY, state="found", error=error
+    )
+    text = as_text(run_document(run))
+    assert "Memories: 2" in text
+    assert "Things with a receipt: 2" in text
+    assert "3. Session: still found: nothing was changed" in text
+    assert f"Why: {error}" in text
+    shown = read(as_pdf(run_document(run)))
+    for receipt in receipts:
+        assert str(receipt.receipt_id) in text
+        assert str(receipt.receipt_id) in shown
+
+
+def test_a_long_run_is_laid_out() -> None:
+    run = ForgetRun.objects.create(asked_by="dana", state="done", total=300, done=300)
+    ForgetItem.objects.bulk_create(
+        ForgetItem(run=run, number=number, kind="memory", object_id=UUID(int=number), state="gone")
+        for number in range(1, 301)
+    )
+    assert str(UUID(int=300)) in read(as_pdf(run_document(run)))
+
+
+def test_every_table_has_a_name_for_people() -> None:
+    # Of Django's own record of migrations nothing is ever swept.
+    tables = {table.name for table in all_tables()} | {"django_session"}
+    tables -= {"django_migrations"}
+    assert {table for table in WORDS if " " not in table} <= tables
+    assert not [table for table in tables if table_words(table) == table]
+    assert swept_words({"sessions_app_turn": 0, "unheard_of": 2}) == [("unheard_of", 2)]
+
+
+def test_the_text_is_in_the_readers_language_and_the_ids_are_the_same() -> None:
+    receipt = a_receipt()
+    with translation.override("he"):
+        assert f": {receipt.receipt_id}" in as_text(receipt_document(receipt))
+    assert "(UTC)" in times_of(MOMENT)

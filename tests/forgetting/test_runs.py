@@ -1,0 +1,349 @@
+"""Staff's choices are forgotten in the background: once, with one receipt each, whatever happens
+meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection, connections, transaction
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memories_app.services.remember import memory_remember
+from memoryproject.audit.events import Actor
+from memoryproject.audit.models import AuditEvent
+from memoryproject.integrations.llm.base import ChatRequest
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.integrations.whatsapp.events import Party
+from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, Turn
+from sessions_app.services.addresses import addresses_lock
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.kinds import chat_forget, memory_forget
+from sessions_app.services.forget.runs import (
+    MOST_ATTEMPTS,
+    MOST_ITEMS,
+    TooManyError,
+    run_claim,
+    run_confirm,
+    run_draft,
+    run_work,
+    runs_sweep,
+)
+from sessions_app.services.merge import chat_merge
+from tests.forgetting.dump import left_of
+from tests.world import CLIENT, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FACTS = [
+    "The gate of the yard opens with the number of the old tram",
+    "Liora gets a discount of eleven percent on garden chairs",
+    "The spare lamp lies in the third drawer below the counter",
+]
+STAFF = Actor("staff", name="dana")
+
+
+@pytest.fixture
+def world(transactional_db: None, rules: Any, tools: Any) -> World:
+    return World(rules=rules, tools=tools)
+
+
+def tools_of(world: World) -> ForgetTools:
+    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
+
+
+def remembered(world: World) -> list[Memory]:
+    return [
+        memory_remember(content=fact, visibility="owner", embedder=world.tools.embedder).memory
+        for fact in FACTS
+    ]
+
+
+def chosen(*things: Any) -> list[tuple[str, UUID]]:
+    kinds = {Memory: "memory", Message: "message", Chat: "chat"}
+    return [(kinds[type(thing)], thing.pk) for thing in things]
+
+
+def confirmed(*things: Any) -> ForgetRun:
+    run = run_draft(chosen=chosen(*things), asked_by="dana")
+    assert run_confirm(run_id=run.pk, actor=STAFF, enqueue=lambda _: None)
+    return run
+
+
+def work(world: World, run: ForgetRun, **options: Any) -> int:
+    options.setdefault("enqueue", lambda _: None)
+    return run_work(run_id=run.pk, tools=tools_of(world), **options)
+
+
+def states(run: ForgetRun) -> list[str]:
+    return list(run.items.order_by("number").values_list("state", flat=True))
+
+
+def in_thread(what: Callable[[], Any]) -> threading.Thread:
+    def run() -> None:
+        try:
+            what()
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_each_thing_is_forgotten_with_a_receipt(world: World) -> None:
+    memories = remembered(world)
+    run = confirmed(*memories)
+    assert work(world, run) == 3
+    run.refresh_from_db()
+    assert (run.state, run.total, run.done, run.failed) == ("done", 3, 3, 0)
+    assert run.finished_at is not None
+    receipts = [item.receipt for item in run.items.select_related("receipt")]
+    assert [receipt.object_id for receipt in receipts if receipt] == [each.pk for each in memories]
+    assert {receipt.actor for receipt in receipts if receipt} == {"dana"}
+    assert left_of(FACTS) == []
+    event = AuditEvent.objects.get(action="forget.confirm")
+    assert (event.actor, event.details) == ("dana", {"things": 3})
+
+
+def test_a_draft_forgets_nothing_and_goes_after_a_day(world: World) -> None:
+    memories = remembered(world)
+    run = run_draft(chosen=chosen(*memories), asked_by="dana")
+    assert work(world, run) == 0
+    assert runs_sweep(enqueue=lambda _: None) == 0
+    assert Memory.objects.count() == 3
+    ForgetRun.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    runs_sweep(enqueue=lambda _: None)
+    assert not ForgetRun.objects.exists()
+
+
+def test_two_clicks_start_one_run(world: World) -> None:
+    run = run_draft(chosen=chosen(*remembered(world)), asked_by="dana")
+    enqueued: list[UUID] = []
+    begun = [run_confirm(run_id=run.pk, actor=STAFF, enqueue=enqueued.append) for _ in range(2)]
+    assert begun == [True, False]
+    assert enqueued == [run.pk]
+    assert AuditEvent.objects.filter(action="forget.confirm").count() == 1
+
+
+def test_nothing_and_too_much_are_refused() -> None:
+    with pytest.raises(ValueError, match="Nothing"):
+        run_draft(chosen=[], asked_by="dana")
+    with pytest.raises(TooManyError, match="at most"):
+        run_draft(chosen=[("memory", uuid4()) for _ in range(MOST_ITEMS + 1)], asked_by="dana")
+    assert not ForgetRun.objects.exists()
+
+
+def test_what_one_worker_left_another_goes_on_with(world: World) -> None:
+    run = confirmed(*remembered(world))
+    enqueued: list[UUID] = []
+    assert work(world, run, seconds=0, enqueue=enqueued.append) == 1
+    assert states(run) == ["forgotten", "waiting", "waiting"]
+    assert enqueued == [run.pk]
+    assert work(world, run) == 2
+    assert ForgetReceipt.objects.count() == 3
+
+
+def test_only_one_worker_is_at_it(world: World) -> None:
+    run = confirmed(*remembered(world))
+    lease = run_claim(run.pk)
+    assert lease is not None
+    assert run_claim(run.pk) is None
+    assert work(world, run) == 0
+    assert runs_sweep(enqueue=lambda _: None) == 0
+    # Its process is gone.
+    ForgetRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    enqueued: list[UUID] = []
+    assert runs_sweep(enqueue=enqueued.append) == 1
+    assert work(world, run) == 3
+    assert lease.release() is False
+
+
+def test_a_worker_that_lost_its_lease_forgets_nothing_more(world: World) -> None:
+    memories = remembered(world)
+    run = confirmed(*memories)
+
+    class Robber(type(world.tools.embedder)):  # type: ignore[misc]
+        def embed(self, texts: Any) -> Any:
+            ForgetRun.objects.update(lease_token=uuid4())
+            return super().embed(texts)
+
+    tools = replace(tools_of(world), embedder=Robber())
+    run_work(run_id=run.pk, tools=tools, enqueue=lambda _: None)
+    assert states(run) == ["waiting"] * 3
+    assert Memory.objects.count() == 3
+    assert not ForgetReceipt.objects.exists()
+
+
+def test_a_thing_over_which_workers_die_is_left(world: World) -> None:
+    run = confirmed(*remembered(world))
+    ForgetItem.objects.filter(number=2).update(attempts=MOST_ATTEMPTS)
+    work(world, run)
+    assert states(run) == ["forgotten", "failed", "forgotten"]
+    run.refresh_from_db()
+    assert (run.state, run.done, run.failed) == ("done", 3, 1)
+    assert Memory.objects.get().content == FACTS[1]
+
+
+def test_what_is_still_found_is_told_and_unchanged(world: World) -> None:
+    memories = remembered(world)
+    run = confirmed(*memories)
+    world.say(CLIENT, "Good morning")
+
+    answer = Message.objects.get(role="assistant")
+    Message.objects.filter(pk=answer.pk).update(content=f"I heard: {FACTS[1]}")
+    Turn.objects.update(
+        recalled=[{"source": "memory", "id": str(memories[1].pk), "content": FACTS[1]}]
+    )
+    broken = replace(world.tools.chat_memory)
+    object.__setattr__(broken, "retext", lambda **_: [])
+    tools = replace(tools_of(world), chat_memory=broken)
+    run_work(run_id=run.pk, tools=tools, enqueue=lambda _: None)
+    assert states(run) == ["forgotten", "found", "forgotten"]
+    item = run.items.get(number=2)
+    assert item.error == f"It is still told in message {answer.pk}."
+    assert Memory.objects.get().content == FACTS[1]
+
+
+def test_a_fault_is_told_by_its_kind_and_holds_up_no_other(world: World) -> None:
+    memories = remembered(world)
+    run = confirmed(*memories)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$BEGIN RAISE EXCEPTION 'not %', OLD.content; END$$"
+        )
+        cursor.execute(
+            "CREATE TRIGGER refuse BEFORE DELETE ON memories_app_memory FOR EACH ROW "
+            f"WHEN (OLD.memory_id = '{memories[0].pk}') EXECUTE FUNCTION refuse()"
+        )
+    try:
+        work(world, run)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER refuse ON memories_app_memory; DROP FUNCTION refuse()")
+    assert states(run) == ["failed", "forgotten", "forgotten"]
+    error = run.items.get(number=1).error
+    assert error.endswith("Error")
+    assert FACTS[0] not in error
+
+
+def test_two_staff_who_chose_the_same_get_one_receipt_for_it(world: World) -> None:
+    first, second, third = remembered(world)
+    one, other = confirmed(first, second), confirmed(second, third)
+    threads = [in_thread(lambda run=run: work(world, run)) for run in (one, other)]
+    for thread in threads:
+        thread.join()
+    assert not Memory.objects.exists()
+    assert ForgetReceipt.objects.count() == 3
+    assert sorted(states(one) + states(other)) == ["forgotten", "forgotten", "forgotten", "gone"]
+
+
+def test_a_chat_that_was_merged_after_it_was_chosen_is_not_forgotten(world: World) -> None:
+    world.say(CLIENT, FACTS[0])
+    world.say(OTHER_CLIENT, FACTS[1])
+    young = world.chat(OTHER_CLIENT)
+    run = confirmed(young)
+    with transaction.atomic():
+        old = chat_merge(world.chat(CLIENT), young)
+    work(world, run)
+    item = run.items.get()
+    assert (item.state, item.moved_to) == ("moved", old.pk)
+    assert Message.objects.filter(content__in=FACTS[:2]).count() == 2
+    assert not ForgetReceipt.objects.exists()
+
+
+def test_a_merge_at_the_same_moment_waits_or_comes_first(world: World) -> None:
+    world.say(CLIENT, FACTS[0])
+    world.say(OTHER_CLIENT, FACTS[1])
+    old, young = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    run = confirmed(young)
+    with transaction.atomic():
+        addresses_lock([CLIENT, OTHER_CLIENT])
+        thread = in_thread(lambda: work(world, run))
+        wait_until_somebody_waits()
+        chat_merge(old, young)
+    thread.join()
+    assert states(run) == ["moved"]
+    assert Message.objects.filter(content__in=FACTS[:2]).count() == 2
+
+
+def wait_until_somebody_waits() -> None:
+    """Until another connection waits for a lock of ours."""
+    waiting = False
+    while not waiting:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            waiting = bool(cursor.fetchone()[0])
+
+
+def forget_while_it_thinks(world: World, forget: Callable[[], Any]) -> None:
+    """The model of this world lets something be forgotten while it makes its first answer."""
+    asked: list[ChatRequest] = []
+
+    def answer(request: ChatRequest) -> str:
+        asked.append(request)
+        if len(asked) == 1:
+            in_thread(forget).join()
+        read = "\n".join(message.content for message in request.messages)
+        return f"I know: {FACTS[0]}" if FACTS[0] in read else "I know nothing."
+
+    world.tools = replace(world.tools, chat_model=ScriptedChatModel(answer))
+
+
+def test_a_person_is_erased_while_a_turn_of_theirs_is_answered(world: World) -> None:
+    world.remember(CLIENT, FACTS[0])
+    chat = world.chat(CLIENT)
+    run = confirmed(chat)
+    forget_while_it_thinks(world, lambda: work(world, run))
+    assert world.say(CLIENT, "How do I get into the yard?") == []
+    assert states(run) == ["forgotten"]
+    assert left_of([FACTS[0]]) == []
+    assert not Chat.objects.filter(pk=chat.pk).exists()
+    # The next one who writes is somebody new, and is answered.
+    assert world.say(CLIENT, "How do I get into the yard?") == ["I know nothing."]
+
+
+def test_a_message_is_forgotten_while_its_own_turn_is_answered(world: World) -> None:
+    forgotten: list[ForgetRun] = []
+
+    def forget() -> None:
+        forgotten.append(confirmed(Message.objects.get(content=FACTS[0])))
+        work(world, forgotten[0])
+
+    forget_while_it_thinks(world, forget)
+    assert world.say(CLIENT, FACTS[0]) == []
+    assert states(forgotten[0]) == ["forgotten"]
+    assert left_of([FACTS[0]]) == []
+
+
+def test_an_erased_person_who_changed_names_is_erased(world: World) -> None:
+    party = Party(phone=CLIENT.split("@")[0], name="Rosalind Testperson")
+    world.say(CLIENT, "Hello", party=party)
+    run = confirmed(world.chat(CLIENT))
+    Chat.objects.update(client_name="Somebody Else")
+    work(world, run)
+    assert states(run) == ["forgotten"]
+
+
+def test_one_forgotten_by_another_way_is_gone(world: World) -> None:
+    memories = remembered(world)
+    world.say(CLIENT, "Good morning")
+    chat = world.chat(CLIENT)
+    run = confirmed(memories[0], chat)
+    memory_forget(memory_id=memories[0].pk, tools=tools_of(world))
+    chat_forget(chat_id=chat.pk, tools=tools_of(world))
+    work(world, run)
+    assert states(run) == ["gone", "gone"]
+
+
+@pytest.fixture(autouse=True)
+def _one_connection_at_the_end() -> Iterator[None]:
+    yield
+    connection.close()

@@ -1,0 +1,15 @@
+"""What several tests of conversations share."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from tests.sessions.desk import Desk
+from tests.world import World
+
+
+@pytest.fixture
+def desk(world: World) -> Desk:
+    """Dana of the staff, at the world's desk."""
+    return Desk(world, User.objects.create_user("dana", password="a-password"))

@@ -1,0 +1,163 @@
+"""Staff run a turn again: what failed is answered anew, what may not have gone out is sent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memoryproject.audit.models import AuditEvent
+from memoryproject.integrations.whatsapp.base import SendError
+from sessions_app.models import Message, OutboundPart, Turn
+from sessions_app.models.turns import TurnState
+from sessions_app.services.rerun import (
+    NotInTroubleError,
+    PausedError,
+    RerunRefusedError,
+    TooLateError,
+    WordsGoneError,
+)
+from tests.sessions.desk import Desk
+from tests.sessions.test_turns_at_once import in_threads
+from tests.world import CLIENT, World, message_from
+
+REFUSED = SendError("window closed", permanent=True)
+
+
+def failed_in_answering(world: World, text: str = "Broken") -> Turn:
+    """A turn that failed before there was an answer."""
+    world.receive(message_from(CLIENT, text))
+    turn = Turn.objects.latest("id")
+    turn.state, turn.error, turn.attempts = TurnState.FAILED, "a fault", 4
+    turn.finished_at = timezone.now()
+    turn.save()
+    return turn
+
+
+def failed_in_sending(world: World) -> Turn:
+    world.provider.fail_next(REFUSED)
+    world.say(CLIENT, "Lost")
+    return Turn.objects.latest("id")
+
+
+def test_a_turn_that_failed_in_answering_is_answered_anew(world: World, desk: Desk) -> None:
+    turn = failed_in_answering(world)
+    assert desk.rerun(turn) == "answer"
+    world.work()
+    turn.refresh_from_db()
+    assert (turn.state, turn.error) == ("sent", "")
+    assert [part.text for part in world.provider.sent] == ["answer to: Broken"]
+    event = AuditEvent.objects.get(action="turn.rerun")
+    assert (event.actor, event.object_id) == ("dana", str(turn.turn_id))
+
+
+def test_only_the_parts_that_are_not_out_are_sent_again(world: World, desk: Desk) -> None:
+    world.say(CLIENT, "Hi")
+    turn = desk.write("first " * 600 + "\n\n" + "second " * 500).turn
+    world.work()
+    last = OutboundPart.objects.filter(turn=turn).latest("number")
+    OutboundPart.objects.filter(pk=last.pk).update(
+        state="failed", content="the last part", provider_message_id=None
+    )
+    Turn.objects.filter(pk=turn.pk).update(state="failed")
+    before = len(world.provider.sent)
+    assert desk.rerun(turn) == "send"
+    world.work()
+    assert [part.text for part in world.provider.sent[before:]] == ["the last part"]
+    assert AuditEvent.objects.filter(action="turn.resend").count() == 1
+
+
+def test_a_held_turn_is_answered_once_the_assistant_goes_on(world: World, desk: Desk) -> None:
+    world.say(CLIENT, "Hi")
+    desk.pause()
+    world.say(CLIENT, "Held")
+    turn = Turn.objects.latest("id")
+    with pytest.raises(PausedError):
+        desk.rerun(turn)
+    desk.resume()
+    assert desk.rerun(turn) == "answer"
+    world.work()
+    assert world.provider.sent[-1].text == "answer to: Held"
+
+
+def test_while_paused_what_was_written_is_sent_again_all_the_same(world: World, desk: Desk) -> None:
+    turn = failed_in_sending(world)
+    desk.pause()
+    assert desk.rerun(turn) == "send"
+    world.work()
+    assert [part.text for part in world.provider.sent] == ["answer to: Lost"]
+
+
+@pytest.mark.parametrize("state", ["pending", "running", "sending", "sent", "missed", "cancelled"])
+def test_what_is_in_no_trouble_is_left_alone(world: World, desk: Desk, state: str) -> None:
+    turn = failed_in_answering(world)
+    Turn.objects.update(state=state)
+    with pytest.raises(NotInTroubleError):
+        desk.rerun(turn)
+    assert Turn.objects.get().state == state
+
+
+def test_outside_the_window_nothing_is_run(world: World, desk: Desk) -> None:
+    late = timezone.now() + timedelta(hours=25)
+    for turn in (failed_in_answering(world), failed_in_sending(world)):
+        with pytest.raises(TooLateError):
+            desk.rerun(turn, now=late)
+        turn.refresh_from_db()
+        assert turn.state == "failed"
+
+
+def test_who_has_written_again_has_opened_the_window_for_what_was_answered(
+    world: World, desk: Desk
+) -> None:
+    turn = failed_in_sending(world)
+    yesterday = timezone.now() - timedelta(hours=30)
+    Turn.objects.filter(pk=turn.pk).update(asked_at=yesterday)
+    Message.objects.filter(role="user").update(timestamp=yesterday)
+    with pytest.raises(TooLateError):
+        desk.rerun(turn)
+    world.say(CLIENT, "Are you there?")
+    assert desk.rerun(turn) == "send"
+
+
+def test_what_is_not_kept_any_more_is_not_run(world: World, desk: Desk) -> None:
+    sending = failed_in_sending(world)
+    OutboundPart.objects.update(content="")
+    answering = failed_in_answering(world)
+    Message.objects.filter(turn=answering).delete()
+    for turn in (sending, answering):
+        with pytest.raises(WordsGoneError):
+            desk.rerun(turn)
+
+
+def test_a_turn_that_has_ended_again_since_the_page_was_shown_is_left_alone(
+    world: World, desk: Desk
+) -> None:
+    turn = failed_in_sending(world)
+    seen = turn.finished_at
+    assert desk.rerun(turn, seen=seen) == "send"
+    world.provider.fail_next(REFUSED)
+    world.work()
+    turn.refresh_from_db()
+    assert turn.state == "failed"
+    with pytest.raises(NotInTroubleError):
+        desk.rerun(turn, seen=seen)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_clicks_run_it_once(world: World, desk: Desk) -> None:
+    turn = failed_in_answering(world)
+
+    def click() -> object:
+        try:
+            return desk.rerun(turn)
+        except RerunRefusedError as refused:
+            return type(refused)
+
+    results: list[Any] = in_threads(click, 6)
+    assert results.count("answer") == 1
+    assert results.count(NotInTroubleError) == 5
+    world.work()
+    assert [part.text for part in world.provider.sent] == ["answer to: Broken"]
+    assert AuditEvent.objects.filter(action="turn.rerun").count() == 1

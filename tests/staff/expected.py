@@ -1,0 +1,192 @@
+"""Who may do what in the admin: the table that tests/staff/test_every_role.py holds every
+address and every action against.
+
+Whoever brings a list, a page or an action adds it here; the test fails on one that isn't here,
+and on one that is here but not there.
+
+- A list of the admin (a ModelAdmin): a line in LISTS. ``view``, ``add``, ``change`` and
+  ``delete`` are letters of who may; ``actions`` has a line for each of its actions (without
+  Django's own "delete_selected", which goes by ``delete``).
+- Any other address below /admin/: a line in PAGES, by the name of its URL. ``get`` and ``post``
+  are letters of who may; None: that method isn't answered (405). ``args`` are the arguments of
+  the address, where "app_label.modelname" stands for the key of a row of that list (from
+  tests/staff/furnish.py, which needs a row of each); ``data`` is what is posted.
+
+The letters: P staff without a group, V Viewer, R Reviewer, M Memory manager, U Auditor,
+A Administrator, S superuser. Nobody who isn't logged in may do anything but log in.
+
+Refused is 403, or for who isn't logged in the login (a page's own refreshing: 401); and nothing
+was written but, at most, to the audit log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+STAFF = "PVRMUAS"
+READ = "VRMAS"
+REVIEW = "RMAS"
+MANAGE = "MAS"
+AUDIT = "UAS"
+ADMINISTER = "AS"
+SUPER = "S"
+NOBODY = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    view: str
+    add: str = NOBODY
+    change: str = NOBODY
+    delete: str = NOBODY
+    actions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    get: str | None
+    post: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+LISTS: Mapping[str, Rows] = {
+    # --- conversations
+    "sessions_app.chat": Rows(READ, change=ADMINISTER, actions={"forget_selected": MANAGE}),
+    "sessions_app.chataddress": Rows(READ),
+    "sessions_app.label": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
+    "sessions_app.chatsession": Rows(
+        READ, actions={"forget_selected": MANAGE, "make_selected_cards": READ}
+    ),
+    "sessions_app.message": Rows(READ, actions={"forget_selected": MANAGE}),
+    "sessions_app.messageembedding": Rows(READ),
+    "sessions_app.turn": Rows(READ, actions={"send_again": REVIEW}),
+    "sessions_app.outboundpart": Rows(READ),
+    "sessions_app.inbounddelivery": Rows(READ),
+    "sessions_app.summarizationmetadata": Rows(READ),
+    "sessions_app.assistantprofile": Rows(READ, change=ADMINISTER),
+    "cards_app.memorycard": Rows(READ, actions={"make_again": READ}),
+    # --- memories
+    "memories_app.memory": Rows(
+        READ,
+        add=MANAGE,
+        change=MANAGE,
+        actions={
+            "pin": MANAGE,
+            "unpin": MANAGE,
+            "make_public": MANAGE,
+            "make_owner": MANAGE,
+            "make_chat": MANAGE,
+            "approve": REVIEW,
+            "reject": REVIEW,
+            "export_selected": MANAGE,
+            "forget_selected": MANAGE,
+        },
+    ),
+    "memories_app.memoryembedding": Rows(READ),
+    "memories_app.embeddingmodel": Rows(READ, change=ADMINISTER),
+    "memories_app.mergeproposal": Rows(
+        READ, change=REVIEW, actions={"accept": REVIEW, "dismiss": REVIEW}
+    ),
+    "memories_app.sourcedocument": Rows(READ, add=MANAGE, actions={"forget_selected": MANAGE}),
+    "memories_app.memorydocument": Rows(READ, actions={"remove_selected": MANAGE}),
+    # --- proof
+    "sessions_app.forgetreceipt": Rows(READ),
+    "sessions_app.forgetrun": Rows(MANAGE),
+    "audit.auditevent": Rows(AUDIT),
+    # --- the server
+    "api.apitoken": Rows(ADMINISTER, add=ADMINISTER, actions={"revoke_selected": ADMINISTER}),
+    "hooks.webhookendpoint": Rows(
+        ADMINISTER,
+        add=ADMINISTER,
+        change=ADMINISTER,
+        delete=ADMINISTER,
+        actions={"give_new_secret": ADMINISTER, "send_test": ADMINISTER},
+    ),
+    "hooks.webhookdelivery": Rows(ADMINISTER, actions={"send_again": ADMINISTER}),
+    # What a schedule names is run: nobody writes one here.
+    "django_q.schedule": Rows(ADMINISTER),
+    "django_q.success": Rows(ADMINISTER),
+    "django_q.failure": Rows(ADMINISTER),
+    "django_q.ormq": Rows(ADMINISTER),
+    # --- staff
+    "auth.user": Rows(ADMINISTER, add=ADMINISTER, change=ADMINISTER, delete=ADMINISTER),
+    "auth.group": Rows(ADMINISTER, add=ADMINISTER, change=ADMINISTER, delete=ADMINISTER),
+    "dashboard.failedlogin": Rows(ADMINISTER, actions={"unlock": ADMINISTER}),
+}
+
+_CHAT = {"chat_id": "sessions_app.chat"}
+_TURN = {"turn_id": "sessions_app.turn"}
+_RUN = {"run_id": "sessions_app.forgetrun"}
+_RECEIPT = {"receipt_id": "sessions_app.forgetreceipt.receipt_id"}
+_MEMORY = {"memory_id": "memories_app.memory"}
+_USER = {"id": "auth.user"}
+PAGES: Mapping[str, Page] = {
+    "index": Page(STAFF, STAFF),
+    "password_change": Page(STAFF, STAFF),
+    "password_change_done": Page(STAFF),
+    "two_factor": Page(STAFF, STAFF, data={"do": "begin"}),
+    "logout": Page(None, STAFF),
+    "jsi18n": Page(STAFF),
+    # Answers 404 for what has no page outside of the admin, which nothing has.
+    "view_on_site": Page(STAFF, STAFF, args={"content_type_id": 1, "object_id": 1}),
+    "app_list": Page(AUDIT, AUDIT, args={"app_label": "audit"}),
+    "dashboard_figures": Page(READ),
+    # --- conversations
+    "sessions_app_chat_conversation": Page(READ, READ, args=_CHAT),
+    "sessions_app_chat_review": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_review_many": Page(None, REVIEW),
+    "sessions_app_chat_note": Page(None, REVIEW, args={"note_id": UUID(int=0)}),
+    "sessions_app_chat_takeover": Page(REVIEW, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_reply": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_turn_rerun": Page(REVIEW, REVIEW, args=_TURN),
+    "sessions_app_turn_recall": Page(READ, args=_TURN),
+    "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
+    # --- memories
+    "memories_app_memory_export": Page(None, MANAGE),
+    "memories_app_memory_import": Page(MANAGE, MANAGE),
+    "memories_app_memory_rows": Page(None, MANAGE),
+    "memories_app_memory_waiting": Page(READ, READ),
+    "memories_app_memory_decide": Page(None, REVIEW, args=_MEMORY),
+    "memories_app_memory_answer": Page(None, REVIEW, args=_MEMORY),
+    "memories_app_mergeproposal_decide": Page(
+        None, REVIEW, args={"proposal_id": "memories_app.mergeproposal"}
+    ),
+    # --- proof
+    "sessions_app_forgetreceipt_pdf": Page(READ, args=_RECEIPT),
+    "sessions_app_forgetreceipt_text": Page(READ, args=_RECEIPT),
+    "sessions_app_forgetrun_search": Page(MANAGE, MANAGE),
+    "sessions_app_forgetrun_choose": Page(None, MANAGE),
+    "sessions_app_forgetrun_person": Page(MANAGE, MANAGE, args=_CHAT),
+    "sessions_app_forgetrun_export": Page(MANAGE, args=_CHAT),
+    "sessions_app_forgetrun_confirm": Page(None, MANAGE, args=_RUN),
+    "sessions_app_forgetrun_progress": Page(MANAGE, args=_RUN),
+    "sessions_app_forgetrun_pdf": Page(MANAGE, args=_RUN),
+    "sessions_app_forgetrun_text": Page(MANAGE, args=_RUN),
+    "audit_auditevent_verify": Page(AUDIT, AUDIT),
+    "audit_auditevent_export": Page(None, AUDIT, data={"format": "csv"}),
+    # --- the server
+    "operations": Page(ADMINISTER),
+    "operations_settings": Page(ADMINISTER),
+    "operations_queue": Page(ADMINISTER),
+    "operations_job": Page(None, ADMINISTER, args={"key": "x", "verb": "drop"}),
+    "operations_schedules": Page(ADMINISTER),
+    "operations_schedule_run": Page(None, ADMINISTER, args={"schedule_id": "django_q.schedule"}),
+    "operations_turns": Page(ADMINISTER),
+    "operations_turn_take_up": Page(None, ADMINISTER, args=_TURN),
+    "operations_provider": Page(ADMINISTER, ADMINISTER),
+    # --- staff
+    "auth_user_password_change": Page(ADMINISTER, ADMINISTER, args=_USER),
+    "auth_user_reset_second_factor": Page(ADMINISTER, ADMINISTER, args=_USER),
+}
+
+# For everybody, logged in or not; and an address whose right depends on what is asked for.
+OPEN = {"login", "login_code", "set_language"}
+BY_WHAT_IS_ASKED = {"autocomplete"}
+# Told by 404 to who may not: that there is such a part isn't said.
+HIDDEN = {"app_list"}

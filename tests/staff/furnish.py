@@ -1,0 +1,140 @@
+"""A world with one row at least of everything that the admin shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axes.models import AccessAttempt
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+from django_q.models import OrmQ, Schedule, Task
+
+from cards_app.models import MemoryCard
+from memories_app.models import EmbeddingModel, Memory, MergeProposal, SourceDocument
+from memories_app.models.memory_documents import MemoryDocument
+from memories_app.models.proposals import ProposalMemory
+from memoryproject.api.models import ApiToken
+from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
+from sessions_app.models import AssistantProfile, ChatAddress, ForgetReceipt, ForgetRun, Label, Turn
+from tests.world import CLIENT, GODFATHER, World
+
+SHA = "ab" * 32
+
+
+def furnish(world: World) -> None:
+    """Whoever brings a page that shows rows of a table adds one here."""
+    world.summarizing(2)
+    for text in ("one", "two", "three"):
+        world.say(CLIENT, text)
+    world.sum_up(CLIENT)
+    world.remember(GODFATHER, "TestCorp pays in 30 days")
+    world.remember(GODFATHER, "The office opens at nine")
+    chat, session = world.chat(CLIENT), world.session(CLIENT)
+    now = timezone.now()
+    if not ChatAddress.objects.exists():
+        ChatAddress.objects.create(chat=chat, provider="cloud", address="15550100123")
+    AssistantProfile.objects.get_or_create(pk=1)
+    Label.objects.create(name="urgent")
+    ForgetReceipt.objects.create(
+        kind="memory",
+        object_id=chat.pk,
+        actor_kind="staff",
+        content_hash=SHA,
+        probe="absent",
+    )
+    MemoryCard.objects.create(
+        session_id=session.pk,
+        chat_id=chat.pk,
+        session_started_at=now,
+        title="t",
+        algorithm_version="1",
+        extracted_at=now,
+        source_digest=SHA,
+        last_order=1,
+    )
+    ForgetRun.objects.create(asked_by="role M", state="done", confirmed_at=now, finished_at=now)
+    _memories()
+    _others(world)
+
+
+def _memories() -> None:
+    now = timezone.now()
+    first, second = Memory.objects.order_by("created_at")[:2]
+    proposal = MergeProposal.objects.create(
+        kind="merge", content="c", similarity=0.9, alike_key=SHA
+    )
+    for number, memory in enumerate((first, second), start=1):
+        ProposalMemory.objects.create(proposal=proposal, memory=memory, number=number)
+    SourceDocument.objects.create(
+        name="prices.pdf", size=1, sha256=SHA, visibility="owner", state="ready"
+    )
+    MemoryDocument.objects.create(
+        category="context",
+        name="feature-auth-2026-01-10",
+        identifier="feature-auth",
+        summary="s",
+        created=now,
+        changed=now,
+    )
+    if not EmbeddingModel.objects.exists():
+        EmbeddingModel.objects.create(
+            model_id="hashing",
+            kind="hashing",
+            dimensions=8,
+            calibration_midpoint=0.5,
+            calibration_slope=10.0,
+            state="active",
+            activated_at=now,
+        )
+
+
+def _others(world: World) -> None:
+    now = timezone.now()
+    ApiToken.objects.create(name="integration", prefix="abcd", digest=SHA, scopes=["read"])
+    endpoint = WebhookEndpoint.objects.create(
+        name="ours", url="https://hooks.example/", secret="whsec_"
+    )
+    WebhookDelivery.objects.create(
+        endpoint=endpoint, event_type="memory.created", occurred_at=now, due_at=now
+    )
+    Schedule.objects.create(name="s", func="memoryproject.audit.tasks.seal")
+    OrmQ.objects.create(key="memory", payload="", lock=now)
+    for success in (True, False):
+        Task.objects.create(
+            id=f"{success}".ljust(32, "0"),
+            name=f"task {success}",
+            func="memoryproject.audit.tasks.seal",
+            started=now,
+            stopped=now,
+            success=success,
+        )
+    AccessAttempt.objects.create(
+        username="x",
+        ip_address="192.0.2.1",
+        user_agent="b",
+        get_data="",
+        post_data="",
+        http_accept="",
+        path_info="",
+        failures_since_start=9,
+    )
+    Turn.objects.filter(pk=Turn.objects.latest("pk").pk).update(state="failed")
+    User.objects.create_user("somebody")
+    Group.objects.create(name="Night shift")
+
+
+def rows() -> dict[str, Any]:
+    """Of each list of the admin, by "app_label.modelname", the key of a row in it."""
+    found = {}
+    for model in admin.site._registry:
+        queryset = model._default_manager.all()
+        if model is User:
+            queryset = queryset.filter(username="somebody")
+        if model is Group:
+            queryset = queryset.filter(name="Night shift")
+        row = queryset.first()
+        assert row is not None, f"add a row of {model._meta.label} to tests/staff/furnish.py"
+        found[model._meta.label_lower] = row.pk
+    found["sessions_app.forgetreceipt.receipt_id"] = ForgetReceipt.objects.latest("pk").receipt_id
+    return found

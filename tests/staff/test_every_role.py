@@ -1,0 +1,207 @@
+"""Every role tries every address and every action of the admin, by GET and by direct POST. What
+is expected is in tests/staff/expected.py, which says how to add to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.staff.expected import BY_WHAT_IS_ASKED, HIDDEN, LISTS, OPEN, PAGES, Page
+from tests.staff.furnish import furnish, rows
+from tests.staff.people import person
+from tests.world import World
+
+pytestmark = pytest.mark.django_db
+
+ROLES = {
+    "N": None,
+    "P": (),
+    "V": ("Viewer",),
+    "R": ("Reviewer",),
+    "M": ("Memory manager",),
+    "U": ("Auditor",),
+    "A": ("Administrator",),
+    "S": (),
+}
+GENERIC = ("changelist", "add", "change", "delete", "history")
+WRITES = re.compile(r'^\s*(INSERT INTO|UPDATE|DELETE FROM) "?(?!audit_|django_session)(\w+)', re.I)
+
+
+@dataclass(frozen=True)
+class Try:
+    """One request, and who may make it: letters, or None where the method isn't answered."""
+
+    method: str
+    name: str
+    address: str
+    may: str | None
+    data: Any = None
+
+
+def role_client(letter: str) -> tuple[Client, User | None]:
+    client = Client(raise_request_exception=False)
+    groups = ROLES[letter]
+    if groups is None:
+        return client, None
+    user = person(f"role {letter}", *groups, is_superuser=letter == "S")
+    client.force_login(user)
+    return client, user
+
+
+def of_admin() -> Iterator[tuple[str, str]]:
+    """The name and the pattern of every address below /admin/."""
+
+    def walk(patterns: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
+        for each in patterns:
+            whole = prefix + str(each.pattern)
+            if isinstance(each, URLResolver):
+                yield from walk(each.url_patterns, whole)
+            elif isinstance(each, URLPattern) and whole.startswith("admin/"):
+                yield each.name or "", whole
+
+    return walk(get_resolver().url_patterns, "")
+
+
+def generic_names() -> set[str]:
+    labels = [model._meta.label_lower.replace(".", "_") for model in admin.site._registry]
+    return {f"{label}_{what}" for label in labels for what in GENERIC}
+
+
+def address_of(name: str, page: Page, keys: dict[str, Any]) -> str:
+    args = {key: keys.get(value, value) for key, value in page.args.items()}
+    return reverse(f"admin:{name}", kwargs=args)
+
+
+def tries(keys: dict[str, Any]) -> Iterator[Try]:
+    for label, expected in LISTS.items():
+        base = label.replace(".", "_")
+        one = [keys[label]]
+        views = [("changelist", [], expected.view, expected.view)]
+        views += [("add", [], expected.add, expected.add)]
+        views += [("change", one, expected.view, expected.change)]
+        views += [("delete", one, expected.delete, expected.delete)]
+        views += [("history", one, expected.view, expected.view)]
+        for what, args, get, post in views:
+            name = f"{base}_{what}"
+            address = reverse(f"admin:{name}", args=args)
+            yield Try("GET", name, address, get)
+            yield Try("POST", name, address, post, {})
+    for name, page in PAGES.items():
+        address = address_of(name, page, keys)
+        yield Try("GET", name, address, page.get)
+        yield Try("POST", name, address, page.post, dict(page.data))
+
+
+def is_refused(answer: Any, name: str) -> bool:
+    if answer.status_code == 302 and answer.url.startswith("/admin/login/"):
+        return True
+    # Whoever isn't logged in can't log out: to the first page, which leads to the login.
+    if name == "logout" and answer.status_code == 302 and answer.url == "/admin/":
+        return True
+    return answer.status_code in (401, 403) or (name in HIDDEN and answer.status_code == 404)
+
+
+def made(client: Client, one: Try, **more: Any) -> tuple[Any, set[str]]:
+    """The answer, and the tables that were written to. Nothing of it lasts."""
+    cookies = deepcopy(client.cookies)
+    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+        send = client.get if one.method == "GET" else client.post
+        answer = send(one.address, one.data or {}, **more)
+        transaction.set_rollback(True)
+    client.cookies = cookies
+    written = {found[2] for each in queries if (found := WRITES.match(each["sql"]))}
+    return answer, written
+
+
+def judged(client: Client, letter: str, one: Try) -> str:
+    """What is wrong; empty where all is as expected."""
+    answer, written = made(client, one)
+    refused = is_refused(answer, one.name)
+    where = f"{one.method} {one.name}: {answer.status_code}"
+    if answer.status_code >= 500:
+        return f"{where}, an error"
+    if one.may is None and answer.status_code != 405 and not refused:
+        return f"{where}, though nobody may {one.method}"
+    may = one.may is not None and letter in one.may
+    if may and (refused or answer.status_code == 405):
+        return f"{where}, refused to who may"
+    if not may and one.may is not None and not refused:
+        return f"{where}, let through"
+    if (not may or refused) and written:
+        return f"{where}, wrote to {', '.join(sorted(written))}"
+    return ""
+
+
+def test_every_address_is_in_the_table_and_no_other() -> None:
+    known = generic_names() | set(PAGES) | OPEN | BY_WHAT_IS_ASKED
+    there = {name for name, _ in of_admin()}
+    assert there - known - {""} == set(), "say in tests/staff/expected.py who may"
+    assert set(PAGES) - there == set()
+    without_name = [pattern for name, pattern in of_admin() if not name]
+    assert all(pattern.endswith(("<path:object_id>/", "(?P<url>.*)$")) for pattern in without_name)
+
+
+def test_every_list_and_action_is_in_the_table_and_no_other() -> None:
+    registry = {model._meta.label_lower: each for model, each in admin.site._registry.items()}
+    assert set(registry) == set(LISTS), "say in tests/staff/expected.py who may"
+    request = RequestFactory().get("/admin/")
+    request.user = User(is_superuser=True, is_active=True, is_staff=True)
+    for label, model_admin in registry.items():
+        actions = set(model_admin.get_actions(request)) - {"delete_selected"}
+        assert actions == set(LISTS[label].actions), label
+
+
+@pytest.mark.parametrize("letter", ROLES)
+def test_a_role_tries_every_address(world: World, letter: str) -> None:
+    furnish(world)
+    client, _ = role_client(letter)
+    keys = rows()
+    wrong = [found for one in tries(keys) if (found := judged(client, letter, one))]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("letter", ROLES)
+def test_a_role_tries_every_action(world: World, letter: str) -> None:
+    furnish(world)
+    client, user = role_client(letter)
+    keys = rows()
+    request = RequestFactory().get("/admin/")
+    wrong = []
+    for model, model_admin in admin.site._registry.items():
+        label = model._meta.label_lower
+        expected = {**LISTS[label].actions, "delete_selected": LISTS[label].delete}
+        request.user = user  # type: ignore[assignment]
+        opens = user is not None and model_admin.has_view_or_change_permission(request)
+        offered = set(model_admin.get_actions(request)) if opens else set()
+        address = reverse(f"admin:{label.replace('.', '_')}_changelist")
+        for name, may in expected.items():
+            is_left_out = name == "delete_selected" and name not in offered
+            if (name in offered) != (letter in may) and not is_left_out:
+                wrong.append(f"{label}.{name}: {'' if name in offered else 'not '}offered")
+            if letter not in may:
+                data = {"action": name, "_selected_action": [keys[label]], "post": "yes"}
+                one = Try("POST", name, address, "", data)
+                answer, written = made(client, one)
+                if written or answer.status_code >= 500:
+                    wrong.append(f"{label}.{name}: {answer.status_code}, wrote to {written}")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("letter", "NP")
+def test_a_page_that_asks_by_itself_is_answered_without_a_page(letter: str) -> None:
+    client, _ = role_client(letter)
+    for label in LISTS:
+        address = reverse(f"admin:{label.replace('.', '_')}_changelist")
+        answer = client.get(address, headers={"X-Requested-With": "live"})
+        assert answer.status_code == (401 if letter == "N" else 403)

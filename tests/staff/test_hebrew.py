@@ -1,0 +1,124 @@
+"""The staff's pages in Hebrew: all of them, switched by a button, and nothing but them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polib
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils.translation import get_language
+
+from memoryproject.dashboard.management.commands.list_labels import TARGET, written
+from tests.world import CLIENT, World
+
+CATALOGUE = Path(settings.LOCALE_PATHS[0]) / "he" / "LC_MESSAGES" / "django.po"
+PLACEHOLDERS = re.compile(r"%\(\w+\)[.\d]*[a-z]|\{\w*\}|%s|</?\w+[^>]*>")
+SOURCES = ("memoryproject", "sessions_app", "memories_app", "cards_app", "templates", "manage.py")
+LANGUAGE = "/admin/language/"
+
+
+def entries() -> list[polib.POEntry]:
+    return [entry for entry in polib.pofile(str(CATALOGUE)) if not entry.obsolete]
+
+
+def test_everything_is_translated() -> None:
+    assert len(entries()) > 1_500
+    assert [entry.msgid for entry in entries() if not entry.translated() or entry.fuzzy] == []
+
+
+def test_translations_hold_what_is_put_into_them() -> None:
+    for entry in entries():
+        wanted = {
+            tuple(sorted(PLACEHOLDERS.findall(text)))
+            for text in (entry.msgid, entry.msgid_plural)
+            if text
+        }
+        for told in (entry.msgstr, *entry.msgstr_plural.values()):
+            if told:
+                assert tuple(sorted(PLACEHOLDERS.findall(told))) in wanted, entry.msgid
+
+
+def test_the_compiled_catalogue_is_the_written_one() -> None:
+    compiled = {
+        (entry.msgctxt, entry.msgid): (entry.msgstr, entry.msgstr_plural)
+        for entry in polib.mofile(str(CATALOGUE.with_suffix(".mo")))
+    }
+    assert compiled == {
+        (entry.msgctxt, entry.msgid): (entry.msgstr, entry.msgstr_plural) for entry in entries()
+    }
+
+
+def test_the_names_of_models_and_fields_are_listed() -> None:
+    listed = re.findall(r'_\("(.*)"\)', TARGET.read_text(encoding="utf-8"))
+    assert listed == re.findall(r'_\("(.*)"\)', written()), "run `make messages`"
+
+
+def test_nothing_that_is_said_is_missing_in_the_catalogue(tmp_path: Path) -> None:
+    """Collects anew, in a copy, what is to be translated."""
+    if shutil.which("xgettext") is None:
+        missing = "GNU gettext is not installed (Debian: apt-get install gettext)"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    for name in SOURCES:
+        source = Path(settings.BASE_DIR) / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name)
+        else:
+            shutil.copy(source, tmp_path / name)
+    command = [sys.executable, "-m", "django", "makemessages", "-l", "he", "--no-obsolete", "-v0"]
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+        "PYTHONPATH": str(tmp_path),
+        "DATA_DIR": str(tmp_path / "data"),
+        "LOG_DIR": str(tmp_path / "logs"),
+    }
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    collected = polib.pofile(str(tmp_path / CATALOGUE.relative_to(settings.BASE_DIR)))
+    assert {(entry.msgctxt, entry.msgid) for entry in collected} == {
+        (entry.msgctxt, entry.msgid) for entry in entries()
+    }, "run `make messages`, and translate what is new"
+
+
+@pytest.mark.django_db
+def test_a_button_switches_the_language(admin_client: Client) -> None:
+    before = admin_client.get("/admin/sessions_app/turn/").content.decode()
+    assert '<html lang="en" dir="ltr"' in before
+    switched = admin_client.post(LANGUAGE, {"language": "he", "next": "/admin/"})
+    assert (switched.status_code, switched["Location"]) == (302, "/admin/")
+    after = admin_client.get("/admin/sessions_app/turn/").content.decode()
+    assert '<html lang="he" dir="rtl"' in after
+    assert "תיבת השיחות" in after
+    assert "Inbox" not in after
+
+
+@pytest.mark.django_db
+def test_who_has_a_hebrew_browser_gets_hebrew_before_the_login(client: Client) -> None:
+    page = client.get("/admin/login/", headers={"accept-language": "he-IL,he;q=0.9"})
+    assert '<html lang="he" dir="rtl"' in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_the_switch_leads_to_no_other_host(admin_client: Client) -> None:
+    away = admin_client.post(LANGUAGE, {"language": "he", "next": "https://example.com/"})
+    assert away["Location"] == "/"
+
+
+def test_the_api_stays_english_after_a_hebrew_page(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    admin_client.cookies[settings.LANGUAGE_COOKIE_NAME] = "he"
+    assert 'lang="he"' in admin_client.get("/admin/sessions_app/chat/").content.decode()
+    assert get_language() == "en", "what isn't asked for by a page has no page's language"
+    refused = admin_client.get(
+        "/api/v1/chats/", headers={"authorization": "Token no", "accept-language": "he"}
+    )
+    assert refused.status_code == 401
+    assert refused.json()["errors"][0]["detail"].isascii()

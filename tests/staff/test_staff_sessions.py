@@ -1,0 +1,126 @@
+"""How long staff stay logged in, and when they are logged out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.staff.people import PASSWORD, is_in, person, told, type_password
+
+pytestmark = pytest.mark.django_db
+
+LIVE = {"X-Requested-With": "live"}
+PAGE = "/admin/sessions_app/chat/"
+
+
+@pytest.fixture
+def dana(client: Client) -> Client:
+    person("dana", "Viewer")
+    type_password(client, "dana")
+    return client
+
+
+def be_idle(client: Client, minutes: float) -> None:
+    session = client.session
+    session["seen"] -= int(minutes * 60)
+    session.save()
+
+
+def test_idle_for_too_long_leads_to_the_login_with_a_word_and_back(dana: Client) -> None:
+    be_idle(dana, 481)
+    answer = dana.get(f"{PAGE}?q=a")
+    assert answer.url == "/admin/login/?next=%2Fadmin%2Fsessions_app%2Fchat%2F%3Fq%3Da"
+    assert "nothing was done for 8 hours" in dana.get(answer.url).content.decode()
+    assert not is_in(dana)
+    back = dana.post(answer.url, {"username": "dana", "password": PASSWORD})
+    assert back.url == f"{PAGE}?q=a"
+
+
+def test_who_does_something_stays(dana: Client) -> None:
+    for _ in range(3):
+        be_idle(dana, 479)
+        assert dana.get(PAGE).status_code == 200
+
+
+def test_a_page_that_asks_by_itself_keeps_nothing_alive(dana: Client) -> None:
+    be_idle(dana, 479)
+    before = dana.session["seen"]
+    assert dana.get(PAGE, headers=LIVE).status_code == 200
+    assert dana.session["seen"] == before
+    be_idle(dana, 2)
+    answer = dana.get(PAGE, headers=LIVE)
+    assert answer.status_code == 401
+    assert answer["Content-Type"] == "application/json"
+
+
+def test_nobody_who_asks_by_itself_gets_401_not_a_page(client: Client) -> None:
+    assert client.get(PAGE, headers=LIVE).status_code == 401
+    assert client.get(PAGE).status_code == 302
+
+
+def test_what_was_to_be_posted_is_not_gone_back_to(dana: Client) -> None:
+    be_idle(dana, 481)
+    assert dana.post(PAGE, {}).url == "/admin/login/?next=%2Fadmin%2F"
+
+
+def test_the_api_takes_no_idle_session(dana: Client) -> None:
+    assert dana.get("/api/v1/sessions/").status_code == 200
+    be_idle(dana, 481)
+    assert dana.get("/api/v1/sessions/").status_code == 401
+
+
+def test_the_session_is_written_at_most_once_a_minute(dana: Client) -> None:
+    def writes() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            dana.get(PAGE)
+        return sum('UPDATE "django_session"' in query["sql"] for query in queries)
+
+    assert writes() == 0
+    be_idle(dana, 1)
+    assert writes() == 1
+    assert writes() == 0
+
+
+def test_the_setting_says_how_long(dana: Client, settings: Any) -> None:
+    settings.STAFF_SESSION_MINUTES = 45
+    be_idle(dana, 46)
+    answer = dana.get(PAGE)
+    assert "nothing was done for 45 minutes" in dana.get(answer.url).content.decode()
+
+
+def test_a_new_password_logs_out_everywhere_else(dana: Client) -> None:
+    elsewhere = Client()
+    type_password(elsewhere, "dana")
+    new = "a-quite-new-password"
+    dana.post(
+        "/admin/password_change/",
+        {"old_password": PASSWORD, "new_password1": new, "new_password2": new},
+    )
+    assert is_in(dana)
+    assert not is_in(elsewhere)
+    (event,) = told("user.password")
+    assert event.actor == "dana"
+    assert new not in str(event.details)
+
+
+def test_who_is_switched_off_is_out_at_once(dana: Client) -> None:
+    User.objects.filter(username="dana").update(is_active=False)
+    assert not is_in(dana)
+
+
+def test_cookies_go_by_https_alone_where_it_is_said(client: Client, settings: Any) -> None:
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
+    person("dana")
+    client.get("/admin/login/")
+    type_password(client, "dana")
+    for name in ("sessionid", "csrftoken"):
+        assert client.cookies[name]["secure"]
+    assert client.cookies["sessionid"]["httponly"]
+    assert client.cookies["sessionid"]["max-age"] == ""
+    assert Session.objects.exists()

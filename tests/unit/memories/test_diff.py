@@ -1,0 +1,57 @@
+"""What changed from one text to another."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memories_app.rules import diff
+from memories_app.rules.diff import GONE, NEW, SAME, Piece, word_diff
+
+TEXTS = st.text(alphabet=st.sampled_from("ab א\u200f\n.,"), max_size=40)
+
+
+@given(TEXTS, TEXTS)
+def test_the_pieces_hold_both_texts(older: str, newer: str) -> None:
+    pieces = word_diff(older, newer)
+    assert "".join(piece.text for piece in pieces if piece.kind != NEW) == older
+    assert "".join(piece.text for piece in pieces if piece.kind != GONE) == newer
+    assert all(piece.text for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "pieces"),
+    [
+        ("same", "same", [Piece(SAME, "same")]),
+        (
+            "The price is 35 shekels",
+            "The price is 40 shekels",
+            [
+                Piece(SAME, "The price is "),
+                Piece(GONE, "35 "),
+                Piece(NEW, "40 "),
+                Piece(SAME, "shekels"),
+            ],
+        ),
+        (
+            "המחיר הוא 35",
+            "המחיר הוא 40",
+            [Piece(SAME, "המחיר הוא "), Piece(GONE, "35"), Piece(NEW, "40")],
+        ),
+        ("", "new", [Piece(NEW, "new")]),
+        ("gone", "", [Piece(GONE, "gone")]),
+    ],
+)
+def test_words_are_marked(older: str, newer: str, pieces: list[Piece]) -> None:
+    assert word_diff(older, newer) == pieces
+
+
+def test_what_is_too_long_to_be_compared_is_shown_as_replaced() -> None:
+    many = int(diff.MOST_COMPARED**0.5) + 2
+    older, newer = "a " * many, "b " * many
+    assert word_diff("x " + older, "x " + newer) == [
+        Piece(SAME, "x "),
+        Piece(GONE, older),
+        Piece(NEW, newer),
+    ]
