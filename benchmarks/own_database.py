@@ -1,9 +1,10 @@
 """A database of a benchmark's own. Import this before anything of Django's or of the project's:
 it sets up Django with a temporary folder, where the server that ``own_database`` starts has its
-data. The folder goes at the end."""
+data. The folder goes at the end, unless the command line names one with ``--keep``."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shutil
@@ -14,7 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-FOLDER = Path(tempfile.mkdtemp(prefix="memory-benchmark-"))
+# For the benchmarks that can use what an earlier run filled: a parent of their own parser.
+KEEPING = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+KEEPING.add_argument(
+    "--keep", type=Path, metavar="DIR", help="have the database there, keep it, and use it again"
+)
+KEPT: Path | None = KEEPING.parse_known_args()[0].keep
+FOLDER = KEPT.resolve() if KEPT else Path(tempfile.mkdtemp(prefix="memory-benchmark-"))
 os.environ |= {
     "DATA_DIR": str(FOLDER / "data"),
     "LOG_DIR": str(FOLDER / "logs"),
@@ -36,14 +43,15 @@ from memoryproject.postgres import embedded_postgres  # noqa: E402
 
 @contextmanager
 def own_database() -> Iterator[None]:
-    """While the block runs there is an empty database."""
+    """While the block runs there is a database: an empty one, or the kept one as it was."""
     try:
         call_command("migrate", verbosity=0)
         yield
     finally:
         connections.close_all()
         embedded_postgres(FOLDER / "data").release()
-        shutil.rmtree(FOLDER, ignore_errors=True)
+        if KEPT is None:
+            shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def machine() -> str:
