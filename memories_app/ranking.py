@@ -110,16 +110,19 @@ def rank(
     key: str,
     top_k: int,
     found: WordSearch | None = None,
+    sure: bool = True,
 ) -> list[Ranked]:
     """The best ``top_k`` of the scope, best first.
 
     vectors: the model of the scope's vectors; ``key`` is its foreign key to the scope.
     found: what ``search_words`` found there already.
+    sure: as ``nearest_keys`` takes it.
     The number of queries doesn't depend on what is asked or found.
     """
     try:
         found = search_words(question.asked, scope) if found is None else found
-        return _rank(question, scope, found, _Vectors(question, scope, vectors, key))[:top_k]
+        near = _Vectors(question, scope, vectors, key, sure=sure)
+        return _rank(question, scope, found, near)[:top_k]
     except EmptyResultSet:
         # A filter that nothing can pass.
         return []
@@ -183,8 +186,15 @@ class _Vectors:
     """The scope's vectors beside those of a question."""
 
     def __init__(
-        self, question: Question, scope: QuerySet[Any], vectors: type[Model], key: str
+        self,
+        question: Question,
+        scope: QuerySet[Any],
+        vectors: type[Model],
+        key: str,
+        *,
+        sure: bool = True,
     ) -> None:
+        self._sure = sure
         self._asked = question.vectors
         self._scope = scope
         self._key = key
@@ -208,6 +218,7 @@ class _Vectors:
             asked=[vector for vector in self._asked if vector is not None],
             limit=NEAREST,
             near=self._near,
+            sure=self._sure,
         )
 
     def cosines(self, keys: Sequence[UUID]) -> dict[UUID, list[float | None]]:

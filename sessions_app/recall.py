@@ -91,11 +91,14 @@ def recall(
     sources: Collection[str] = (MEMORIES, MESSAGES),
     messages_where: Q | None = None,
     memories_where: Q | None = None,
+    sure: bool = True,
 ) -> RecallResult:
     """The best ``top_k`` texts for the query whose score is at least ``min_similarity``.
 
     messages_where: narrows the past messages, such as to what a prompt doesn't hold already.
     memories_where: narrows the memories that the viewer may see.
+    sure: False where an answer at once counts for more than memories that are far from the
+    question by its meaning and share no word with it.
     A failing embedder leaves the search by words; a failing database query is tried once
     more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
     """
@@ -110,7 +113,7 @@ def recall(
     question, topic_vectors, embedded = ranking.prepare_query(asked, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
-        searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where))
+        searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where, sure))
     if topics and found_said:
         to_said = SaidQuestion(question, topic_vectors, found_said, timezone.now().date())
         searches.append(lambda: _recall_messages(to_said, said, top_k))
@@ -146,14 +149,14 @@ def _try_twice(search: Callable[[], Found]) -> Found | None:
 
 
 def _recall_memories(
-    question: ranking.Question, viewer: Viewer, top_k: int, where: Q | None
+    question: ranking.Question, viewer: Viewer, top_k: int, where: Q | None, sure: bool
 ) -> list[Hit]:
     visible = memories_visible(
         is_owner=viewer.user_role == GODFATHER,
         is_staff=viewer.user_role == "staff",
         chat_id=viewer.chat_id,
     ).filter(where or Q())
-    ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k)
+    ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k, sure=sure)
     # Asked again of what is visible: since it was ranked, one may have been made private.
     found = visible.defer("terms").in_bulk([item.key for item in ranked])
     return [

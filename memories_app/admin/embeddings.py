@@ -85,5 +85,11 @@ class MemoryEmbeddingAdmin(ReadOnlyAdmin):
     search_fields = ("=memory__memory_id",)
     search_help_text = gettext_lazy("The id of a memory")
     paginator = BoundedPaginator
+    # Any other order would sort all of them.
+    sortable_by = ()
     list_select_related = ("memory",)
     exclude = ("vector",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryEmbedding]:
+        rows: QuerySet[MemoryEmbedding] = super().get_queryset(request)
+        return rows.defer("vector", "memory__terms", "memory__likeness")

@@ -108,9 +108,11 @@ class VectorFilter(admin.SimpleListFilter):
             return queryset
         in_use = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
         name = in_use.model_id if in_use else ""
-        return queryset.filter(
-            ~Exists(MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name))
-        )
+        vectors = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name)
+        # Of all memories, not of the shown ones: the database then compares two indexes, and
+        # needn't read every memory.
+        missing = Memory.objects.filter(~Exists(vectors))
+        return queryset.filter(pk__in=missing.values("pk"))
 
 
 class PendingFilter(admin.SimpleListFilter):

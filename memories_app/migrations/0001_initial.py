@@ -239,7 +239,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='memory',
-            index=models.Index(fields=['chat_id', '-created_at'], name='memories_of_chat'),
+            index=models.Index(fields=['chat_id', '-pinned', '-created_at', 'memory_id'], name='memories_of_chat'),
         ),
         migrations.AddIndex(
             model_name='memory',

@@ -161,7 +161,9 @@ class Memory(models.Model):
             models.Index(fields=["type"], name="memories_by_type"),
             models.Index(fields=["category"], name="memories_by_category"),
             models.Index(fields=["source"], name="memories_by_source"),
-            models.Index(fields=["chat_id", "-created_at"], name="memories_of_chat"),
+            models.Index(
+                fields=["chat_id", "-pinned", "-created_at", "memory_id"], name="memories_of_chat"
+            ),
             models.Index(
                 fields=["status", "-created_at"],
                 condition=~Q(status=MemoryStatus.ACTIVE),

@@ -11,9 +11,22 @@ MOST_ROWS = 10_000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts and shows the first MOST_ROWS rows; a search or a filter leads to the others."""
+    """Counts and shows the first ``most`` rows of a queryset; a search or a filter leads to the
+    others. ``more``: there are others."""
+
+    most = MOST_ROWS
 
     @cached_property
     def count(self) -> int:
+        return min(self._counted, self.most)
+
+    @property
+    def more(self) -> bool:
+        return self._counted > self.most
+
+    @cached_property
+    def _counted(self) -> int:
+        """One more than are shown tells that there are others. Which of them come first makes no
+        difference to how many they are."""
         rows: Any = self.object_list
-        return int(rows[:MOST_ROWS].count())
+        return int(rows.order_by()[: self.most + 1].count())

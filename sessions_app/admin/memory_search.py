@@ -78,6 +78,8 @@ def _recalled(
         min_similarity=LEAST_SCORE,
         sources=(MEMORIES,),
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
+        # People wait for the page; what is that far scores below anything they look for.
+        sure=False,
     )
     return result.hits, result.degraded
 

@@ -147,6 +147,9 @@ class MessageEmbeddingAdmin(ReadOnlyAdmin):
     list_select_related = ("message",)
     exclude = ("vector",)
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MessageEmbedding]:
+        return super().get_queryset(request).defer("vector", "message__terms")
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[MessageEmbedding], search_term: str
     ) -> tuple[QuerySet[MessageEmbedding], bool]:

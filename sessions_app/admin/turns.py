@@ -55,6 +55,8 @@ class TurnAdmin(ConversationAdmin):
         "trouble",
     )
     list_filter = ("state", period_filter("created_at"), ModelFilter, "by_hand", "provider")
+    # Any other order would sort half a million rows.
+    sortable_by = ("created_at",)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
     list_select_related = ("chat",)

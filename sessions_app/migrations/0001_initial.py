@@ -313,6 +313,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='turn',
+            index=models.Index(fields=['provider'], name='turns_by_provider'),
+        ),
+        migrations.AddIndex(
+            model_name='turn',
             index=models.Index(condition=models.Q(('model', ''), _negated=True), fields=['model', '-id'], name='turns_by_model'),
         ),
         migrations.AddIndex(
@@ -537,6 +541,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='message',
             index=models.Index(fields=['-received_at', '-order_num'], name='messages_by_time'),
+        ),
+        migrations.AddIndex(
+            model_name='message',
+            index=models.Index(fields=['provider', 'role'], name='messages_by_provider'),
+        ),
+        migrations.AddIndex(
+            model_name='message',
+            index=models.Index(fields=['role'], name='messages_by_role'),
         ),
         migrations.AddIndex(
             model_name='message',

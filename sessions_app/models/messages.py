@@ -102,6 +102,9 @@ class Message(models.Model):
             # newest first.
             models.Index(fields=["-received_at", "-order_num"], name="messages_by_time"),
             models.Index(fields=["chat", "received_at"], name="messages_of_chat_by_time"),
+            # Staff's filters find what is rare; both never change.
+            models.Index(fields=["provider", "role"], name="messages_by_provider"),
+            models.Index(fields=["role"], name="messages_by_role"),
             # Staff's search for rare words, over all chats. As an expression: recall, which
             # stays within one chat, doesn't count on it.
             GinIndex(OpClass(F("terms"), name="array_ops"), name="messages_by_word"),

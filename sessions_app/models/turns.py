@@ -143,6 +143,7 @@ class Turn(models.Model):
             models.Index(fields=["chat", "created_at"], name="turns_of_chat_by_time"),
             models.Index(fields=["-id"], condition=Q(by_hand=True), name="turns_by_hand"),
             models.Index(fields=["model", "-id"], condition=~Q(model=""), name="turns_by_model"),
+            models.Index(fields=["provider"], name="turns_by_provider"),
             models.Index(
                 fields=["state", "-id"],
                 condition=Q(state__in=UNUSUAL_STATES),
