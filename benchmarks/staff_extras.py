@@ -20,6 +20,8 @@ from memoryproject.audit.wiring import audit_key, log_path
 Work = tuple[str, Callable[[], object]]
 
 STAFF = 12
+# Who asks for the pages; has looked at nearly all conversations, as all of them were reviewed.
+READER = "benchmark"
 VECTORS_AT_ONCE = 10_000
 MESSAGE_VECTORS = 2_000
 ACTIONS = (
@@ -278,6 +280,7 @@ def staff_add() -> None:
     User.objects.bulk_create(
         User(username=f"staff{number}", is_staff=True) for number in range(STAFF)
     )
+    User.objects.create_superuser(READER)
     chats = "(SELECT chat_id, number AS n, last_at FROM bench_chat) AS c"
     user = "(SELECT id FROM auth_user WHERE username = 'staff' || mod(n, 12))"
     upto = {"began_at": "last_at", "session_key": "gen_random_uuid()", "order_num": "1"}
@@ -291,7 +294,10 @@ def staff_add() -> None:
     )
     some = f"{chats} WHERE mod(n, 5) = 1"
     rows_add("Assignment", some, {**by_chat, "assignee_id": user, "assigned_at": "now()"})
-    rows_add("ReviewedMark", some, {**by_chat, **upto, "reviewed_at": "now()"})
+    most = f"{chats} WHERE mod(n, 20) <> 1"
+    reader = f"(SELECT id FROM auth_user WHERE username = '{READER}')"  # noqa: S608 a constant
+    rows_add("ReviewedMark", most, {**by_chat, **upto, "reviewed_at": "now()"})
+    rows_add("ReadMark", most, {**by_chat, **upto, "user_id": reader})
     rows_add("Bookmark", some, {**by_chat, "user_id": user})
     rows_add("ReadMark", some, {**by_chat, **upto, "user_id": user})
     note = {"author_name": "'staff'", "text": "'Call back about ' || n", "created_at": "last_at"}

@@ -164,8 +164,8 @@ ADDRESSED = (
 CHAT_VALUES = {
     "id": "chat_id",
     "whatsapp_chat": ADDRESSED,
-    "provider": "CASE WHEN mod(number, 3) = 0 THEN 'green' ELSE 'cloud' END",
-    "number_id": "CASE WHEN mod(number, 3) = 0 THEN '1101000001' ELSE '100000000000001' END",
+    "provider": "'cloud'",
+    "number_id": "'100000000000001'",
     "is_group": "mod(number, 25) = 7",
     "client_name": (
         "CASE WHEN mod(number, 10) = 3 THEN '' WHEN mod(number, 3) = 1 THEN 'דנה כהן ' || number"

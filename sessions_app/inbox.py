@@ -113,7 +113,9 @@ def chats_wanted(wanted: Wanted, user: User, *, memory_default: bool) -> QuerySe
         chats = chats.filter(news_there(ReadMark, FROM_PEOPLE, user))
     if wanted.unreviewed:
         chats = chats.filter(news_there(ReviewedMark, SAID))
-    return _assigned(chats, wanted.assigned, user).order_by("-activity__last_at", "-activity__chat")
+    return _assigned(chats, wanted.assigned, user).order_by(
+        "-activity__last_at", "-activity__chat_id"
+    )
 
 
 def _active(start: datetime, end: datetime) -> Q:

@@ -13,13 +13,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
 
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.said_search import messages_with
+from sessions_app.said_search import said_newest
 
 PAGE = 50
 FOUND = 50
+# A word's index knows where it is; a part of one is looked for in text after text.
+PARTS_AMONG = 20_000
 
 SESSIONS, MESSAGES = ChatSession._meta.db_table, Message._meta.db_table
 # The sessions from a place on, and of each no more messages than a page has. A session without
@@ -115,14 +116,18 @@ def first_since(chat: Chat, at: datetime) -> UUID | None:
 
 
 def messages_found(chat: Chat, text: str) -> list[Message]:
-    """The newest messages with this text in them, or with all of its words in whatever form, in
-    any language."""
-    wanted = Q(content__icontains=text)
-    words = messages_with(text)
-    if words is not None:
-        wanted |= words
-    found = chat.messages.filter(wanted, revoked_at__isnull=True)
-    return list(found.defer("terms").order_by("-received_at", "-order_num")[:FOUND])
+    """The newest messages with all words of this text in whatever form, in any language; and of
+    the chat's newest PARTS_AMONG those that have it as it is, also within a word."""
+    parts = chat.messages.filter(content__icontains=text, revoked_at__isnull=True)
+    times = chat.messages.order_by("-received_at").values_list("received_at", flat=True)
+    late = times[PARTS_AMONG : PARTS_AMONG + 1].first()
+    if late is not None:
+        parts = parts.filter(received_at__gt=late)
+    newest = parts.defer("terms").order_by("-received_at", "-order_num")[:FOUND]
+    found = {message.pk: message for message in newest}
+    found.update((message.pk, message) for message in said_newest(chat.messages, text, 0, FOUND))
+    in_order = sorted(found.values(), key=lambda one: (one.received_at, one.order_num))
+    return in_order[::-1][:FOUND]
 
 
 def _just_before(place: Place) -> Place:

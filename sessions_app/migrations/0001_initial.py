@@ -556,7 +556,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='turn',
-            index=models.Index(condition=models.Q(('state__in', ('failed', 'unconfirmed'))), fields=['chat', 'id'], name='turns_gone_wrong'),
+            index=models.Index(condition=models.Q(('state__in', ('failed', 'unconfirmed'))), fields=['chat', 'id'], include=('state', 'finished_at', 'created_at'), name='turns_gone_wrong'),
         ),
         migrations.CreateModel(
             name='ExtractionWork',

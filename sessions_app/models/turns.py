@@ -133,9 +133,12 @@ class Turn(models.Model):
                 name="turns_waiting",
             ),
             models.Index(fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"),
-            # What staff are shown as gone wrong.
+            # What staff are shown as gone wrong since the last review: told without the turns.
             models.Index(
-                fields=["chat", "id"], condition=Q(state__in=WRONG_STATES), name="turns_gone_wrong"
+                fields=["chat", "id"],
+                include=["state", "finished_at", "created_at"],
+                condition=Q(state__in=WRONG_STATES),
+                name="turns_gone_wrong",
             ),
             models.Index(fields=["chat", "-id"], name="turns_of_chat"),
             # Figures and lists of a period.
