@@ -12,27 +12,26 @@ from uuid import UUID
 
 from django.db import connection
 
-from sessions_app.models import Chat, ChatActivity, ChatSession, Message
+from sessions_app.models import Chat, ChatActivity, Message
 from sessions_app.models.messages import Role
 
 ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
-SESSIONS, MESSAGES = ChatSession._meta.db_table, Message._meta.db_table
+MESSAGES = Message._meta.db_table
 
 # Of two who write at once the later time stays, whoever comes last.
 SAID = f"""
 INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%s, %s)
 ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at WHERE kept.last_at < excluded.last_at
 """  # noqa: S608 constants only
-# Each session's last message stands at its end: no session is read through.
+# By time: of two that came at once the later one may have waited less, and so stand before.
 RECOUNT = f"""
 INSERT INTO {ACTIVITY} (chat_id, last_at)
-SELECT chat.id, coalesce(max(said.received_at), chat.created_at) FROM {CHATS} AS chat
-LEFT JOIN {SESSIONS} AS held ON held.chat_id = chat.id
+SELECT chat.id, coalesce(said.received_at, chat.created_at) FROM {CHATS} AS chat
 LEFT JOIN LATERAL (
     SELECT received_at FROM {MESSAGES} AS own
-    WHERE own.session_id = held.session_id AND own.role <> %s ORDER BY order_num DESC LIMIT 1
+    WHERE own.chat_id = chat.id AND own.role <> %s ORDER BY received_at DESC LIMIT 1
 ) AS said ON true
-WHERE chat.id = ANY(%s) GROUP BY chat.id
+WHERE chat.id = ANY(%s)
 ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
 """  # noqa: S608 constants only
 
