@@ -17,13 +17,13 @@ SESSIONS = 2
 LOOKED_AT = 1_000
 
 
-def last_heard(chat: Chat) -> datetime | None:
+def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
     """When the chat's person, or anybody in the group, last wrote to the number of ours by which
     the chat is answered. Reads as much in a chat of a million messages as in one of ten."""
     in_session = Message.objects.filter(session=OuterRef(OuterRef("pk"))).order_by("-order_num")
     said = Message.objects.filter(
         session=OuterRef("pk"),
-        order_num__gte=_lately(in_session, "order_num"),
+        order_num__gte=_lately(in_session, "order_num", looked_at),
         role=Role.USER,
         provider=chat.provider,
         number_id=chat.number_id,
@@ -35,7 +35,7 @@ def last_heard(chat: Chat) -> datetime | None:
     # Where memory is off the turn alone tells.
     of_chat = Turn.objects.filter(chat=chat).order_by("-id")
     turns = of_chat.filter(
-        id__gte=_lately(of_chat, "id"),
+        id__gte=_lately(of_chat, "id", looked_at),
         by_hand=False,
         provider=chat.provider,
         number_id=chat.number_id,
@@ -44,9 +44,9 @@ def last_heard(chat: Chat) -> datetime | None:
     return max((at for at in heard if at is not None), default=None)
 
 
-def _lately(rows: QuerySet[Any], number: str) -> Coalesce:
-    """Where the newest LOOKED_AT rows begin."""
-    return Coalesce(Subquery(rows.values(number)[LOOKED_AT - 1 : LOOKED_AT]), 0)
+def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
+    """The number at which so many of the newest rows begin."""
+    return Coalesce(Subquery(rows.values(number)[count - 1 : count]), 0)
 
 
 def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:

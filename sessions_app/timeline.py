@@ -115,12 +115,12 @@ def first_since(chat: Chat, at: datetime) -> UUID | None:
     return row[0] if row else None
 
 
-def messages_found(chat: Chat, text: str) -> list[Message]:
+def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> list[Message]:
     """The newest messages with all words of this text in whatever form, in any language; and of
-    the chat's newest PARTS_AMONG those that have it as it is, also within a word."""
+    the chat's newest ``parts_among`` those that have it as it is, also within a word."""
     parts = chat.messages.filter(content__icontains=text, revoked_at__isnull=True)
     times = chat.messages.order_by("-received_at").values_list("received_at", flat=True)
-    late = times[PARTS_AMONG : PARTS_AMONG + 1].first()
+    late = times[parts_among : parts_among + 1].first()
     if late is not None:
         parts = parts.filter(received_at__gt=late)
     newest = parts.defer("terms").order_by("-received_at", "-order_num")[:FOUND]

@@ -247,6 +247,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='memory',
+            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='memories_by_expiry'),
+        ),
+        migrations.AddIndex(
+            model_name='memory',
             index=django.contrib.postgres.indexes.GinIndex(fields=['tags'], name='memory_tags'),
         ),
         migrations.AddIndex(

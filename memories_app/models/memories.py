@@ -169,6 +169,11 @@ class Memory(models.Model):
                 condition=~Q(status=MemoryStatus.ACTIVE),
                 name="memories_not_active",
             ),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False),
+                name="memories_by_expiry",
+            ),
             GinIndex(fields=["tags"], name="memory_tags"),
             GinIndex(fields=["terms"], name="memory_terms"),
             GinIndex(fields=["likeness"], name="memory_likeness"),

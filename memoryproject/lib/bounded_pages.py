@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.paginator import Paginator
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Func, QuerySet
 from django.utils.functional import cached_property
 
 MOST_ROWS = 10_000
@@ -18,15 +20,35 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def count(self) -> int:
-        return min(self._counted, self.most)
+        return min(self._counted[0], self.most)
 
     @property
     def more(self) -> bool:
-        return self._counted > self.most
+        return self._counted[0] > self.most
+
+    @property
+    def only_page(self) -> QuerySet[Any] | None:
+        """The rows, where one page holds them all: by their keys, since a filter that leaves so
+        few has looked at every row to count them."""
+        number, keys = self._counted
+        if number > self.per_page:
+            return None
+        rows: Any = self.object_list
+        found: QuerySet[Any] = rows.filter(pk__in=keys) if keys else rows.none()
+        return found
+
+    def page(self, number: int | str) -> Page[Any]:
+        rows = self.only_page
+        if rows is None:
+            return super().page(number)
+        return self._get_page(rows, self.validate_number(number), self)
 
     @cached_property
-    def _counted(self) -> int:
-        """One more than are shown tells that there are others. Which of them come first makes no
-        difference to how many they are."""
+    def _counted(self) -> tuple[int, list[Any]]:
+        """How many rows there are, at most one more than are shown, and keys of a page of them.
+        Which of them come first makes no difference to how many they are."""
         rows: Any = self.object_list
-        return int(rows.order_by()[: self.most + 1].count())
+        some = rows.order_by()[: self.most + 1]
+        first = Func(ArrayAgg("pk"), template=f"(%(expressions)s)[1:{self.per_page}]")
+        found = some.aggregate(number=Count("pk"), keys=first)
+        return found["number"], found["keys"] or []

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from memoryproject.lib.bounded_pages import BoundedPaginator
@@ -18,6 +22,20 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     show_facets = ShowFacets.NEVER
     warn_unsaved_form = True
     list_filter_submit = False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        base: type[ChangeList] = super().get_changelist(request, **kwargs)
+
+        class FoundOnce(base):  # type: ignore[misc,valid-type]
+            """What was looked for to be counted isn't looked for again to be shown."""
+
+            def get_results(self, request: HttpRequest) -> None:
+                super().get_results(request)
+                if isinstance(self.paginator, BoundedPaginator):
+                    rows = self.paginator.only_page
+                    self.result_list = self.result_list if rows is None else rows
+
+        return FoundOnce
 
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]

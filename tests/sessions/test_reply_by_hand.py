@@ -160,6 +160,22 @@ def test_the_window_goes_by_what_the_person_wrote_last_not_by_our_own_words(
     assert last_heard(chat) == now
 
 
+def test_the_window_is_told_from_the_newest_of_a_long_conversation(
+    world: World, desk: Desk
+) -> None:
+    earlier = timezone.now() - timedelta(hours=5)
+    world.say(CLIENT, "Hi", timestamp=earlier)
+    chat = world.chat(CLIENT)
+    # From another number of ours on the chat is answered; nobody wrote to it yet.
+    Message.objects.filter(chat=chat).update(number_id="222")
+    chat.turns.update(number_id="222")
+    assert last_heard(chat) is None
+    first = chat.messages.get(role="user")
+    Message.objects.filter(pk=first.pk).update(number_id=chat.number_id)
+    assert last_heard(chat) == earlier
+    assert last_heard(chat, looked_at=1) is None
+
+
 def test_without_memory_the_window_goes_by_the_turns(world: World, desk: Desk) -> None:
     world.with_rules(memory_enabled=False)
     earlier = timezone.now() - timedelta(hours=5)

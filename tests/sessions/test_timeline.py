@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from memoryproject.lib.text.terms import index_terms
 from sessions_app import timeline
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.timeline import PAGE
@@ -143,6 +144,23 @@ def test_words_are_found_in_any_language_and_as_they_are_written() -> None:
     assert len(timeline.messages_found(chat, "100%")) == 1
     assert len(timeline.messages_found(chat, "NUMBER")) == 2
     assert timeline.messages_found(chat, "day%") == []
+
+
+@pytest.mark.django_db
+def test_a_word_is_found_anywhere_and_a_part_of_one_among_the_newest() -> None:
+    chat = conversation([40])
+    Message.objects.filter(order_num__in=[2, 30]).update(
+        content="the invoice of May", terms=index_terms("the invoice of May")
+    )
+
+    def found(text: str) -> list[int]:
+        return [one.order_num for one in timeline.messages_found(chat, text, parts_among=20)]
+
+    assert found("invoice") == [30, 2]
+    assert found("Invoices") == [30, 2]
+    assert found("NVOI") == [30]
+    assert found("number 21") == [21]
+    assert found("umber 20") == []
 
 
 @pytest.mark.django_db
