@@ -125,7 +125,9 @@ def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> 
         parts = parts.filter(received_at__gt=late)
     newest = parts.defer("terms").order_by("-received_at", "-order_num")[:FOUND]
     found = {message.pk: message for message in newest}
-    found.update((message.pk, message) for message in said_newest(chat.messages, text, 0, FOUND))
+    found.update(
+        (message.pk, message) for message in said_newest(chat.messages.all(), text, 0, FOUND)
+    )
     in_order = sorted(found.values(), key=lambda one: (one.received_at, one.order_num))
     return in_order[::-1][:FOUND]
 

@@ -41,7 +41,7 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
         rows = self.only_page
         if rows is None:
             return super().page(number)
-        return self._get_page(rows, self.validate_number(number), self)
+        return Page(rows, self.validate_number(number), self)
 
     @cached_property
     def _counted(self) -> tuple[int, list[Any]]:

@@ -33,7 +33,8 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
                 super().get_results(request)
                 if isinstance(self.paginator, BoundedPaginator):
                     rows = self.paginator.only_page
-                    self.result_list = self.result_list if rows is None else rows
+                    if rows is not None:
+                        self.result_list: Any = rows
 
         return FoundOnce
 
