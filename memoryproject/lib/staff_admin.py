@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from memoryproject.lib.bounded_pages import BoundedPaginator
@@ -18,6 +21,13 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     show_facets = ShowFacets.NEVER
     warn_unsaved_form = True
     list_filter_submit = False
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Django lets years through that no date can hold."""
+        try:
+            return super().get_changelist_instance(request)
+        except OverflowError as error:
+            raise IncorrectLookupParameters from error
 
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]

@@ -37,6 +37,10 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
     list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
     search_fields = ("content",)
+    search_help_text = gettext_lazy(
+        "Words in any language and any form, an address or number, or a whole id. A part of a word "
+        "is found among the newest messages."
+    )
     # Any other order would sort a million rows.
     sortable_by = ("said_at", "order_num")
     list_select_related = ("chat", "session")

@@ -43,3 +43,11 @@ def test_a_hebrew_name_and_the_address_behind_it_run_each_its_own_way(world: Wor
     assert str(chat) == f"\u2068דנה לוי\u2069 (\u2066{chat.whatsapp_chat}\u2069)"
     chat.client_name = "Dana"
     assert str(chat) == f"Dana ({chat.whatsapp_chat})"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("year", ["9" * 30, "-1", "0", "10000"])
+def test_a_year_that_is_none_breaks_no_list(admin_client: Client, year: str) -> None:
+    for name in ("chatsession/?last_active", "forgetreceipt/?forgotten_at"):
+        page = admin_client.get(f"/admin/sessions_app/{name}__year={year}", follow=True)
+        assert page.status_code == 200
