@@ -235,6 +235,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "memoryproject.dashboard.middleware.StaffLanguage",
     "memoryproject.dashboard.middleware.BusinessTimeZone",
+    "memoryproject.dashboard.middleware.ReadableAddress",
     "memoryproject.dashboard.access.middleware.StaffSessions",
     "memoryproject.dashboard.middleware.StorageFull",
     # Last: it puts the page of a lock in the place of the login's answer.

@@ -1,5 +1,6 @@
 """Staff's search in what was said, in any language: by the words as messages are indexed, so that
-Hebrew prefixes, niqqud and English endings don't matter; never by meaning or by sound."""
+Hebrew prefixes, niqqud and English endings don't matter; never by meaning or by sound. Where no
+word fits, a part of one does, among the newest messages."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ LOOSE = ("=", "@", "*", "?")
 AROUND = 80
 # Among so many of the newest messages a frequent word is looked for.
 RECENT = 5_000
+SHORTEST_PART = 2
 # So many words of a message are looked through for the place to show.
 MOST_WORDS = 5_000
 
@@ -66,6 +68,17 @@ def said_newest(
     # In an order that no index has: the words' own index is left.
     by_words = found.order_by((F("received_at") + Value(timedelta())).desc(), "-order_num")
     return list(by_words[first : first + count])
+
+
+def said_in_part(messages: QuerySet[Message], text: str, *, recent: int = RECENT) -> Q | None:
+    """Messages that hold this very text, if only as a part of a word, such as the end of an order's
+    number: among the newest ``recent``, since no index helps. None where the text is one letter."""
+    if len(text) < SHORTEST_PART and text.isalnum():
+        return None
+    since = messages.order_by("-received_at").values_list("received_at", flat=True)
+    late = since[recent - 1 : recent].first()
+    wanted = Q(content__icontains=text, revoked_at__isnull=True)
+    return wanted if late is None else wanted & Q(received_at__gte=late)
 
 
 def snippet_of(content: str, text: str) -> Snippet:

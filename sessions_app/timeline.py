@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.said_search import said_newest
+from sessions_app.said_search import said_in_part, said_newest
 
 PAGE = 50
 FOUND = 50
@@ -118,16 +118,12 @@ def first_since(chat: Chat, at: datetime) -> UUID | None:
 def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> list[Message]:
     """The newest messages with all words of this text in whatever form, in any language; and of
     the chat's newest ``parts_among`` those that have it as it is, also within a word."""
-    parts = chat.messages.filter(content__icontains=text, revoked_at__isnull=True)
-    times = chat.messages.order_by("-received_at").values_list("received_at", flat=True)
-    late = times[parts_among : parts_among + 1].first()
-    if late is not None:
-        parts = parts.filter(received_at__gt=late)
-    newest = parts.defer("terms").order_by("-received_at", "-order_num")[:FOUND]
-    found = {message.pk: message for message in newest}
-    found.update(
-        (message.pk, message) for message in said_newest(chat.messages.all(), text, 0, FOUND)
-    )
+    said = chat.messages.all()
+    found = {message.pk: message for message in said_newest(said, text, 0, FOUND)}
+    part = said_in_part(said, text, recent=parts_among)
+    if part is not None:
+        newest = said.filter(part).defer("terms").order_by("-received_at", "-order_num")
+        found.update((message.pk, message) for message in newest[:FOUND])
     in_order = sorted(found.values(), key=lambda one: (one.received_at, one.order_num))
     return in_order[::-1][:FOUND]
 

@@ -126,17 +126,23 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
     ) -> HttpResponse | None:
         """Asks first."""
+        chosen = list(queryset.values_list("pk", flat=True))
         if not is_confirmed(request):
+            consequence = ngettext(
+                "%(count)d memory document will be removed with all versions.",
+                "%(count)d memory documents will be removed with all versions.",
+                len(chosen),
+            )
             return confirmation(
                 self,
                 request,
                 queryset,
+                chosen=chosen,
                 action="remove_selected",
                 title=_("Remove memory documents"),
                 button=_("Remove"),
-                consequence=_("removed with all versions."),
+                consequence=consequence % {"count": len(chosen)},
             )
-        chosen = list(queryset.values_list("pk", flat=True))
         count = documents_remove(ids=chosen, actor=staff_actor(request))
         text = ngettext("%(count)d removed.", "%(count)d removed.", count) % {"count": count}
         self.message_user(request, text, messages.SUCCESS)

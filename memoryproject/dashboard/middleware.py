@@ -1,4 +1,5 @@
-"""The staff's language, times in the business's time zone, a plain page where the disk is full."""
+"""The staff's language, times in the business's time zone, addresses that can be read, a plain page
+where the disk is full."""
 
 from __future__ import annotations
 
@@ -12,12 +13,14 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
 from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from memoryproject.lib.storage import is_caused_by_full_disk
 
 logger = logging.getLogger(__name__)
 
-STORAGE_FULL = (
+STORAGE_FULL = gettext_noop(
     "The disk is full: nothing can be stored. Free some space; see docs/operations.md, "
     "“When the disk is full”. Nothing that is stored was harmed."
 )
@@ -48,6 +51,23 @@ class BusinessTimeZone:
             return self.get_response(request)
 
 
+class ReadableAddress:
+    """Takes NUL out of what an address of the staff's pages asks for: PostgreSQL can't compare
+    with it, and no text holds it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        asked = request.META.get("QUERY_STRING", "")
+        if request.path.startswith("/admin/") and ("%00" in asked or "\x00" in asked):
+            readable = request.GET.copy()
+            for name, values in request.GET.lists():
+                readable.setlist(name, [value.replace("\x00", "") for value in values])
+            request.GET = readable
+        return self.get_response(request)
+
+
 class StorageFull:
     """Answers 507 where a page can't be made because nothing can be written (ERR-SESSION-002)."""
 
@@ -66,4 +86,4 @@ class StorageFull:
         if request.path.startswith("/api/"):
             error = {"code": "storage_full", "detail": STORAGE_FULL, "attr": None}
             return JsonResponse({"type": "server_error", "errors": [error]}, status=507)
-        return render(request, "507.html", {"text": STORAGE_FULL}, status=507)
+        return render(request, "507.html", {"text": _(STORAGE_FULL)}, status=507)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
@@ -22,15 +23,15 @@ def confirmation(
     request: HttpRequest,
     queryset: QuerySet[Any],
     *,
+    chosen: Sequence[Any],
     action: str,
     title: str,
     button: str,
     consequence: str,
     note: str = "",
 ) -> TemplateResponse:
-    """Shows what is chosen, the first SHOWN of them by name. ``consequence`` goes on after
-    "3 memories will be"; ``action`` is posted again, confirmed, by the button."""
-    chosen = list(queryset.values_list("pk", flat=True))
+    """Shows what is chosen, the first SHOWN of them by name. ``consequence`` is a sentence;
+    ``action`` is posted again, confirmed, by the button."""
     context = {
         **page.admin_site.each_context(request),
         "title": title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
@@ -37,6 +38,13 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
                         self.result_list: Any = rows
 
         return FoundOnce
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Django lets years through that no date can hold."""
+        try:
+            return super().get_changelist_instance(request)
+        except OverflowError as error:
+            raise IncorrectLookupParameters from error
 
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]

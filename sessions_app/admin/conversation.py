@@ -8,15 +8,18 @@ from datetime import datetime, time
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.dateparse import parse_date
 from django.utils.timezone import get_current_timezone
+from django.utils.translation import gettext as _
 
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
@@ -27,7 +30,7 @@ from sessions_app.admin.found import found_in
 from sessions_app.admin.links import conversation_address
 from sessions_app.admin.takeover import takeover_context
 from sessions_app.marks import FROM_PEOPLE, MOST_NEWS, news_count, news_first, place_marked
-from sessions_app.models import Chat, ReadMark
+from sessions_app.models import Chat, Message, ReadMark
 from sessions_app.services.review.marks import chat_look
 from sessions_app.timeline import Place, TimelinePage
 
@@ -50,6 +53,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     day = _day(request)
     if day is not None:
         first = timeline.first_since(chat, day)
+        _tell_of_day(request, first, day)
         return redirect(conversation_address(chat.pk, first))
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
@@ -136,6 +140,16 @@ def _record(request: HttpRequest, chat: Chat) -> None:
         details={"searched": bool(request.GET.get("q"))},
         chat_id=chat.pk,
     )
+
+
+def _tell_of_day(request: HttpRequest, first: UUID | None, day: datetime) -> None:
+    """That nothing was said on the day that was asked for, and what is shown instead."""
+    if first is None:
+        messages.info(request, _("Nothing was said on that day or later: this is the end."))
+        return
+    said = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
+    if said is not None and timezone.localtime(said).date() != day.date():
+        messages.info(request, _("Nothing was said on that day: this came next."))
 
 
 def _id(request: HttpRequest, name: str) -> UUID | None:

@@ -27,7 +27,7 @@ from sessions_app.inbox import Row, Wanted, chats_wanted, inbox_pages, inbox_row
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
-from sessions_app.said_search import Snippet, said_newest, snippet_of
+from sessions_app.said_search import RECENT, Snippet, said_in_part, said_newest, snippet_of
 
 TEMPLATE = "admin/sessions_app/chat/inbox.html"
 READ_MESSAGES = "sessions_app.view_message"
@@ -78,7 +78,7 @@ def inbox_page(
     chats = chats_wanted(wanted, user, memory_default=settings.ENABLE_MEMORY_SYSTEM)
     page = inbox_pages(chats).get_page(request.GET.get("p"))
     reads = user.has_perm(READ_MESSAGES)
-    hits, more = _hits(request, wanted) if reads and wanted.query else ([], "")
+    hits, more, in_part = _hits(request, wanted) if reads and wanted.query else ([], "", False)
     if reads:
         _record(request)
     context = {
@@ -89,6 +89,7 @@ def inbox_page(
         "lines": _lines(page, user, reads=reads),
         "hits": hits,
         "more_hits": more,
+        "in_part": RECENT if in_part else 0,
         "wanted": wanted,
         "narrowed": bool(replace(wanted, query="")),
         "reads": reads,
@@ -145,10 +146,16 @@ def _lines(page: Page[Chat], user: User, *, reads: bool) -> Iterator[Line]:
         )
 
 
-def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str]:
-    """The newest messages with these words in all chats, and the address of older ones."""
+def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
+    """The newest messages with these words in all chats, the address of older ones, and whether
+    the words are only parts of theirs."""
     first = min(_number(request.GET.get("hits", "")) or 0, MOST_HITS)
-    found = said_newest(Message.objects.all(), wanted.query, first, HITS + 1)
+    said = Message.objects.all()
+    found = said_newest(said, wanted.query, first, HITS + 1)
+    in_part = not found
+    if in_part and (part := said_in_part(said, wanted.query)) is not None:
+        newest = said.filter(part).select_related("chat").defer("terms")
+        found = list(newest.order_by("-received_at", "-order_num")[first : first + HITS + 1])
     more = ""
     if len(found) > HITS and first + HITS <= MOST_HITS:
         asked = request.GET.copy()
@@ -162,7 +169,7 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str]:
         )
         for message in found[:HITS]
     ]
-    return hits, more
+    return hits, more, in_part and bool(hits)
 
 
 def _record(request: HttpRequest) -> None:

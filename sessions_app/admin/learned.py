@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from memories_app.admin.history import memory_link
+from memories_app.admin.words import VISIBILITIES
 from memories_app.models import Memory
 from memories_app.services.take_back import EXTRACTION
-from memoryproject.lib.admin_display import shown_state, shown_table
+from memoryproject.lib.admin_display import shown_mark, shown_table
 from sessions_app.models import ExtractionWork, Message, Turn
 from sessions_app.services.extraction.said import turn_with_merged
 
@@ -20,22 +23,22 @@ def learned_table(turn: Turn) -> str:
         (
             memory_link(memory),
             memory.type,
-            memory.visibility,
+            VISIBILITIES.get(memory.visibility, memory.visibility),
             "–" if memory.confidence is None else f"{memory.confidence:g}",
         )
         for memory in learned.distinct().order_by("created_at", "memory_id").defer("terms")
     ]
     if not rows:
-        return "Nothing that is still known."
-    return shown_table(("memory", "type", "visible to", "confidence"), rows)
+        return _("Nothing that is still known.")
+    return shown_table((_("memory"), _("type"), _("visible to"), _("confidence")), rows)
 
 
 def learning_state(turn: Turn) -> str:
     """Whether it is due, what came of it in numbers, or why it failed."""
     work = ExtractionWork.objects.filter(turn=turn).first()
     if work is None:
-        return "It wasn't to be learned from."
+        return _("It wasn't to be learned from.")
     if work.error:
-        state = "will be tried again" if work.due else "given up"
-        return shown_state(f"{state}: {work.error}", bad=[f"{state}: {work.error}"])
-    return "A worker will do it." if work.due else work.outcome
+        state = _("will be tried again") if work.due else _("given up")
+        return shown_mark(f"{state}: {work.error}", "bad")
+    return _("A worker will do it.") if work.due else work.outcome

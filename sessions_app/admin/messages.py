@@ -7,12 +7,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memoryproject.lib.admin_display import (
     shown_json,
     shown_link,
+    shown_mark,
     shown_message,
-    shown_state,
     shown_text,
 )
 from memoryproject.lib.period_filter import period_filter
@@ -23,7 +26,7 @@ from sessions_app.admin.row_finding import messages_found, vectors_found
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 
-REVOKED = format_html('<em class="quiet">{}</em>', "deleted by the sender")
+ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 
 @admin.register(Message)
@@ -34,6 +37,10 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
     list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
     search_fields = ("content",)
+    search_help_text = gettext_lazy(
+        "Words in any language and any form, an address or number, or a whole id. A part of a word "
+        "is found among the newest messages."
+    )
     # Any other order would sort a million rows.
     sortable_by = ("said_at", "order_num")
     list_select_related = ("chat", "session")
@@ -52,9 +59,12 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
                 )
             },
         ),
-        ("Times", {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")}),
         (
-            "Delivery",
+            gettext_lazy("Times"),
+            {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")},
+        ),
+        (
+            gettext_lazy("Delivery"),
             {
                 "fields": (
                     "sender",
@@ -68,8 +78,14 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
                 )
             },
         ),
-        ("Details", {"fields": ("tokens", "image_path", "shown_media", "shown_metadata")}),
-        ("Before it was edited", {"fields": ("shown_history",), "classes": ("collapse",)}),
+        (
+            gettext_lazy("Details"),
+            {"fields": ("tokens", "image_path", "shown_media", "shown_metadata")},
+        ),
+        (
+            gettext_lazy("Before it was edited"),
+            {"fields": ("shown_history",), "classes": ("collapse",)},
+        ),
     )
     readonly_fields = (
         "whole_text",
@@ -94,44 +110,51 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
             return ("order_num", "role", "short_text", "shown_delivery", "said_at")
         return self.list_display
 
-    @admin.display(description="received", ordering="received_at")
+    @admin.display(description=gettext_lazy("received"), ordering="received_at")
     def said_at(self, message: Message) -> object:
         return message.received_at
 
-    @admin.display(description="content")
+    @admin.display(description=gettext_lazy("content"))
     def short_text(self, message: Message) -> str:
-        return REVOKED if message.revoked_at else shown_message(message.kind, message.content)
+        return _revoked() if message.revoked_at else shown_message(message.kind, message.content)
 
-    @admin.display(description="content")
+    @admin.display(description=gettext_lazy("content"))
     def whole_text(self, message: Message) -> str:
-        return REVOKED if message.revoked_at else shown_text(message.content)
+        return _revoked() if message.revoked_at else shown_text(message.content)
 
-    @admin.display(description="sums up")
+    @admin.display(description=gettext_lazy("sums up"))
     def sums_up(self, message: Message) -> str:
         made = SummarizationMetadata.objects.filter(summary_message=message).first()
         if made is None:
             return "–"
         address = reverse("admin:sessions_app_summarizationmetadata_change", args=[made.pk])
-        return shown_link(address, f"messages {made.first_order} to {made.last_order}")
+        said = _("messages %(first)d to %(last)d")
+        return shown_link(address, said % {"first": made.first_order, "last": made.last_order})
 
-    @admin.display(description="delivery", ordering="delivery_status")
+    @admin.display(description=gettext_lazy("delivery"), ordering="delivery_status")
     def shown_delivery(self, message: Message) -> str:
-        arrived = [DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED]
         if not message.delivery_status:
             return ""
-        return shown_state(message.delivery_status, good=arrived, bad=[DeliveryStatus.FAILED])
+        tone = "good" if message.delivery_status in ARRIVED else ""
+        if message.delivery_status == DeliveryStatus.FAILED:
+            tone = "bad"
+        return shown_mark(message.get_delivery_status_display(), tone)
 
-    @admin.display(description="media")
+    @admin.display(description=gettext_lazy("media"))
     def shown_media(self, message: Message) -> str:
         return shown_json(message.media)
 
-    @admin.display(description="metadata")
+    @admin.display(description=gettext_lazy("metadata"))
     def shown_metadata(self, message: Message) -> str:
         return shown_json(message.metadata)
 
-    @admin.display(description="history")
+    @admin.display(description=gettext_lazy("history"))
     def shown_history(self, message: Message) -> str:
         return shown_json(message.history)
+
+
+def _revoked() -> SafeString:
+    return format_html('<em class="quiet">{}</em>', _("deleted by the sender"))
 
 
 def _is_one_session(request: HttpRequest) -> bool:

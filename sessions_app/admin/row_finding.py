@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
-from sessions_app.said_search import messages_with
+from sessions_app.said_search import messages_with, said_in_part
 
 MOST_CHATS = 1_000
 # A WhatsApp address, or so much of a number that it can't be meant as a word.
@@ -22,14 +22,15 @@ _SHORTEST_ID = 15
 
 def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
     """By a whole id (of the message, of its session, of its chat, the provider's), by the chat's
-    address, else by words."""
+    address, else by words, and where none fits by a part of one."""
     asked = _asked(term)
     if not asked:
         return queryset
     if (key := _uuid(asked)) is not None:
         return queryset.filter(Q(pk=key) | Q(session=key) | Q(chat=key))
-    if _ADDRESS.fullmatch(asked):
-        return queryset.filter(chat__in=_chats_addressed(asked))
+    # Long numbers are said, too: those of orders, say.
+    if _ADDRESS.fullmatch(asked) and (chats := _chats_addressed(asked)):
+        return queryset.filter(chat__in=chats)
     if _may_be_id(asked):
         same_id = list(
             Message.objects.filter(provider_message_id=asked).values_list("pk", flat=True)
@@ -37,7 +38,10 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
         if same_id:
             return queryset.filter(pk__in=same_id)
     wanted = messages_with(asked)
-    return queryset.none() if wanted is None else queryset.filter(wanted)
+    if wanted is not None and queryset.filter(wanted).order_by().exists():
+        return queryset.filter(wanted)
+    part = said_in_part(Message.objects.all(), asked)
+    return queryset.none() if part is None else queryset.filter(part)
 
 
 def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:

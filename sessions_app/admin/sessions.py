@@ -8,8 +8,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from memoryproject.lib.admin_display import shown_link, shown_state
+from memoryproject.lib.admin_display import shown_link, shown_mark
 from sessions_app.admin.cards import MakeCards, card_link
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address, messages_address
@@ -20,16 +22,16 @@ from sessions_app.models.sessions import SessionStatus
 class StatusFilter(admin.SimpleListFilter):
     """Archived sessions are shown when they are asked for."""
 
-    title = "status"
+    title = gettext_lazy("status")
     parameter_name = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [*SessionStatus.choices, ("all", "All")]
+        return [*SessionStatus.choices, ("all", _("All"))]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """The first choice, without a value, is what is shown unasked."""
         first, *others = super().choices(changelist)
-        yield {**first, "display": "Not archived"}
+        yield {**first, "display": _("Not archived")}
         yield from others
 
     def queryset(
@@ -69,37 +71,39 @@ class ChatSessionAdmin(ForgetAction, MakeCards):
     )
     readonly_fields = fields
 
-    @admin.display(description="messages")
+    @admin.display(description=gettext_lazy("messages"))
     def messages_link(self, session: ChatSession) -> str:
-        return shown_link(messages_address(session), f"read {session.message_counter}")
+        return shown_link(
+            messages_address(session), _("read %(n)d") % {"n": session.message_counter}
+        )
 
-    @admin.display(description="turns")
+    @admin.display(description=gettext_lazy("turns"))
     def turns_link(self, session: ChatSession) -> str:
         address = list_address("sessions_app_turn", session__session_id__exact=session.pk)
-        return shown_link(address, "how the answers came about")
+        return shown_link(address, _("how the answers came about"))
 
-    @admin.display(description="summaries")
+    @admin.display(description=gettext_lazy("summaries"))
     def summaries_link(self, session: ChatSession) -> str:
         count = session.summarizations.count()
         work = SummaryWork.objects.filter(session=session, due=True).first()
         if work is not None and work.error:
-            text = f"tried again later: {work.error}"
-            return shown_state(text, bad=[text])
+            return shown_mark(_("tried again later: %(error)s") % {"error": work.error}, "bad")
         if not count:
-            return "none yet"
+            return _("none yet")
         address = list_address(
             "sessions_app_summarizationmetadata", session__session_id__exact=session.pk
         )
-        return shown_link(address, f"read {count}")
+        return shown_link(address, _("read %(n)d") % {"n": count})
 
-    @admin.action(description="Make the memory card")
+    @admin.action(description=gettext_lazy("Make the memory card"))
     def make_selected_cards(self, request: HttpRequest, queryset: QuerySet[ChatSession]) -> None:
         self.make_cards(request, list(queryset.values_list("pk", flat=True)))
 
-    @admin.display(description="memory card")
+    @admin.display(description=gettext_lazy("memory card"))
     def card(self, session: ChatSession) -> str:
         return card_link(session)
 
-    @admin.display(description="status", ordering="status")
+    @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, session: ChatSession) -> str:
-        return shown_state(session.status, good=[SessionStatus.ACTIVE])
+        tone = "good" if session.status == SessionStatus.ACTIVE else ""
+        return shown_mark(session.get_status_display(), tone)

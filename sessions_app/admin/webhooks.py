@@ -329,6 +329,10 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         text = delivery.get_state_display()
         return shown_mark(text, tones.get(DeliveryState(delivery.state), ""))
 
+    @admin.display(description=gettext_lazy("message id"))
+    def message_id(self, delivery: WebhookDelivery) -> str:
+        return delivery.message_id
+
     @admin.display(description=gettext_lazy("data"))
     def shown_data(self, delivery: WebhookDelivery) -> str:
         return shown_json(delivery.data)

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from django.db import models
 
+# Of Unicode: what follows up to POP runs in the direction of its first letter, or from the left.
+FIRST_STRONG, LEFT_TO_RIGHT, POP = "\u2068", "\u2066", "\u2069"
+
 
 class Provider(models.TextChoices):
     CLOUD = "cloud", "WhatsApp Cloud API"
@@ -55,9 +58,12 @@ class Chat(models.Model):
         ]
 
     def __str__(self) -> str:
-        return (
-            f"{self.client_name} ({self.whatsapp_chat})" if self.client_name else self.whatsapp_chat
-        )
+        if not self.client_name:
+            return self.whatsapp_chat
+        if self.client_name.isascii():
+            return f"{self.client_name} ({self.whatsapp_chat})"
+        # Each in its own direction: beside a Hebrew name the address would be torn in two.
+        return f"{FIRST_STRONG}{self.client_name}{POP} ({LEFT_TO_RIGHT}{self.whatsapp_chat}{POP})"
 
 
 class ChatAddress(models.Model):

@@ -172,3 +172,33 @@ def test_a_chat_in_which_nothing_was_said_says_so(staff: Page, world: World) -> 
     world.chat(CLIENT).messages.all().delete()
     open_conversation(staff)
     expect(staff.get_by_text("Nothing has been said in this chat.")).to_be_visible()
+
+
+def test_what_is_forgotten_meanwhile_is_taken_off_the_page(staff: Page, world: World) -> None:
+    world.say(CLIENT, "My secret is Zyqorvane")
+    open_conversation(staff)
+    expect(staff.get_by_role("log")).to_contain_text("Zyqorvane")
+    world.chat(CLIENT).delete()
+    expect(staff.get_by_role("alert")).to_contain_text("isn't there any more", timeout=20_000)
+    expect(staff.get_by_role("log")).not_to_contain_text("Zyqorvane")
+
+
+def test_who_is_logged_out_meanwhile_is_told(staff: Page, world: World) -> None:
+    world.say(CLIENT, "My secret is Zyqorvane")
+    open_conversation(staff)
+    staff.context.clear_cookies()
+    expect(staff.get_by_role("alert")).to_contain_text("logged out", timeout=20_000)
+    expect(staff.get_by_role("log")).not_to_contain_text("Zyqorvane")
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="Load it again").click()
+    expect(staff.get_by_label("Username")).to_be_visible()
+
+
+def test_the_keys_work_on_a_hebrew_keyboard(staff: Page, world: World) -> None:
+    world.say(CLIENT, HEBREW)
+    open_conversation(staff)
+    staff.evaluate(
+        """document.body.dispatchEvent(
+            new KeyboardEvent("keydown", {key: "ר", code: "KeyR", bubbles: true}))"""
+    )
+    expect(staff.get_by_text("1 conversation is marked as reviewed.")).to_be_visible()

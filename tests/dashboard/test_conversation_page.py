@@ -361,3 +361,15 @@ def test_nothing_on_the_page_runs_in_it(admin_client: Client, world: World) -> N
 
 def _named(name: str) -> Party:
     return Party(phone=CLIENT.partition("@")[0], name=name)
+
+
+def test_a_day_on_which_nothing_was_said_says_so(admin_client: Client, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    today = timezone.now().date()
+
+    def told(day: str) -> str:
+        return admin_client.get(f"{address(world)}?date={day}", follow=True).content.decode()
+
+    assert "Nothing was said on that day: this came next." in told("2020-02-02")
+    assert "this is the end" in told(str(today + timedelta(days=2)))
+    assert "Nothing was said" not in told(str(today))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import timedelta
 from typing import Any
@@ -244,3 +245,29 @@ def test_a_page_of_many_takes_as_many_queries_as_of_few(admin_client: Client, wo
     assert "1–50 of 60" in shown
     assert len(rows(page(admin_client, "?p=2"))) == 10
     assert Chat.objects.count() == 60
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Order AB-77120419 is on its way", "120419"),
+        ("Order AB-77120419 is on its way", "ab-77"),
+        ("שולחן לארבעה במסעדת הכרמלית", "רמלי"),
+    ],
+)
+@pytest.mark.parametrize("address", [INBOX, "/admin/sessions_app/message/"])
+def test_a_part_of_a_word_is_found_among_the_newest(
+    world: World, admin_client: Client, said: str, asked: str, address: str
+) -> None:
+    world.receive(message_from(CLIENT, said), message_from(OTHER_CLIENT, "nothing of it"))
+    shown = admin_client.get(address, {"q": asked}).content.decode()
+    told = html.unescape(re.sub(r"</?mark>", "", shown.split('id="content"')[1]))
+    assert said in told
+    assert "nothing of it" not in told
+
+
+def test_the_inbox_says_that_only_parts_of_words_fit(world: World, admin_client: Client) -> None:
+    world.receive(message_from(CLIENT, "Order AB-77120419 is on its way"))
+    assert "as a part of one" in page(admin_client, "?q=120419")
+    assert "as a part of one" not in page(admin_client, "?q=order")
+    assert "as a part of one" not in page(admin_client, "?q=zyqorvane")

@@ -7,12 +7,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import polib
 import pytest
 from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.test import Client
+from django.utils import translation
 from django.utils.translation import get_language
 
 from memoryproject.dashboard.management.commands.list_labels import TARGET, written
@@ -22,6 +26,8 @@ CATALOGUE = Path(settings.LOCALE_PATHS[0]) / "he" / "LC_MESSAGES" / "django.po"
 PLACEHOLDERS = re.compile(r"%\(\w+\)[.\d]*[a-z]|\{\w*\}|%s|</?\w+[^>]*>")
 SOURCES = ("memoryproject", "sessions_app", "memories_app", "cards_app", "templates", "manage.py")
 LANGUAGE = "/admin/language/"
+# Names that Hebrew speakers write in Latin letters.
+NAMES_AS_THEY_ARE = {"YAML", "sha256"}
 
 
 def entries() -> list[polib.POEntry]:
@@ -122,3 +128,56 @@ def test_the_api_stays_english_after_a_hebrew_page(admin_client: Client, world: 
     )
     assert refused.status_code == 401
     assert refused.json()["errors"][0]["detail"].isascii()
+
+
+def _names_staff_read() -> Iterator[tuple[str, str]]:
+    """Of every list of the admin: what it is called, and what its columns, actions and fields
+    are."""
+    for model, page in admin.site._registry.items():
+        of = model._meta.label
+        yield of, str(model._meta.verbose_name)
+        yield of, str(model._meta.verbose_name_plural)
+        for name in page.list_display:
+            yield f"{of}.{name}", str(label_for_field(name, model, page))
+        for name in flatten_fieldsets(page.fieldsets or [(None, {"fields": page.fields or ()})]):
+            yield f"{of}.{name}", str(label_for_field(name, model, page))
+        for title, _options in page.fieldsets or ():
+            yield f"{of}'s fieldset", str(title or "ללא")
+        for action in page.actions or ():
+            method = getattr(page, action) if isinstance(action, str) else action
+            yield f"{of}.{action}", str(method.short_description)
+
+
+def test_every_list_column_and_action_has_a_hebrew_name() -> None:
+    with translation.override("he"):
+        english = {
+            f"{place}: {name}"
+            for place, name in _names_staff_read()
+            if not re.search("[א-ת]", name) and name not in NAMES_AS_THEY_ARE
+        }
+    assert english == set()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "address",
+    ["/admin/sessions_app/forgetrun/", "/admin/sessions_app/label/", "/admin/sessions_app/turn/"],
+)
+def test_an_empty_list_says_in_hebrew_how_it_fills(admin_client: Client, address: str) -> None:
+    admin_client.cookies[settings.LANGUAGE_COOKIE_NAME] = "he"
+    page = admin_client.get(address).content.decode()
+    said = re.search(r'<p class="nothing">(.*?)</p>', page, re.DOTALL)
+    assert said is not None
+    assert re.search("[א-ת]", said[1])
+    assert "Nothing" not in said[1]
+
+
+@pytest.mark.django_db
+def test_what_isnt_there_is_told_in_hebrew_with_the_way_back(admin_client: Client) -> None:
+    admin_client.cookies[settings.LANGUAGE_COOKIE_NAME] = "he"
+    gone = admin_client.get("/admin/no-such-page/")
+    page = gone.content.decode()
+    assert gone.status_code == 404
+    assert '<html lang="he" dir="rtl"' in page
+    assert "אין דבר בכתובת הזאת." in page
+    assert '<a href="/admin/">' in page

@@ -35,6 +35,9 @@ def labels_translate() -> None:
             config.verbose_name = gettext_lazy(config.verbose_name)
     for model in _models():
         options = model._meta
+        if "verbose_name_plural" not in options.original_attrs:
+            # Django's own plural is lazy too, but puts an "s" behind the English name.
+            options.verbose_name_plural = str(options.verbose_name_plural)
         for name in ("verbose_name", "verbose_name_plural"):
             if not isinstance(getattr(options, name), Promise):
                 setattr(options, name, gettext_lazy(getattr(options, name)))

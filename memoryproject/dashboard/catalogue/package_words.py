@@ -38,4 +38,8 @@ PACKAGE_WORDS = (
     _("Click to download"),
     _("Go back"),
     _("Loading more results..."),
+    _("IP Address"),
+    _("Attempt Time"),
+    _("User Agent"),
+    _("Failed Logins"),
 )

@@ -14,11 +14,23 @@
   const bubbles = () => [...timeline.querySelectorAll(".bubble")];
   const chosen = () => document.activeElement?.closest(".bubble") ?? null;
 
+  // Logged out, no right any more, or forgotten: what may not be read any more isn't left standing.
+  function end(status) {
+    const name = status === 404 ? "gone" : "closed";
+    delete timeline.dataset.live;
+    timeline.replaceChildren();
+    timeline.append(document.getElementById(name).content.cloneNode(true));
+  }
+
   async function look() {
     if (document.hidden) return;
     const headers = { "X-Live": "yes", "If-None-Match": timeline.dataset.tag };
     if (timeline.dataset.news) headers["X-News"] = timeline.dataset.news;
     const answer = await fetch(location.href, { headers, cache: "no-store", redirect: "error" });
+    if ([401, 403, 404].includes(answer.status)) {
+      end(answer.status);
+      return;
+    }
     if (answer.status !== 200) return;
     const text = await answer.text();
     const wasAtTheEnd = isAtTheEnd();
@@ -42,7 +54,8 @@
   }
   if (timeline.dataset.live) {
     // The next look waits for the last one, and a server that is away is asked again.
-    const again = () => look().catch(() => {}).finally(() => setTimeout(again, EVERY));
+    const again = () =>
+      look().catch(() => {}).finally(() => timeline.dataset.live && setTimeout(again, EVERY));
     setTimeout(again, EVERY);
   }
 
@@ -97,10 +110,12 @@
     "/": () => document.querySelector("input[name=q]").focus(),
     "?": () => help.showModal(),
   };
+  const PLACES = { KeyJ: "j", KeyK: "k", KeyR: "r", KeyB: "b", KeyN: "n" };
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (isTyping || help.open || event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = KEYS[event.key];
+    // Where letters aren't Latin, as on a Hebrew keyboard, the place of the key counts.
+    const act = KEYS[event.key] ?? (event.key > "~" ? KEYS[PLACES[event.code]] : undefined);
     if (!act) return;
     event.preventDefault();
     act();

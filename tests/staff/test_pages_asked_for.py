@@ -1,0 +1,53 @@
+"""Addresses of the staff's pages with what nobody types on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+
+from tests.world import CLIENT, World
+
+PARAMETERS = ("q", "p", "o", "state", "status", "action", "actor_kind", "object_type", "when")
+
+
+def lists() -> list[str]:
+    return [
+        reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        for model in admin.site._registry
+    ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("value", ["%00", "a%00b"])
+def test_a_nul_in_the_address_breaks_no_list(admin_client: Client, value: str) -> None:
+    for address in lists():
+        for name in PARAMETERS:
+            page = admin_client.get(f"{address}?{name}={value}", follow=True)
+            assert page.status_code == 200, (address, name)
+
+
+@pytest.mark.django_db
+def test_what_cant_be_asked_for_is_refused_in_words(admin_client: Client) -> None:
+    page = admin_client.get("/admin/sessions_app/turn/?_to_field=password")
+    assert page.status_code == 400
+    assert "can't be looked up" in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_hebrew_name_and_the_address_behind_it_run_each_its_own_way(world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    chat = world.chat(CLIENT)
+    chat.client_name = "דנה לוי"
+    assert str(chat) == f"\u2068דנה לוי\u2069 (\u2066{chat.whatsapp_chat}\u2069)"
+    chat.client_name = "Dana"
+    assert str(chat) == f"Dana ({chat.whatsapp_chat})"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("year", ["9" * 30, "-1", "0", "10000"])
+def test_a_year_that_is_none_breaks_no_list(admin_client: Client, year: str) -> None:
+    for name in ("chatsession/?last_active", "forgetreceipt/?forgotten_at"):
+        page = admin_client.get(f"/admin/sessions_app/{name}__year={year}", follow=True)
+        assert page.status_code == 200
