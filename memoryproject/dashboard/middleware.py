@@ -52,15 +52,17 @@ class BusinessTimeZone:
 
 
 class ReadableAddress:
-    """Takes NUL out of what an address of the staff's pages asks for: PostgreSQL can't compare
-    with it, and no text holds it."""
+    """Takes NUL out of what a page of the staff's is asked for: PostgreSQL can't compare with it,
+    and no text holds it. Only where something is shown: what is done with all that a filter leaves
+    isn't done with more."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         asked = request.META.get("QUERY_STRING", "")
-        if request.path.startswith("/admin/") and ("%00" in asked or "\x00" in asked):
+        is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")
+        if is_page and ("%00" in asked or "\x00" in asked):
             readable = request.GET.copy()
             for name, values in request.GET.lists():
                 readable.setlist(name, [value.replace("\x00", "") for value in values])

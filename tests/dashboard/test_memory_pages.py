@@ -173,9 +173,11 @@ def test_filters_that_make_no_sense_are_no_error(admin_client: Client, query: st
 
 
 @pytest.mark.parametrize("query", ["tag=%00", "chat=%00", "visibility__exact=%00", "type=a%00"])
-def test_a_nul_in_a_filter_is_refused(admin_client: Client, query: str) -> None:
+def test_a_nul_in_a_filter_is_refused_where_something_is_done(
+    admin_client: Client, query: str
+) -> None:
     remember("Dana likes tea", tags=("a",))
-    assert admin_client.get(f"{LIST}?{query}").status_code == 400
+    assert admin_client.get(f"{LIST}?{query}").status_code == 200
     assert admin_client.post(f"{LIST}export/?{query}").status_code == 400
 
 
