@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
-from django.db.models import QuerySet
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
@@ -35,6 +35,12 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
         ),
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EmbeddingModel]:
+        made = MemoryEmbedding.objects.filter(model=OuterRef("model_id")).order_by()
+        count = made.values("model").annotate(made=Count("pk")).values("made")
+        found = super().get_queryset(request)
+        return found.annotate(made=Subquery(count, output_field=IntegerField()))
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
 
@@ -59,8 +65,8 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
         return shown_state(model.state, good=[str(EmbeddingState.ACTIVE)])
 
     @admin.display(description=gettext_lazy("vectors of memories"))
-    def vectors(self, model: EmbeddingModel) -> int:
-        return MemoryEmbedding.objects.filter(model=model.model_id).count()
+    def vectors(self, model: Any) -> int:
+        return model.made or 0
 
 
 class ModelFilter(admin.SimpleListFilter):

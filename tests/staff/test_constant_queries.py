@@ -1,0 +1,201 @@
+"""No page of the admin asks the database more, because there is more in it.
+
+Every address of tests/staff/expected.py, with the searches, filters and orders that its page
+offers, is opened in a small world and in one several times as large: more rows in every list, and
+more in each of the rows that pages are about (see tests/staff/crowd.py).
+
+One page asks more for more, within the bounds of tests/forgetting/test_preview.py: what would be
+forgotten is found out by forgetting it, in a transaction that is taken back. That costs what goes
+and what is changed, not what stays, which is what it is held to here.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, reset_queries, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from memories_app.models import Memory
+from sessions_app.services.forget.preview import MOST_THINGS
+from sessions_app.services.forget.runs import run_draft
+from tests.staff.crowd import Crowd
+from tests.staff.crowd_around import WORD
+from tests.staff.test_every_role import role_client, tries
+from tests.world import CLIENT, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db
+
+SMALL, MORE = 2, 6
+# What differs between two queries of one kind.
+VALUES = re.compile(r"'(?:[^']|'')*'|\b\d[\d.]*\b")
+MANY_VALUES = re.compile(r"\?(?:::[\w\[\]]+)?(?:, \?(?:::[\w\[\]]+)?)+")
+PASSING = re.compile(r'"(?:s\d+_x\d+|_django_curs_\w+)"')
+COLUMNS = re.compile(r"SELECT .{60,}? FROM")
+LINK = re.compile(r'href="(\?[^"#]+)')
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is asked for; where ``posted`` isn't empty, by POST."""
+
+    address: str
+    posted: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    live: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a page asked, each query with its values taken out. ``rows``: those of its list, if it
+    is one, and ``is_full`` where there is a next page of them."""
+
+    status: int
+    queries: Counter[str]
+    links: list[Look]
+    rows: int
+    is_full: bool
+
+    @property
+    def count(self) -> int:
+        return sum(self.queries.values())
+
+
+def kind_of(sql: str) -> str:
+    without = VALUES.sub("?", PASSING.sub("it", sql))
+    return MANY_VALUES.sub("?, …", " ".join(without.split()))
+
+
+def opened(user: User, look: Look) -> Asked:
+    """Just logged in, by a look that leaves nothing behind: no page is the second one."""
+    client = Client()
+    client.force_login(user)
+    headers = {"X-Live": "1"} if look.live else {}
+    reset_queries()  # Django keeps the last 9,000 alone.
+    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+        if look.posted:
+            answer: Any = client.post(look.address, look.posted)
+        else:
+            answer = client.get(look.address, headers=headers)
+        body = b"".join(answer) if answer.streaming else answer.content
+        transaction.set_rollback(True)
+    kinds = Counter(kind_of(query["sql"]) for query in queries)
+    listed = answer.context and answer.context.get("cl")
+    more = list(links(look.address, body.decode(errors="replace")))
+    return Asked(
+        answer.status_code,
+        kinds,
+        more,
+        rows=len(listed.result_list) if listed else 0,
+        is_full=bool(listed) and listed.multi_page,
+    )
+
+
+def links(address: str, page: str) -> Iterator[Look]:
+    """Where the page leads to itself, asked otherwise: of each parameter the first value."""
+    if 'name="q"' in page:
+        yield Look(f"{address}?q={WORD}")
+    seen = set()
+    for link in map(unescape, LINK.findall(page)):
+        names = {name for name, _ in parse_qsl(link[1:])} - seen
+        seen |= names
+        if names:
+            yield Look(address + link)
+
+
+def looks(crowd: Crowd, letter: str) -> list[Look]:
+    """At every address that may be opened by who has this letter."""
+    found: dict[Look, None] = {}
+    for keys in (crowd.keys, crowd.others):
+        for one in tries(keys):
+            if one.method == "GET" and one.may is not None and letter in one.may:
+                found[Look(one.address)] = None
+    chat = reverse("admin:sessions_app_chat_conversation", args=[crowd.keys["sessions_app.chat"]])
+    said = crowd.keys["sessions_app.message"]
+    found |= dict.fromkeys(
+        [
+            Look(chat, live=True),
+            Look(f"{chat}?before={said}"),
+            Look(f"{chat}?after={said}"),
+            Look(f"{chat}?q={WORD}&at={said}"),
+        ]
+    )
+    return list(found)
+
+
+def of_forgetting(world: World, crowd: Crowd, user: User) -> list[Look]:
+    """What was found to be forgotten, and what would go: with a memory and a person, around whom
+    the world grows; and of so much that it isn't tried out."""
+    search = reverse("admin:sessions_app_forgetrun_search")
+    asked = {"words": WORD, "kinds": ["memory", "message"], "how": "words"}
+    found = [Look(search, asked), Look(search, {**asked, "how": "meaning", "chat": CLIENT})]
+    world.remember(OTHER_CLIENT, "The lighthouse is white")
+    memory, chat = Memory.objects.latest("created_at"), world.chat(OTHER_CLIENT)
+    many = [("memory", uuid.uuid4()) for _ in range(MOST_THINGS)]
+    for chosen in (
+        [("memory", memory.pk)],
+        [("chat", chat.pk)],
+        [("chat", crowd.keys["sessions_app.chat"]), *many],
+    ):
+        run = run_draft(chosen=chosen, asked_by=user.username)
+        found.append(Look(reverse("admin:sessions_app_forgetrun_change", args=[run.pk])))
+    return found
+
+
+def told(look: Look, small: Asked, large: Asked) -> str:
+    """The page, both counts, and which queries are asked more often."""
+    more = large.queries - small.queries
+    lines = [f"{look.address}: {small.count} queries, then {large.count}"]
+    lines += [
+        f"  {small.queries[sql]} → {large.queries[sql]} times: "
+        f"{COLUMNS.sub('SELECT … FROM', sql)[:400]}"
+        for sql, _ in more.most_common(5)
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("letter", "SV")
+def test_every_page_asks_as_much_in_a_large_world_as_in_a_small_one(
+    world: World, letter: str
+) -> None:
+    _, user = role_client(letter)
+    assert user is not None
+    crowd = Crowd(world, [user])
+    crowd.grow(SMALL)
+    pages = looks(crowd, letter)
+    if letter == "S":
+        pages += of_forgetting(world, crowd, user)
+    # These are asked for once in a process.
+    ContentType.objects.get_for_models(*apps.get_models())
+    small = {look: opened(user, look) for look in pages}
+    if letter == "S":
+        asked = [link for before in small.values() for link in before.links]
+        small |= {look: opened(user, look) for look in asked if look not in small}
+    crowd.grow(MORE)
+    wrong = []
+    for look, before in small.items():
+        after = opened(user, look)
+        assert before.status == after.status, look.address
+        if before.count != after.count:
+            wrong.append(told(look, before, after))
+        if not grew(look, before, after):
+            wrong.append(f"{look.address}: let tests/staff/crowd.py add rows to this list")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def grew(look: Look, before: Asked, after: Asked) -> bool:
+    """Whether a whole list has more rows than it had, or had a page full of them."""
+    is_list = before.rows and "?" not in look.address
+    return not is_list or before.is_full or after.rows > before.rows
