@@ -39,7 +39,7 @@ from sessions_app.services.forget.runs import run_confirm
 TEMPLATE = "admin/sessions_app/forgetrun/run.html"
 ITEMS_A_PAGE = 100
 # Longer ones are given as text alone: laying out takes its time.
-MOST_IN_PDF = 2_000
+MOST_IN_PDF = 5_000
 
 
 @admin.register(ForgetRun)
@@ -133,7 +133,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         run = self._run(request, run_id)
         if run.total > MOST_IN_PDF:
             return redirect(reverse("admin:sessions_app_forgetrun_text", args=[run.pk]))
-        return pdf_answer(lambda: run_document(run), f"receipts-{run.pk}")
+        return pdf_answer(run_document(run), f"receipts-{run.pk}")
 
     def text(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
         """The same as plain text."""

@@ -12,7 +12,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path, reverse
-from django.utils import translation
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -120,7 +119,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def pdf(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
         """The receipt to print."""
         receipt = self._receipt(request, receipt_id)
-        return pdf_answer(lambda: receipt_document(receipt), f"receipt-{receipt_id}")
+        return pdf_answer(receipt_document(receipt), f"receipt-{receipt_id}")
 
     def text(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
         """The receipt as plain text."""
@@ -183,10 +182,9 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         return ((first[0], {"fields": fields}), *others)
 
 
-def pdf_answer(made: Any, name: str) -> HttpResponse:
-    """A document to download; in English: the fonts know Latin letters alone."""
-    with translation.override("en"):
-        content = as_pdf(made())
+def pdf_answer(document: Document, name: str) -> HttpResponse:
+    """To download, as the text is."""
+    content = as_pdf(document)
     return HttpResponse(content, content_type="application/pdf", headers=_named(name, "pdf"))
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.utils.translation import get_language, get_language_info
 from django.utils.translation import gettext as _
 
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
@@ -32,6 +33,12 @@ class Document:
     title: str
     parts: Sequence[Part] = field(default_factory=list)
     notes: Sequence[str] = ()
+    # The reader's, in which it is written.
+    language: str = field(default_factory=lambda: get_language() or settings.LANGUAGE_CODE)
+
+    @property
+    def is_right_to_left(self) -> bool:
+        return bool(get_language_info(self.language)["bidi"])
 
 
 def times_of(moment: datetime) -> str:

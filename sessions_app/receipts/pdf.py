@@ -1,103 +1,174 @@
-"""A document as PDF, with the fonts that every reader has.
-
-They know Latin letters alone. What they lack, such as a Hebrew user name, is written by its code
-points, so that it can be told for certain; so the document itself is in English.
-"""
+"""A document as PDF, in the document's language and from its side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
-from xml.sax.saxutils import escape
 
-from reportlab.lib import colors
+from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4
-from reportlab.lib.styles import ParagraphStyle, getSampleStyleSheet
 from reportlab.lib.units import mm
-from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
+from reportlab.pdfgen.canvas import Canvas
 
 from sessions_app.receipts.document import Document
+from sessions_app.receipts.fonts import (
+    BOLD,
+    FONTS_LOCK,
+    REGULAR,
+    fonts_load,
+    readable,
+    text_width,
+)
+from sessions_app.receipts.lines import in_place, is_hebrew, lines_of
 
 MARGIN = 18 * mm
 WIDTH = A4[0] - 2 * MARGIN
 NAMES = 52 * mm
-# Long tables are laid out in pieces: the time for one grows with the square of its rows.
-ROWS_AT_ONCE = 40
+BETWEEN = 4 * mm
+RULE = HexColor("#d8e0dc")
 
-_STYLES = getSampleStyleSheet()
-_TITLE = ParagraphStyle("title", parent=_STYLES["Title"], alignment=0, fontSize=18, spaceAfter=8)
-_HEAD = ParagraphStyle("head", parent=_STYLES["Heading2"], fontSize=11, spaceBefore=10)
-_CELL = ParagraphStyle("cell", parent=_STYLES["BodyText"], fontSize=9, leading=12, wordWrap="CJK")
-_NOTE = ParagraphStyle("note", parent=_CELL, textColor=colors.HexColor("#55635d"), spaceBefore=4)
-_LINES = TableStyle(
-    [
-        ("VALIGN", (0, 0), (-1, -1), "TOP"),
-        ("LINEBELOW", (0, 0), (-1, -1), 0.4, colors.HexColor("#d8e0dc")),
-        ("LEFTPADDING", (0, 0), (-1, -1), 2),
-        ("TOPPADDING", (0, 0), (-1, -1), 2),
-        ("BOTTOMPADDING", (0, 0), (-1, -1), 3),
-    ]
-)
+
+@dataclass(frozen=True)
+class _Style:
+    """``size``, ``leading`` (from line to line) and the room ``before`` in points."""
+
+    font: str
+    size: float
+    leading: float
+    before: float = 0
+    colour: Color = HexColor("#000000")
+
+    def measure(self, text: str) -> float:
+        return text_width(text, self.font, self.size)
+
+
+_TITLE = _Style(BOLD, 18, 24)
+_HEAD = _Style(BOLD, 11, 15, before=10)
+_CELL = _Style(REGULAR, 9, 13, before=1)
+_NOTE = _Style(REGULAR, 9, 13, before=4, colour=HexColor("#55635d"))
+_NUMBER = _Style(REGULAR, 8, 10)
+# No heading stays alone at the foot of a page.
+_FOLLOWING = 3 * _CELL.leading
 
 
 def as_pdf(document: Document) -> bytes:
     """A4 pages with numbers. The same document gives the same bytes."""
     held = BytesIO()
-    pages = SimpleDocTemplate(
+    fonts_load()
+    canvas = Canvas(
         held,
         pagesize=A4,
-        leftMargin=MARGIN,
-        rightMargin=MARGIN,
-        topMargin=MARGIN,
-        bottomMargin=MARGIN,
-        title=readable(document.title),
-        author="",
+        pageCompression=1,
         invariant=1,
+        initialFontName=REGULAR,
+        lang=document.language,
     )
-    pages.build(list(_flow(document)), onFirstPage=_numbered, onLaterPages=_numbered)
+    canvas.setTitle(readable(document.title))
+    canvas.setAuthor("")
+    if document.is_right_to_left:
+        canvas.setViewerPreference("Direction", "R2L")
+    _write(document, _Pages(canvas, document.is_right_to_left))
+    with FONTS_LOCK:
+        canvas.save()
     return held.getvalue()
 
 
-def readable(text: str) -> str:
-    """What the fonts can show; any other character as its code point."""
-    return "".join(each if _is_shown(each) else f"[U+{ord(each):04X}]" for each in text)
-
-
-def _is_shown(character: str) -> bool:
-    try:
-        character.encode("cp1252")
-    except UnicodeEncodeError:
-        return False
-    return character.isprintable()
-
-
-def _flow(document: Document) -> Iterator[Any]:
-    yield _paragraph(document.title, _TITLE)
+def _write(document: Document, pages: _Pages) -> None:
+    pages.text(document.title, _TITLE)
     for part in document.parts:
-        yield _paragraph(part.title, _HEAD)
-        yield from _tables(part.facts, (NAMES, WIDTH - NAMES))
-        yield from _tables(part.rows, (WIDTH - NAMES, NAMES))
-    yield Spacer(1, 6 * mm)
+        pages.text(part.title, _HEAD, following=_FOLLOWING)
+        for fact in part.facts:
+            pages.row(fact, (NAMES, WIDTH - NAMES))
+        for row in part.rows:
+            pages.row(row, (WIDTH - NAMES, NAMES))
+    pages.gap(6 * mm)
     for note in document.notes:
-        yield _paragraph(note, _NOTE)
+        pages.text(note, _NOTE)
+    pages.end()
 
 
-def _tables(rows: Sequence[Sequence[str]], widths: Sequence[float]) -> Iterator[Table]:
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        cells = [
-            [_paragraph(value, _CELL) for value in row]
-            for row in rows[start : start + ROWS_AT_ONCE]
+class _Pages:
+    """Rows one below the other, drawn as they come: time and memory grow with their number.
+
+    Columns begin at the side where reading begins, and every text stands at that side of its own.
+    """
+
+    def __init__(self, canvas: Canvas, right_to_left: bool) -> None:
+        self._canvas = canvas
+        self._right_to_left = right_to_left
+        self._y = A4[1] - MARGIN
+
+    def text(self, text: str, style: _Style, *, following: float = 0) -> None:
+        """A heading or a note. ``following``: room that what follows needs on the same page."""
+        self._rows([text], [WIDTH], style, following)
+
+    def row(self, cells: Sequence[str], widths: Sequence[float]) -> None:
+        """A row of a table, with a line below it."""
+        self._rows(cells, widths, _CELL, following=0)
+        self._y -= 4
+        self._canvas.setStrokeColor(RULE)
+        self._canvas.setLineWidth(0.4)
+        self._canvas.line(MARGIN, self._y, MARGIN + WIDTH, self._y)
+
+    def gap(self, height: float) -> None:
+        self._y -= height
+
+    def end(self) -> None:
+        self._turn()
+
+    def _rows(
+        self, cells: Sequence[str], widths: Sequence[float], style: _Style, following: float
+    ) -> None:
+        columns = [
+            lines_of(readable(cell), width - BETWEEN, style.measure)
+            for cell, width in zip(cells, widths, strict=True)
         ]
-        yield Table(cells, colWidths=widths, style=_LINES)
+        height = max(map(len, columns))
+        self._make_room(style.before + height * style.leading + following)
+        self._y -= style.before
+        for number in range(height):
+            self._make_room(style.leading)
+            self._y -= style.leading
+            self._line([lines[number : number + 1] for lines in columns], cells, widths, style)
 
+    def _line(
+        self,
+        pieces: Sequence[Sequence[str]],
+        cells: Sequence[str],
+        widths: Sequence[float],
+        style: _Style,
+    ) -> None:
+        """One line of each cell; ``pieces`` has none where a cell has ended."""
+        begin = 0.0
+        for piece, cell, width in zip(pieces, cells, widths, strict=True):
+            for line in piece:
+                # A value without Hebrew, such as an id, reads from left to right in itself.
+                placed = in_place(line, right_to_left=self._right_to_left and is_hebrew(cell))
+                self._draw(placed, begin, style)
+            begin += width
 
-def _paragraph(text: str, style: ParagraphStyle) -> Paragraph:
-    return Paragraph(escape(readable(text)), style)
+    def _draw(self, placed: str, begin: float, style: _Style) -> None:
+        """``begin``: points from the side where reading begins."""
+        self._canvas.setFont(style.font, style.size)
+        self._canvas.setFillColor(style.colour)
+        if self._right_to_left:
+            self._canvas.drawRightString(MARGIN + WIDTH - begin, self._y, placed)
+        else:
+            self._canvas.drawString(MARGIN + begin, self._y, placed)
 
+    def _make_room(self, height: float) -> None:
+        """Turn the page where it has no such room; what is longer than a page begins here."""
+        if self._y - min(height, A4[1] - 2 * MARGIN) < MARGIN:
+            self._turn()
 
-def _numbered(canvas: Any, pages: Any) -> None:
-    canvas.saveState()
-    canvas.setFont("Helvetica", 8)
-    canvas.drawRightString(A4[0] - MARGIN, 10 * mm, str(pages.page))
-    canvas.restoreState()
+    def _turn(self) -> None:
+        self._canvas.setFont(_NUMBER.font, _NUMBER.size)
+        self._canvas.setFillColor(_NUMBER.colour)
+        number, height = str(self._canvas.getPageNumber()), 10 * mm
+        if self._right_to_left:
+            self._canvas.drawString(MARGIN, height, number)
+        else:
+            self._canvas.drawRightString(A4[0] - MARGIN, height, number)
+        self._canvas.showPage()
+        self._y = A4[1] - MARGIN

@@ -13,7 +13,7 @@ from pypdf import PdfReader
 
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
 from sessions_app.receipts.document import receipt_document, run_document, times_of
-from sessions_app.receipts.pdf import as_pdf, readable
+from sessions_app.receipts.pdf import as_pdf
 from sessions_app.receipts.text import as_text
 from sessions_app.receipts.words import WORDS, swept_words, table_words
 from sessions_app.services.backup.tables import all_tables
@@ -70,12 +70,6 @@ def test_the_pdf_says_the_same(settings: Any) -> None:
     for value in (str(receipt.receipt_id), str(KEY), "ab" * 32, "2026-03-02 00:30:05", "dana"):
         assert value in shown
     assert "Replays of answers, deleted or cleaned" in shown
-
-
-def test_a_name_that_the_fonts_lack_is_told_by_code_points() -> None:
-    shown = read(as_pdf(receipt_document(a_receipt(actor="דנה & <b>Zoë</b>"))))
-    assert "[U+05D3][U+05E0][U+05D4] & <b>Zoë</b>" in shown
-    assert readable("a\u202eb\x00") == "a[U+202E]b[U+0000]"
 
 
 def test_the_same_receipt_gives_the_same_file() -> None:
