@@ -54,7 +54,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         posted = request.POST.copy()
         chosen = posted.getlist(ACTION_CHECKBOX_NAME)
         posted.setlist(ACTION_CHECKBOX_NAME, [key for key in chosen if self._may_be_key(key)])
-        request.POST = posted
+        request.POST = posted  # type: ignore[assignment]
         return super().response_action(request, queryset)
 
     def _may_be_key(self, key: str) -> bool:
