@@ -66,7 +66,7 @@ class ReadableAddress:
             readable = request.GET.copy()
             for name, values in request.GET.lists():
                 readable.setlist(name, [value.replace("\x00", "") for value in values])
-            request.GET = readable
+            request.GET = readable  # type: ignore[assignment]
         return self.get_response(request)
 
 

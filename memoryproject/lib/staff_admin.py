@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
@@ -45,6 +48,21 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
             return super().get_changelist_instance(request)
         except OverflowError as error:
             raise IncorrectLookupParameters from error
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """Django asks the database for whatever was posted as a row's key."""
+        posted = request.POST.copy()
+        chosen = posted.getlist(ACTION_CHECKBOX_NAME)
+        posted.setlist(ACTION_CHECKBOX_NAME, [key for key in chosen if self._may_be_key(key)])
+        request.POST = posted  # type: ignore[assignment]
+        return super().response_action(request, queryset)
+
+    def _may_be_key(self, key: str) -> bool:
+        try:
+            self.opts.pk.run_validators(self.opts.pk.to_python(key))
+        except ValidationError:
+            return False
+        return "\x00" not in key
 
 
 class StaffTabularInline(TabularInline):  # type: ignore[misc]

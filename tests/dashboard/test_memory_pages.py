@@ -129,6 +129,24 @@ def test_ids_and_addresses_are_found(admin_client: Client, world: World) -> None
     assert rows(shown(admin_client, q="1@c.us")) == []
 
 
+def test_the_beginning_of_an_id_finds_its_memory(admin_client: Client) -> None:
+    """As `/memories` shows it on WhatsApp."""
+    memory = remember("Dana likes tea")
+    remember("Yossi likes coffee")
+    assert rows(shown(admin_client, q=str(memory.pk)[:8])) == ["Dana likes tea"]
+    assert rows(shown(admin_client, q=str(memory.pk)[:13].upper())) == ["Dana likes tea"]
+
+
+def test_a_part_of_a_word_is_found_where_nothing_else_fits(admin_client: Client) -> None:
+    remember("The part for the oven is AB-77120419")
+    remember("Dana likes tea", visibility="public")
+    found = shown(admin_client, q="7120419")
+    assert rows(found) == ["The part for the oven is AB-77120419"]
+    assert "as a part of a word" in found
+    assert rows(shown(admin_client, q="7120419", visibility__exact="public")) == []
+    assert "as a part of a word" not in shown(admin_client, q="oven")
+
+
 @pytest.mark.parametrize("asked", ["\x00", "\x00tea", "'; --", "<script>", "א" * 5_000, "%_\\"])
 def test_odd_searches_are_answered(admin_client: Client, asked: str) -> None:
     remember("Dana likes tea")

@@ -27,7 +27,7 @@ PLACEHOLDERS = re.compile(r"%\(\w+\)[.\d]*[a-z]|\{\w*\}|%s|</?\w+[^>]*>")
 SOURCES = ("memoryproject", "sessions_app", "memories_app", "cards_app", "templates", "manage.py")
 LANGUAGE = "/admin/language/"
 # Names that Hebrew speakers write in Latin letters.
-NAMES_AS_THEY_ARE = {"YAML", "sha256"}
+NAMES_AS_THEY_ARE = {"YAML", "sha256", "read, write, forget, audit"}
 
 
 def entries() -> list[polib.POEntry]:
@@ -132,7 +132,7 @@ def test_the_api_stays_english_after_a_hebrew_page(admin_client: Client, world: 
 
 def _names_staff_read() -> Iterator[tuple[str, str]]:
     """Of every list of the admin: what it is called, and what its columns, actions and fields
-    are."""
+    are, and are for."""
     for model, page in admin.site._registry.items():
         of = model._meta.label
         yield of, str(model._meta.verbose_name)
@@ -143,6 +143,9 @@ def _names_staff_read() -> Iterator[tuple[str, str]]:
             yield f"{of}.{name}", str(label_for_field(name, model, page))
         for title, _options in page.fieldsets or ():
             yield f"{of}'s fieldset", str(title or "ללא")
+        for field in model._meta.local_fields:
+            if field.help_text and model._meta.app_label not in ("django_q", "auth"):
+                yield f"{of}.{field.name}'s help", str(field.help_text)
         for action in page.actions or ():
             method = getattr(page, action) if isinstance(action, str) else action
             yield f"{of}.{action}", str(method.short_description)

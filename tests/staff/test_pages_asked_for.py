@@ -51,3 +51,15 @@ def test_a_year_that_is_none_breaks_no_list(admin_client: Client, year: str) -> 
     for name in ("chatsession/?last_active", "forgetreceipt/?forgotten_at"):
         page = admin_client.get(f"/admin/sessions_app/{name}__year={year}", follow=True)
         assert page.status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["x", "a\x00", "9" * 40, "-1", "\u202e"])
+def test_a_key_that_is_none_breaks_no_action(admin_client: Client, key: str) -> None:
+    for model, page in admin.site._registry.items():
+        actions = [each if isinstance(each, str) else each.__name__ for each in page.actions or ()]
+        address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        for action in actions:
+            posted = {"action": action, "_selected_action": [key]}
+            answer = admin_client.post(address, posted, follow=True)
+            assert answer.status_code == 200, (address, action)

@@ -1,4 +1,4 @@
-"""Names of models, of fields and of their choices in the staff's language.
+"""Names of models, of fields and of their choices, and what fields are for, in staff's language.
 
 Django makes most of them from the names in the code ("whatsapp chat"). They are looked up in the
 catalogue when they are shown; ``model_labels`` lists them, so that the catalogue has them. It is
@@ -44,6 +44,8 @@ def labels_translate() -> None:
         for field in _fields(model):
             if not isinstance(field.verbose_name, Promise):
                 field.verbose_name = gettext_lazy(field.verbose_name)
+            if field.help_text and not isinstance(field.help_text, Promise) and _is_ours(model):
+                field.help_text = gettext_lazy(field.help_text)
             if field.choices:
                 field.choices = [
                     (value, label if isinstance(label, Promise) else gettext_lazy(str(label)))
@@ -57,6 +59,8 @@ def labels() -> list[str]:
     for model in _models():
         with_names |= {str(model._meta.verbose_name), str(model._meta.verbose_name_plural)}
         with_names |= {str(field.verbose_name) for field in _fields(model)}
+        if _is_ours(model):
+            with_names |= {str(field.help_text) for field in _fields(model) if field.help_text}
         for field in _fields(model):
             with_names |= {str(label) for _, label in field.flatchoices or ()}
     return sorted(with_names)
@@ -65,6 +69,11 @@ def labels() -> list[str]:
 def _models() -> Iterator[type[Model]]:
     for label in APPS:
         yield from apps.get_app_config(label).get_models(include_auto_created=False)
+
+
+def _is_ours(model: type[Model]) -> bool:
+    """What a package's fields are for, only programmers ask."""
+    return model._meta.app_label != "django_q"
 
 
 def _fields(model: type[Model]) -> Iterator[Field]:  # type: ignore[type-arg]
