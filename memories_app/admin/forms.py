@@ -3,18 +3,15 @@ with everything that was typed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
 from django import forms
 from django.contrib.postgres.forms import SimpleArrayField
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memories_app.admin.stamp import STAMPED, digest_of, read_stamp, stamp_of
 from memories_app.errors import (
     ChangedMeanwhileError,
     MemoryOperationError,
@@ -26,6 +23,8 @@ from memories_app.services.remember import memory_remember
 from memories_app.validation import visibility_problems
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.lib.stamped_form import StampedForm
+from memoryproject.lib.stamps import digest_of
 
 
 class Edge(Protocol):
@@ -93,27 +92,14 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
         raise NotImplementedError
 
 
-class ChangeForm(ServiceForm):
-    """``seen``: the stamp of the memory as it was when the form was opened. What somebody else
-    changed since and this form doesn't touch stays; what both changed is asked about. Without
-    a stamp the form applies as it is."""
-
-    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+class ChangeForm(StampedForm, ServiceForm):
+    """What somebody else changed since it was opened and this form doesn't touch stays; what
+    both changed is asked about."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial["seen"] = stamp_of(self.instance)
-        self._stamp: Mapping[str, str] | None = None
+        self._seen: dict[str, str] = {}
         self._wanted: dict[str, Any] = {}
-
-    def clean_seen(self) -> str:
-        text: str = self.cleaned_data["seen"]
-        if text:
-            try:
-                self._stamp = read_stamp(text)
-            except ValueError:
-                raise forms.ValidationError(_("This page is damaged: open it again.")) from None
-        return text
 
     def clean_visibility(self) -> str:
         """Here, so that it stands with its field."""
@@ -124,13 +110,13 @@ class ChangeForm(ServiceForm):
         return visibility
 
     def apply(self) -> None:
-        given = self.cleaned_data
-        if self._stamp is None:
-            touched = [name for name in self.changed_data if name != "seen"]
-        else:
-            touched = [name for name, was in self._stamp.items() if digest_of(given[name]) != was]
-        self._wanted = {name: given[name] for name in touched}
-        if not touched:
+        given, seen = self.cleaned_data, self.seen_digests()
+        if seen is None:
+            self.ask_damaged(self._now())
+            return
+        self._seen = seen
+        self._wanted = {name: given[name] for name in seen if digest_of(given[name]) != seen[name]}
+        if not self._wanted:
             self.instance = Memory.objects.get(pk=self.instance.pk)
             return
         self.instance = memory_patch(
@@ -143,60 +129,19 @@ class ChangeForm(ServiceForm):
 
     def _check(self, memory: Memory) -> None:
         """Sees the memory as it is now, locked."""
-        if self._stamp is None:
-            return
         theirs = [
             name
             for name, value in self._wanted.items()
-            if digest_of(getattr(memory, name)) not in (self._stamp[name], digest_of(value))
+            if digest_of(getattr(memory, name)) not in (self._seen[name], digest_of(value))
         ]
         if theirs:
             raise ChangedMeanwhileError(theirs)
 
     def changed_meanwhile(self, names: list[str]) -> None:
-        """The fields keep what was typed, beside what stands there now; the form is stamped
-        anew, so that saving again is a decision."""
-        now = Memory.objects.get(pk=self.instance.pk)
-        for name in names:
-            bound = self[name]
-            shown = bound.field.prepare_value(getattr(now, name))
-            text = _("Somebody else changed this meanwhile. Now it is:")
-            self.add_error(
-                name,
-                forms.ValidationError(
-                    format_html('{} <span class="said" dir="auto">{}</span>', text, _told(shown))
-                ),
-            )
-        posted: Any = self.data
-        data = posted.copy()
-        for name in STAMPED:
-            if name not in self._wanted:
-                _refill(data, self, name, getattr(now, name))
-        data["seen"] = stamp_of(now)
-        self.data = data
+        self.ask_again(self._now(), theirs=names, touched=self._wanted)
 
-
-def _told(value: Any) -> str:
-    if isinstance(value, bool):
-        return _("yes") if value else _("no")
-    return "–" if value in (None, "", []) else str(value)
-
-
-def _refill(data: Any, form: forms.BaseForm, name: str, value: Any) -> None:
-    """Put a value into what was posted, as a browser would post it."""
-    field = form.fields[name]
-    prepared = field.prepare_value(value)
-    widget: Any = field.widget
-    if isinstance(field, forms.SplitDateTimeField):
-        for place, part in enumerate(widget.decompress(prepared)):
-            shown = widget.widgets[place].format_value(part)
-            data[f"{name}_{place}"] = "" if shown is None else shown
-    elif isinstance(field, forms.BooleanField):
-        data.pop(name, None)
-        if value:
-            data[name] = "on"
-    else:
-        data[name] = "" if prepared is None else prepared
+    def _now(self) -> ChangeForm:
+        return type(self)(instance=Memory.objects.get(pk=self.instance.pk))
 
 
 class AddForm(ServiceForm):

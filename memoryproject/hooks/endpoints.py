@@ -76,11 +76,16 @@ def endpoint_create(
 
 
 def endpoint_change(
-    *, endpoint_id: int, changes: dict[str, Any], rules: AddressRules, actor: Actor
+    *,
+    endpoint_id: int,
+    changes: dict[str, Any],
+    rules: AddressRules,
+    actor: Actor,
+    resolve: bool = True,
 ) -> WebhookEndpoint:
     """Change what is given of name, url, event_types, chat_ids and enabled. One that is enabled
-    again begins anew: what failed before doesn't count any more. Raises EndpointError,
-    EndpointNotFoundError."""
+    again begins anew: what failed before doesn't count any more. ``resolve``: False where the
+    caller has just checked where the URL leads. Raises EndpointError, EndpointNotFoundError."""
     assert set(changes) <= set(CHANGEABLE)
     known = endpoint_get(endpoint_id)
     wanted = {name: changes.get(name, getattr(known, name)) for name in CHANGEABLE}
@@ -92,7 +97,7 @@ def endpoint_change(
         event_types=wanted["event_types"],
         chat_ids=wanted["chat_ids"],
         rules=rules,
-        resolve=wanted["url"] != known.url,
+        resolve=resolve and wanted["url"] != known.url,
     )
     try:
         with transaction.atomic():

@@ -14,11 +14,12 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.stamped_form import guarded
 
 
 class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     """A list never counts a whole table: not for its pages, nor beside its filters, nor to say
-    how many rows it leaves out."""
+    how many rows it leaves out. A form that changes something undoes nothing unseen."""
 
     list_per_page = 50
     paginator = BoundedPaginator
@@ -26,6 +27,14 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     show_facets = ShowFacets.NEVER
     warn_unsaved_form = True
     list_filter_submit = False
+    change_form_before_template = "admin/stamp.html"
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is not None and self.has_change_permission(request, obj):
+            kwargs["form"] = guarded(kwargs.get("form") or self.form)
+        return super().get_form(request, obj, change, **kwargs)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         base: type[ChangeList] = super().get_changelist(request, **kwargs)

@@ -12,6 +12,7 @@ from cards_app.models import MemoryCard
 from memories_app.selectors import memories_for_staff
 from sessions_app.admin.inbox import staff_choices
 from sessions_app.admin.links import chat_lists, list_address
+from sessions_app.admin.note_form import NoteForm
 from sessions_app.marks import SAID, news_count, place_marked
 from sessions_app.models import (
     Assignment,
@@ -56,7 +57,10 @@ def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
         "staff": staff_choices(),
         "labels": labels,
         "other_labels": list(Label.objects.exclude(pk__in=[label.pk for label in labels])),
-        "notes": notes[:NOTES],
+        "notes": [
+            (note, NoteForm(instance=note) if note.author_id == user.pk else None)
+            for note in notes[:NOTES]
+        ],
         "has_more_notes": len(notes) > NOTES,
         "longest_note": LONGEST_NOTE,
         "is_bookmarked": Bookmark.objects.filter(chat=chat, user=user, message=None).exists(),

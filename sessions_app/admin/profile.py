@@ -98,11 +98,10 @@ class AssistantProfileAdmin(StaffAdmin):
         form = ProfileForm(request.POST, instance=profile)
         if not form.is_valid():
             return self._page(request, form, status=422)
-        if form.cleaned_data["seen"] != form.initial["seen"]:
-            if form.changed:
-                form.renew()
-                return self._page(request, form, stale=True, status=STALE)
-        elif form.changed:
+        # Made under the lock, it knows what is stored now.
+        if form.refuse_unseen(now=form):
+            return self._page(request, form, status=STALE)
+        if form.changed_data:
             form.save()
             self.log_change(request, profile, self.construct_change_message(request, form, []))
             staff_edit_record(
@@ -110,7 +109,7 @@ class AssistantProfileAdmin(StaffAdmin):
                 action="profile.update",
                 object_type="profile",
                 object_id=profile.pk,
-                fields=form.changed,
+                fields=form.changed_data,
             )
         messages.success(request, _("The assistant's profile was changed successfully."))
         return redirect("admin:sessions_app_assistantprofile_change", profile.pk)
@@ -121,7 +120,6 @@ class AssistantProfileAdmin(StaffAdmin):
         form: ProfileForm,
         *,
         preview: Preview | None = None,
-        stale: bool = False,
         status: int = 200,
     ) -> HttpResponse:
         may_change = self.has_change_permission(request)
@@ -135,7 +133,6 @@ class AssistantProfileAdmin(StaffAdmin):
             "form": form,
             "profile": form.instance,
             "may_change": may_change,
-            "theirs": form.theirs() if stale else None,
             "preview": preview,
             "kinds": KINDS.items(),
             "languages": LANGUAGES.items(),

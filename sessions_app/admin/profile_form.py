@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django import forms
-from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from memoryproject.lib.stamped_form import StampedForm
 from sessions_app.models import AssistantProfile
-from sessions_app.services.profile import profile_version
 
 LONGEST = 20_000
 CODES = re.compile(r"[a-z]{2,3}(?:\s*,\s*[a-z]{2,3})*\s*,?")
@@ -35,9 +34,7 @@ def _area(label: Any, help_text: Any = "", rows: int = 6) -> TextField:
     )
 
 
-class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
-    """``seen``: which version of the profile the form was made of."""
-
+class ProfileForm(StampedForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=64,
@@ -66,7 +63,6 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
             "shows none."
         ),
     )
-    seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     class Meta:
         model = AssistantProfile
@@ -78,49 +74,19 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         (gettext_lazy("How it speaks"), ("languages",)),
     )
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.initial["seen"] = profile_version(self.instance)
-        self.stored = {name: getattr(self.instance, name) for name in self.Meta.fields}
-
     def clean_languages(self) -> str:
         languages: str = self.cleaned_data["languages"].strip().casefold()
         if not CODES.fullmatch(languages):
             raise forms.ValidationError(_("Write codes of two or three letters, such as en, he."))
         return languages.rstrip(",").rstrip()
 
-    @property
-    def changed(self) -> list[str]:
-        """The fields of the profile that are another now."""
-        return [name for name in self.changed_data if name != "seen"]
-
     def sections(self) -> list[Section]:
         return [
             Section(str(title), [self[name] for name in names]) for title, names in self.SECTIONS
         ]
-
-    def theirs(self) -> list[Theirs]:
-        """What is stored by now where it isn't what this form says."""
-        return [
-            Theirs(str(self.fields[name].label), str(self.stored[name])) for name in self.changed
-        ]
-
-    def renew(self) -> None:
-        """Let the form, which holds what was typed, be posted over what is stored by now."""
-        data = cast(QueryDict, self.data).copy()
-        data["seen"] = str(self.initial["seen"])
-        self.data = data
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
     fields: list[forms.BoundField]
-
-
-@dataclass(frozen=True)
-class Theirs:
-    """A field as somebody else saved it."""
-
-    label: str
-    value: str

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseNotAllowed
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -21,6 +22,7 @@ from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_actor
 from sessions_app.admin.inbox import chosen_chats
 from sessions_app.admin.links import conversation_address
+from sessions_app.admin.note_form import NoteForm
 from sessions_app.models import Chat, Label, Note
 from sessions_app.services.review import marks, notes, sorting
 from sessions_app.services.review.errors import ReviewError
@@ -91,23 +93,35 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     actor = staff_actor(request)
-    chat_id = Note.objects.filter(pk=note_id).values_list("chat", flat=True).first()
+    note = Note.objects.filter(pk=note_id).first()
     back = reverse("admin:sessions_app_chat_changelist")
-    if chat_id is not None:
-        back = conversation_address(chat_id)
+    if note is not None:
+        back = conversation_address(note.chat_id)
     try:
         if request.POST.get("do") == "delete":
             notes.note_delete(note_id=note_id, user=user, actor=actor)
             messages.success(request, _("The note is deleted."))
         elif request.POST.get("do") == "edit":
-            text = request.POST.get("text", "")
-            notes.note_edit(note_id=note_id, user=user, text=text, actor=actor)
+            form = NoteForm(request.POST, instance=notes.note_own(note_id=note_id, user=user))
+            if not form.save_own(user=user, actor=actor):
+                return _note_again(request, form, _back(request, back))
             messages.success(request, _("The note is changed."))
         else:
             return HttpResponseBadRequest(_("Nobody knows what is to be done."))
     except ReviewError as error:
         messages.error(request, str(error))
     return redirect(_back(request, back))
+
+
+def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "title": _("It wasn't saved"),
+        "opts": Chat._meta,
+        "form": form,
+        "back": back,
+    }
+    return TemplateResponse(request, "admin/sessions_app/chat/note.html", context)
 
 
 def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: str) -> HttpResponse:

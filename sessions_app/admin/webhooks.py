@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -30,13 +31,26 @@ from memoryproject.lib.admin_display import shown_json, shown_link, shown_mark
 from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.staff_admin import StaffAdmin
+from memoryproject.lib.stamped_form import GuardedForm
 from sessions_app import wiring
 from sessions_app.admin.links import list_address
 from sessions_app.models import Chat
 from sessions_app.services.hook_chats import hook_chats, hook_chats_check
 
 
-class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+class ChatsField(forms.CharField):
+    """Addresses of chats, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "dir": "ltr"})
+
+    def to_python(self, value: Any) -> Any:
+        return value if isinstance(value, list) else str(super().to_python(value)).split()
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
+class EndpointForm(GuardedForm):
     event_types = forms.MultipleChoiceField(
         choices=[(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
         required=False,
@@ -44,10 +58,9 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
         label=gettext_lazy("Events"),
         help_text=gettext_lazy("None: everything, also what later versions tell."),
     )
-    chats = forms.CharField(
+    chats = ChatsField(
         label=gettext_lazy("Chats"),
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
         help_text=gettext_lazy(
             "Bind it to these chats, one a line, such as 15550100123@c.us: it is told of no other. "
             "Empty: it is bound to none and told of all."
@@ -61,15 +74,14 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["url"].help_text = _("Where it is posted: https://…")
-        if self.instance.pk and self.instance.chat_ids is not None:
-            self.fields["chats"].initial = "\n".join(_names(self.instance))
+        if self.instance.pk:
+            self.fields["chats"].initial = _names(self.instance)
 
     def clean(self) -> dict[str, Any]:
         """What the service would refuse, told in the form; nothing is made yet."""
         cleaned = super().clean() or {}
-        names = str(cleaned.get("chats", "")).split()
         try:
-            hook_chats_check(names)
+            hook_chats_check(cleaned.get("chats", []))
             if "url" in cleaned and "name" in cleaned:
                 # A URL that stays was checked when it was given; each send checks it again.
                 endpoint_check(
@@ -82,7 +94,16 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
                 )
         except EndpointError as error:
             self.add_error(error.field or None, str(error))
-        return {**cleaned, "chats": names}
+        return cleaned
+
+    def guard(self) -> None:
+        """Chats are locked before endpoints, as where two chats become one; those that are new
+        are there only where it is saved."""
+        with transaction.atomic():
+            if "chats" in self.changed_data:
+                hook_chats(self.cleaned_data["chats"])
+            super().guard()
+            transaction.set_rollback(bool(self.errors))
 
 
 class TroubleFilter(admin.SimpleListFilter):
@@ -176,7 +197,8 @@ class WebhookEndpointAdmin(StaffAdmin):
         given["enabled"] = data["enabled"]
         if "chats" in form.changed_data:
             given["chat_ids"] = hook_chats(data["chats"])
-        endpoint_change(endpoint_id=obj.pk, changes=given, rules=rules, actor=actor)
+        # The form has resolved its host: here its row is locked.
+        endpoint_change(endpoint_id=obj.pk, changes=given, rules=rules, actor=actor, resolve=False)
 
     def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
         endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))

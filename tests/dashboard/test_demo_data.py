@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -12,16 +13,34 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergeProposal
 from memoryproject.audit.models import AuditEvent
 from memoryproject.dashboard.demo.around import after, before
-from memoryproject.dashboard.demo.people import DANA, EMMA, ERASED, OWNER
+from memoryproject.dashboard.demo.people import (
+    DANA,
+    EMMA,
+    ERASED,
+    LIOR,
+    OMAR,
+    OWNER,
+    SARA,
+    SHIFTS,
+    YOSSI,
+)
 from memoryproject.dashboard.demo.story import Story
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.models import Chat, ForgetReceipt, Message, SummarizationMetadata, Turn
+from sessions_app.inbox import Row, Wanted, chats_wanted, inbox_rows
+from sessions_app.models import (
+    Chat,
+    ForgetReceipt,
+    Message,
+    Note,
+    SummarizationMetadata,
+    Turn,
+)
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def story() -> Story:
+def story(admin_user: User) -> Story:
     """A short month: with the passers-by of one day."""
     told = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=2)
     before(told)
@@ -65,6 +84,52 @@ def test_answers_are_those_of_the_story(story: Story) -> None:
         chat__whatsapp_chat=OWNER.whatsapp_chat, message__content__startswith="When does the flour"
     ).get()
     assert recalled.recalled, "the replay shows what was recalled"
+
+
+def rows_of(user: User) -> dict[str, Row]:
+    """The inbox as somebody sees it, by address."""
+    chats = chats_wanted(Wanted(), user, memory_default=True)
+    return {row.chat.whatsapp_chat: row for row in inbox_rows(list(chats), user)}
+
+
+def test_staff_have_sorted_and_reviewed_it(story: Story, admin_user: User) -> None:
+    rows = rows_of(admin_user)
+    emma, omar, yossi = (rows[who.whatsapp_chat] for who in (EMMA, OMAR, YOSSI))
+    assert {label.name for label in emma.labels} == {"Wedding", "Allergy"}
+    assert (str(emma.assignee), str(omar.assignee)) == ("noa", "amir")
+    assert {label.name for label in omar.labels} == {"Catering", "Call back"}
+    assert emma.bookmarked, "who came before the story finds it as colleagues do"
+    assert (yossi.reviewed, emma.reviewed) == (True, False), "she wrote since the review"
+    assert 0 < emma.unread < Message.objects.filter(chat=emma.chat, role="user").count()
+
+
+def test_staff_note_on_chats_and_on_messages(story: Story, admin_client: Client) -> None:
+    notes = Note.objects.filter(chat__whatsapp_chat=EMMA.whatsapp_chat)
+    assert set(notes.values_list("author_name", flat=True)) == {"noa", "amir"}
+    about = notes.exclude(message=None).values_list("message__content", flat=True)
+    assert any("nut allergy" in said for said in about)
+    for note in Note.objects.select_related("message"):
+        after_it = note.message.timestamp if note.message else story.now - timedelta(days=30)
+        assert after_it < note.created_at <= story.now
+    chat = notes[0].chat_id
+    page = admin_client.get(f"/admin/sessions_app/chat/{chat}/conversation/").content.decode()
+    for shown in ("The deposit is 621 shekels", "Wedding", "noa", "new since the review"):
+        assert shown in page
+
+
+def test_a_group_talks_and_is_answered_when_it_asks(story: Story, admin_client: Client) -> None:
+    chat = Chat.objects.get(whatsapp_chat=SHIFTS.whatsapp_chat)
+    assert (chat.is_group, chat.client_name) == (True, SHIFTS.name)
+    said = Message.objects.filter(chat=chat)
+    senders = {message.metadata["sender_name"] for message in said.filter(role="user")}
+    assert senders == {LIOR.name, SARA.name, OWNER.name}
+    asked = Turn.objects.filter(chat=chat).values_list("message__content", flat=True)
+    assert all("@Shaked" in text for text in asked)
+    assert said.filter(role="assistant").count() == len(asked) == 2
+    assert set(Turn.objects.filter(chat=chat).values_list("user_role", flat=True)) == {"client"}
+    page = admin_client.get(f"/admin/sessions_app/chat/{chat.pk}/conversation/").content.decode()
+    assert "A group" in page
+    assert "🙏" in page
 
 
 def test_it_never_stands_among_real_chats() -> None:

@@ -17,6 +17,7 @@ from memories_app.services.remember import memory_remember
 from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat
+from tests.forms import save
 from tests.memories.bulk import memories_store
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +72,7 @@ def act(staff: Client, action: str, *items: Any, at: str = LIST) -> Any:
 
 def test_a_change_makes_a_revision_and_shows_it(staff: Client) -> None:
     memory = remember(HEBREW)
-    saved = staff.post(page(memory), filled(memory, content="המחיר הוא 40 שקלים", tags="a, b"))
+    saved = save(staff, page(memory), filled(memory, content="המחיר הוא 40 שקלים", tags="a, b"))
     assert saved.status_code == 302
     memory.refresh_from_db()
     assert (memory.content, memory.tags) == ("המחיר הוא 40 שקלים", ["a", "b"])
@@ -85,7 +86,7 @@ def test_a_change_makes_a_revision_and_shows_it(staff: Client) -> None:
 
 def test_saving_without_a_change_changes_nothing(staff: Client) -> None:
     memory = remember("  spaces stay \nand lines")
-    saved = staff.post(page(memory), filled(memory, content="  spaces stay \r\nand lines"))
+    saved = save(staff, page(memory), filled(memory, content="  spaces stay \r\nand lines"))
     assert saved.status_code == 302
     memory.refresh_from_db()
     assert memory.revisions.count() == 0
@@ -95,7 +96,7 @@ def test_saving_without_a_change_changes_nothing(staff: Client) -> None:
 def test_visibility_pin_and_end_are_set_and_audited(staff: Client) -> None:
     memory = remember("We open at 9")
     form = filled(memory, visibility="public", pinned="on", expires_at_0="2030-01-02")
-    staff.post(page(memory), {**form, "expires_at_1": "03:04:05"})
+    save(staff, page(memory), {**form, "expires_at_1": "03:04:05"})
     memory.refresh_from_db()
     assert (memory.visibility, memory.pinned) == ("public", True)
     assert memory.expires_at is not None
@@ -109,13 +110,13 @@ def test_visibility_pin_and_end_are_set_and_audited(staff: Client) -> None:
 
 def test_what_a_service_refuses_stands_in_the_form(staff: Client) -> None:
     known, memory = remember("Dana likes tea"), remember("Dana likes coffee")
-    refused = staff.post(page(memory), filled(memory, content="dana likes tea!"))
+    refused = save(staff, page(memory), filled(memory, content="dana likes tea!"))
     assert refused.status_code == 200
     assert str(known.pk) in errors(refused)
     assert "dana likes tea!" in refused.content.decode(), "nothing that was typed is lost"
-    too_long = staff.post(page(memory), filled(memory, content="a" * 9_000))
+    too_long = save(staff, page(memory), filled(memory, content="a" * 9_000))
     assert "at most 8192" in errors(too_long)
-    of_no_chat = staff.post(page(memory), filled(memory, visibility="chat"))
+    of_no_chat = save(staff, page(memory), filled(memory, visibility="chat"))
     assert "came from no chat" in errors(of_no_chat)
     memory.refresh_from_db()
     assert (memory.content, memory.visibility) == ("Dana likes coffee", "owner")

@@ -29,7 +29,7 @@ VALUES = {
 
 
 def seen(client: Client) -> str:
-    """The version that a form shown now is made of."""
+    """The stamp of a form that is shown now."""
     found = re.search(r'name="seen" value="([^"]*)"', client.get(PAGE).content.decode())
     assert found is not None
     return html.unescape(found[1])
@@ -62,10 +62,10 @@ def test_of_two_who_edit_at_once_nobodys_words_are_lost(admin_client: Client) ->
     answer = save(admin_client, version, business_facts="Tulips cost 3")
     assert answer.status_code == 409
     page = answer.content.decode()
-    assert "somebody else has changed the profile" in page
-    theirs = re.search(r'<dl class="theirs">(.*?)</dl>', page, re.S)
+    assert "Somebody else saved this meanwhile and changed: About the business." in page
+    theirs = re.search(r'id="id_business_facts_error">(.*?)</ul>', page, re.S)
     assert theirs is not None
-    assert plain(theirs[1]).split() == ["About", "the", "business", "Roses", "<b>cost</b>", "5"]
+    assert plain(theirs[1]).split()[-4:] == ["is:", "Roses", "<b>cost</b>", "5"]
     assert "Tulips cost 3</textarea>" in page
     assert AssistantProfile.objects.get().business_facts == "Roses <b>cost</b> 5"
     again = re.search(r'name="seen" value="([^"]*)"', page)
@@ -75,9 +75,10 @@ def test_of_two_who_edit_at_once_nobodys_words_are_lost(admin_client: Client) ->
     assert AssistantProfile.objects.get().business_facts == "Tulips cost 3"
 
 
-def test_a_form_without_a_version_overwrites_nothing(admin_client: Client) -> None:
+def test_a_form_without_a_stamp_overwrites_nothing(admin_client: Client) -> None:
     save(admin_client, seen(admin_client))
-    assert save(admin_client, "", name="Other").status_code == 409
+    answer = save(admin_client, "", name="Other")
+    assert (answer.status_code, "This page is damaged" in answer.content.decode()) == (409, True)
     assert AssistantProfile.objects.get().name == "Dina"
 
 

@@ -21,6 +21,7 @@ from sessions_app.models import (
     ReadMark,
     ReviewedMark,
 )
+from tests.forms import opened, save
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +84,8 @@ def test_each_action_on_one_conversation(reviewer: Client, world: World, chats: 
     assert "changed hands" in told(reviewer, one(chat), do="assign:nobody")
     assert "Only staff see it" in told(reviewer, one(chat), do="note", text="call back")
     note = Note.objects.get()
-    assert "is changed" in told(reviewer, f"{INBOX}notes/{note.pk}/", do="edit", text="called")
+    form = {**opened(reviewer, f"{INBOX}{chat.pk}/conversation/"), "text": "called", "do": "edit"}
+    assert "is changed" in told(reviewer, f"{INBOX}notes/{note.pk}/", **form)
     assert Note.objects.get().text == "called"
     assert "is deleted" in told(reviewer, f"{INBOX}notes/{note.pk}/", do="delete")
     assert not Note.objects.exists()
@@ -273,7 +275,7 @@ def test_labels_are_managed_by_reviewers(reviewer: Client) -> None:
     again = reviewer.post(add, {"name": "urgent", "colour": "red"})
     assert "There is a label of this name already." in again.content.decode()
     page = f"/admin/sessions_app/label/{label.pk}/"
-    reviewer.post(f"{page}change/", {"name": "<b>Now</b>", "colour": "blue"})
+    save(reviewer, f"{page}change/", {"name": "<b>Now</b>", "colour": "blue"})
     shown = reviewer.get("/admin/sessions_app/label/").content.decode()
     assert '<bdi class="label blue">&lt;b&gt;Now&lt;/b&gt;</bdi>' in shown
     assert reviewer.post(f"{page}delete/", {"post": "yes"}).status_code == 302

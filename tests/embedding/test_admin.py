@@ -11,6 +11,7 @@ from django.urls import reverse
 from memories_app.models import EmbeddingModel
 from memories_app.services.remember import memory_remember
 from sessions_app import wiring
+from tests.forms import save
 
 pytestmark = pytest.mark.django_db
 
@@ -28,16 +29,16 @@ def test_the_list_shows_states_and_counts(admin_client: Client) -> None:
     assert re.search(r"field-vectors[^>]*>\s*1\s*<", page)
 
 
-def save(client: Client, midpoint: str, slope: str) -> str:
+def saved(client: Client, midpoint: str, slope: str) -> str:
     model = EmbeddingModel.objects.get()
     values = {"calibration_midpoint": midpoint, "calibration_slope": slope, "state": "retired"}
-    return client.post(reverse(CHANGE, args=[model.pk]), values, follow=True).content.decode()
+    return save(client, reverse(CHANGE, args=[model.pk]), values, follow=True).content.decode()
 
 
 def test_staff_correct_the_calibration_and_nothing_else(admin_client: Client) -> None:
     wiring.embedder()
 
-    save(admin_client, "0.4", "12")
+    saved(admin_client, "0.4", "12")
 
     assert wiring.embedder().calibration.midpoint == 0.4
     assert wiring.embedder().calibration.slope == 12
@@ -50,7 +51,7 @@ def test_a_calibration_that_makes_no_sense_is_refused_in_words(
 ) -> None:
     wiring.embedder()
 
-    page = save(admin_client, midpoint, slope)
+    page = saved(admin_client, midpoint, slope)
 
     assert "Ensure this value is" in page
     assert EmbeddingModel.objects.get().calibration_midpoint != float(midpoint)

@@ -20,6 +20,7 @@ from memoryproject.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.integrations.hooks.base import Posted
 from memoryproject.integrations.hooks.recording import RecordingPoster
 from sessions_app.models import Chat
+from tests.forms import save
 from tests.hooks.receiver import Receiver, send_all, tools
 
 pytestmark = pytest.mark.django_db
@@ -96,12 +97,12 @@ def test_an_endpoint_is_changed_disabled_and_enabled(
     """Its URL leads to this machine and stays: only a new one is checked when it is saved."""
     address = f"{ENDPOINTS}{endpoint.pk}/change/"
     body = form(name="erp", url="https://1.1.1.1/new", event_types=["turn.failed"])
-    assert admin_client.post(address, body).status_code == 302
+    assert save(admin_client, address, body).status_code == 302
     endpoint.refresh_from_db()
     assert (endpoint.name, endpoint.enabled) == ("erp", False), "a box that isn't ticked"
     assert endpoint.event_types == ["turn.failed"]
     WebhookEndpoint.objects.update(disabled_reason="It answered 410.", failing_since=timezone.now())
-    assert admin_client.post(address, {**body, "enabled": "on"}).status_code == 302
+    assert save(admin_client, address, {**body, "enabled": "on"}).status_code == 302
     endpoint.refresh_from_db()
     assert (endpoint.enabled, endpoint.disabled_reason, endpoint.failing_since) == (True, "", None)
     assert AuditEvent.objects.filter(action="webhook.change").count() == 2
@@ -112,12 +113,12 @@ def test_a_bound_endpoint_stays_bound_when_something_else_is_changed(admin_clien
     endpoint = WebhookEndpoint.objects.get()
     address = f"{ENDPOINTS}{endpoint.pk}/change/"
     shown = admin_client.get(address).context["adminform"].form["chats"].value()
-    admin_client.post(address, form(name="erp", chats=shown, enabled="on"))
+    save(admin_client, address, form(name="erp", chats=shown, enabled="on"))
     changed = WebhookEndpoint.objects.get()
     assert (changed.name, changed.chat_ids) == ("erp", endpoint.chat_ids)
     Chat.objects.all().delete()
     shown = admin_client.get(address).context["adminform"].form["chats"].value()
-    admin_client.post(address, form(name="hr", chats=shown, enabled="on"))
+    save(admin_client, address, form(name="hr", chats=shown, enabled="on"))
     changed = WebhookEndpoint.objects.get()
     assert (changed.name, changed.chat_ids) == ("hr", endpoint.chat_ids), (
         "whose chat was erased is told of no other"
@@ -174,7 +175,7 @@ def test_a_failed_delivery_is_seen_and_sent_again(
     page = admin_client.post(DELIVERIES, again, follow=True)
     assert "waits until its endpoint is enabled" in page.content.decode()
     body = form(url=endpoint.url, enabled="on")
-    assert admin_client.post(f"{ENDPOINTS}{endpoint.pk}/change/", body).status_code == 302
+    assert save(admin_client, f"{ENDPOINTS}{endpoint.pk}/change/", body).status_code == 302
     assert send_all(tools(poster)) == 1
     ids = {post.headers["webhook-id"] for post in poster.posts}
     assert ids == {row.message_id}

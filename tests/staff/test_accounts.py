@@ -14,6 +14,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memoryproject.audit.models import AuditEvent
+from tests.forms import save
 from tests.staff.people import (
     PASSWORD,
     TWO_FACTOR,
@@ -88,7 +89,7 @@ class TestAccounts:
 
     def test_and_changes_them_told_by_names_of_fields(self, administrator: Client) -> None:
         vera = person("vera", "Viewer")
-        administrator.post(page_of(vera), values_of(vera, groups=[group("Reviewer").pk]))
+        save(administrator, page_of(vera), values_of(vera, groups=[group("Reviewer").pk]))
         assert list(vera.groups.all()) == [group("Reviewer")]
         (event,) = told("user.change")
         assert event.details == {"fields": ["groups"]}
@@ -97,11 +98,11 @@ class TestAccounts:
         self, administrator: Client, boss: User
     ) -> None:
         vera = person("vera")
-        administrator.post(page_of(vera), values_of(vera, is_superuser="on"))
+        save(administrator, page_of(vera), values_of(vera, is_superuser="on"))
         assert not User.objects.get(pk=vera.pk).is_superuser
         client = Client()
         type_password(client, "boss")
-        client.post(page_of(vera), values_of(vera, is_superuser="on"))
+        save(client, page_of(vera), values_of(vera, is_superuser="on"))
         assert User.objects.get(pk=vera.pk).is_superuser
 
     def test_nobody_but_a_superuser_changes_superusers(
@@ -122,7 +123,8 @@ class TestAccounts:
     def test_nobody_lifts_himself(self, administrator: Client) -> None:
         ada = User.objects.get(username="ada")
         every = list(Permission.objects.values_list("pk", flat=True))
-        administrator.post(
+        save(
+            administrator,
             page_of(ada),
             values_of(ada, is_superuser="on", user_permissions=every, groups=[], first_name="Ada"),
         )
@@ -146,9 +148,9 @@ class TestAccounts:
             {"groups": [group("Reviewer").pk]},
             {"user_permissions": [forget.pk]},
         ):
-            assert client.post(page_of(vera), values_of(vera, **change)).status_code == 200
+            assert save(client, page_of(vera), values_of(vera, **change)).status_code == 200
         assert not User.objects.get(pk=vera.pk).get_all_permissions()
-        client.post(page_of(vera), values_of(vera, groups=[group("Viewer").pk]))
+        save(client, page_of(vera), values_of(vera, groups=[group("Viewer").pk]))
         assert list(vera.groups.all()) == [group("Viewer")]
 
     @pytest.mark.parametrize("is_active", [True, False])
@@ -161,7 +163,7 @@ class TestAccounts:
         manager = person("manager", "Memory manager", is_active=is_active)
         answer = client.post(f"{USERS}{manager.pk}/password/", {"password1": NEW, "password2": NEW})
         assert answer.status_code == 403
-        assert client.post(page_of(manager), values_of(manager)).status_code == 403
+        assert save(client, page_of(manager), values_of(manager)).status_code == 403
         assert User.objects.get(pk=manager.pk).check_password(PASSWORD)
 
     def test_a_new_password_logs_the_person_out_and_is_told(self, administrator: Client) -> None:
@@ -236,7 +238,7 @@ class TestGroups:
         viewer = group("Viewer")
         address = f"{GROUPS}{viewer.pk}/"
         kept = list(viewer.permissions.values_list("pk", flat=True))[:3]
-        administrator.post(f"{address}change/", {"name": "Guests", "permissions": kept})
+        save(administrator, f"{address}change/", {"name": "Guests", "permissions": kept})
         viewer.refresh_from_db()
         assert viewer.name == "Viewer"
         assert set(viewer.permissions.values_list("pk", flat=True)) == set(kept)

@@ -7,9 +7,13 @@ from memoryproject.dashboard.demo.people import (
     EMMA,
     ERASED,
     LATE,
+    LIOR,
     MAYA,
+    NETA,
     OMAR,
     OWNER,
+    SARA,
+    SHIFTS,
     TOM,
     YOSSI,
     Said,
@@ -244,7 +248,33 @@ OWNERS = (
     ),
     Said(OWNER, 0, "07:30", "/memories"),
 )
-CONVERSATIONS = (*HEBREW, *ENGLISH, *OWNERS)
+IN_GROUP = (
+    Said(LIOR, 4, "18:00", "מי פותח מחר? יש לי מבחן עד עשר", group=SHIFTS),
+    Said(SARA, 4, "18:03", "I can open. Lior, take the afternoon?", group=SHIFTS),
+    Said(LIOR, 4, "18:05", "סגור, תודה!", then="reacted:🙏", group=SHIFTS),
+    Said(
+        SARA,
+        4,
+        "18:10",
+        "@Shaked until when are we open on Friday?",
+        "On Fridays until 14:30. Sunday to Thursday it is from 7:00 to 19:00.",
+        group=SHIFTS,
+    ),
+    Said(LIOR, 2, "06:40", "החלון החדש מוכן", kind="image", group=SHIFTS),
+    Said(
+        NETA, 1, "19:20", "140 loaves today. Well done, everybody!", then="reacted:🎉", group=SHIFTS
+    ),
+    Said(
+        LIOR,
+        0,
+        "07:05",
+        "@Shaked כמה עולה משלוח לכרמל?",
+        "משלוח בחיפה עולה 35 ש״ח, ומעל 300 ש״ח הוא חינם.",
+        group=SHIFTS,
+    ),
+    Said(SARA, 0, "07:12", "We are out of oat milk, I bring two boxes.", group=SHIFTS),
+)
+CONVERSATIONS = (*HEBREW, *ENGLISH, *OWNERS, *IN_GROUP)
 
 # What passers-by ask, with what they are answered; each day has some of them.
 SMALL_TALK = (

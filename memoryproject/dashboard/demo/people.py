@@ -21,6 +21,18 @@ class Person:
         return f"{self.phone}@c.us"
 
 
+@dataclass(frozen=True)
+class Group:
+    """Several people in one chat, by Green API."""
+
+    group_id: str
+    name: str
+
+    @property
+    def whatsapp_chat(self) -> str:
+        return f"{self.group_id}@g.us"
+
+
 OWNER = Person(OWNER_PHONE, "Neta Shaked")
 DANA = Person("972550100101", "דנה לוי")
 EMMA = Person("15550100102", "Emma Clarke")
@@ -30,13 +42,18 @@ MAYA = Person("972550100105", "מאיה פרידמן")
 TOM = Person("15550100106", "Tom Becker")
 ERASED = Person("15550100107", "Iris Novak")
 LATE = Person("972550100108", "רון אלמוג")
+LIOR = Person("972550100109", "ליאור אבן", "green")
+SARA = Person("15550100110", "Sara Nasser", "green")
+NETA = Person(OWNER_PHONE, OWNER.name, "green")
+SHIFTS = Group("120363040000000001", "Café Shaked: shifts")
 
 
 @dataclass(frozen=True)
 class Said:
     """One message and what the assistant answers. ``days`` ago at ``time``. ``status``: how far
     the answer came. ``then``: what else happens to the message: edited:<text>, revoked, or
-    reacted:<emoji>. ``fails``: failed, unconfirmed, missed or waiting."""
+    reacted:<emoji>. ``fails``: failed, unconfirmed, missed or waiting. In a ``group`` what has no
+    answer wasn't said to the assistant."""
 
     person: Person
     days: int
@@ -47,7 +64,7 @@ class Said:
     status: str = "read"
     then: str = ""
     fails: str = ""
-    file: str = ""
+    group: Group | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from memoryproject.dashboard.demo.clock import StoryClock
 from memoryproject.dashboard.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
 from memoryproject.dashboard.demo.people import EMMA, OWNER, Person, Said
 from memoryproject.dashboard.demo.summaries import SUMMARY_OF
+from memoryproject.dashboard.demo.team import DEEDS, Deed
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
@@ -108,16 +109,18 @@ class Story:
         return self.now - timedelta(minutes=max(90 - 6 * self.late, 3))
 
     def tell(self, progress: Callable[[int, int], object]) -> None:
-        """All conversations, oldest first."""
-        said = sorted(
-            [*CONVERSATIONS, *self._small_talk()], key=lambda each: (-each.days, each.time)
-        )
-        for number, each in enumerate(said, start=1):
+        """All conversations, and what staff do with them, oldest first."""
+        all_of_it: list[Said | Deed] = [*CONVERSATIONS, *self._small_talk(), *DEEDS]
+        all_of_it.sort(key=lambda each: (-each.days, each.time))
+        for number, each in enumerate(all_of_it, start=1):
             with self.at(each.days, each.time):
-                self._say(each)
-                if each.person == EMMA:
-                    self._sum_up(_newest_session(EMMA))
-            progress(number, len(said))
+                if isinstance(each, Deed):
+                    each.do()
+                else:
+                    self._say(each)
+                    if each.person == EMMA:
+                        self._sum_up(_newest_session(EMMA))
+            progress(number, len(all_of_it))
 
     def _sum_up(self, session: ChatSession) -> None:
         """What a worker does soon after a commit."""
@@ -146,13 +149,10 @@ class Story:
             held.update(not_before=self.now + timedelta(days=1))
         if said.fails in ("missed", "waiting"):
             return
-        if said.then == "revoked":
+        if said.answer or said.group is None:
             self._answer_chat(said, event)
-            self._receive(self._then(said, event))
-            return
-        self._answer_chat(said, event)
         if said.then:
-            self.clock.pass_by(40)
+            self.clock.pass_by(0 if said.then == "revoked" else 40)
             self._receive(self._then(said, event))
 
     def _answer_chat(self, said: Said, event: InboundMessage) -> None:
@@ -199,6 +199,7 @@ class Story:
             text=said.text,
             media=media.get(said.kind),
             business_address="15550100001",
+            **_group_of(said, name="group_name"),
         )
 
     def _then(self, said: Said, event: InboundMessage) -> Event:
@@ -208,6 +209,7 @@ class Story:
             **_about(said, f"{what}:{event.provider_message_id}"),
             "party": event.party,
             "timestamp": timezone.now(),
+            **_group_of(said),
         }
         if what == "edited":
             return MessageEdited(**about, original_id=event.provider_message_id, text=text)
@@ -228,6 +230,13 @@ class Story:
         # What was sent with a picture stands behind a word about it.
         found = [text for text in self.answers if text and asked.endswith(text)]
         return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
+
+
+def _group_of(said: Said, name: str = "") -> dict[str, Any]:
+    """Where it was said in a group: its id and, where it is asked for, its name."""
+    if said.group is None:
+        return {}
+    return {"group_id": said.group.group_id, **({name: said.group.name} if name else {})}
 
 
 def _about(said: Said, key: str) -> dict[str, Any]:

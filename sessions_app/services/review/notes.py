@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -42,12 +44,21 @@ def note_write(
     return note
 
 
-def note_edit(*, note_id: UUID, user: User, text: str, actor: Actor) -> Note:
-    """Change one's own note. Raises ReviewError for anybody else's."""
+def note_edit(
+    *,
+    note_id: UUID,
+    user: User,
+    text: str,
+    actor: Actor,
+    check: Callable[[Note], None] = lambda _note: None,
+) -> Note:
+    """Change one's own note. ``check`` sees it locked before it is changed; what it raises goes
+    through. Raises ReviewError for anybody else's."""
     text = _checked(text)
     with transaction.atomic():
         forgetting_wait()
-        note = _own(note_id, user)
+        note = _own(Note.objects.select_for_update(), note_id, user)
+        check(note)
         if note.text != text:
             note.text, note.edited_at = text, timezone.now()
             note.save(update_fields=["text", "edited_at"])
@@ -58,10 +69,15 @@ def note_edit(*, note_id: UUID, user: User, text: str, actor: Actor) -> Note:
 def note_delete(*, note_id: UUID, user: User, actor: Actor) -> UUID:
     """Delete one's own note; returns its chat's id. Raises ReviewError for anybody else's."""
     with transaction.atomic():
-        note = _own(note_id, user)
+        note = _own(Note.objects.select_for_update(), note_id, user)
         _record("note.delete", note, actor)
         note.delete()
     return note.chat_id
+
+
+def note_own(*, note_id: UUID, user: User) -> Note:
+    """One's own note. Raises ReviewError for anybody else's."""
+    return _own(Note.objects.all(), note_id, user)
 
 
 def _checked(text: str) -> str:
@@ -74,8 +90,8 @@ def _checked(text: str) -> str:
     return text
 
 
-def _own(note_id: UUID, user: User) -> Note:
-    note = Note.objects.select_for_update().filter(pk=note_id).first()
+def _own(notes: QuerySet[Note], note_id: UUID, user: User) -> Note:
+    note = notes.filter(pk=note_id).first()
     if note is None:
         raise ReviewError(_("The note isn't there any more."))
     if note.author_id != user.pk:

@@ -1,0 +1,461 @@
+"""Two of the staff at one form, of each kind: nobody overwrites unseen what the other saved."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
+
+from memories_app.models import EmbeddingModel
+from memoryproject.audit.models import AuditEvent
+from memoryproject.hooks.models import WebhookEndpoint
+from sessions_app import wiring
+from sessions_app.models import AssistantProfile, Chat, Label, Note
+from tests.forms import Values, opened, stamped_form
+from tests.staff.furnish import furnish, rows
+from tests.world import CLIENT, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db
+
+MEANWHILE = "Somebody else saved this meanwhile and changed: "
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of form: how its row is made, where it is opened (and posted, where that is
+    elsewhere), what one changes and what the other, of other fields: (name, value, how the page
+    calls the field)."""
+
+    make: Callable[[], Any]
+    page: Callable[[Any], str]
+    mine: tuple[str, Any, str]
+    theirs: tuple[str, Any, str]
+    stored: Callable[[Any, str], Any] = getattr
+    post: Callable[[Any], str] | None = None
+    refused: int = 200
+
+    def posted(self, row: Any) -> str:
+        return (self.post or self.page)(row)
+
+
+def of_admin(model: str) -> Callable[[Any], str]:
+    app, _, name = model.partition(".")
+    return lambda row: f"/admin/{app}/{name}/{row.pk}/change/"
+
+
+def keys(*names: str) -> list[str]:
+    found = Permission.objects.filter(codename__in=names).order_by("pk")
+    return [str(key) for key in found.values_list("pk", flat=True)]
+
+
+def of_group(group: Group, name: str) -> Any:
+    if name == "permissions":
+        return [str(key) for key in group.permissions.order_by("pk").values_list("pk", flat=True)]
+    return getattr(group, name)
+
+
+def of_user(user: User, name: str) -> Any:
+    if name == "groups":
+        return list(user.groups.values_list("name", flat=True))
+    return getattr(user, name)
+
+
+def of_endpoint(endpoint: WebhookEndpoint, name: str) -> Any:
+    if name == "chats":
+        chats = Chat.objects.filter(pk__in=endpoint.chat_ids or [])
+        return "\n".join(sorted(chats.values_list("whatsapp_chat", flat=True)))
+    return getattr(endpoint, name)
+
+
+def make_model() -> EmbeddingModel:
+    wiring.embedder()
+    return EmbeddingModel.objects.get()
+
+
+def make_note() -> Note:
+    """Of whoever is the admin: only its author changes a note."""
+    chat = Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud")
+    author = User.objects.get(username="admin")
+    return Note.objects.create(
+        chat=chat, author=author, author_name="admin", text="call back", created_at=timezone.now()
+    )
+
+
+# What only others change, of kinds with one field, is the same field.
+KINDS = {
+    "label": Kind(
+        make=lambda: Label.objects.create(name="Urgent"),
+        page=of_admin("sessions_app.label"),
+        mine=("name", "Now", "Name"),
+        theirs=("colour", "red", "Colour"),
+    ),
+    "webhook": Kind(
+        make=lambda: WebhookEndpoint.objects.create(
+            name="crm", url="https://1.1.1.1/hooks", secret="whsec_x"
+        ),
+        page=of_admin("hooks.webhookendpoint"),
+        mine=("name", "erp", "Name"),
+        theirs=("chats", CLIENT, "Chats"),
+        stored=of_endpoint,
+    ),
+    "embedding model": Kind(
+        make=make_model,
+        page=of_admin("memories_app.embeddingmodel"),
+        mine=("calibration_midpoint", 0.25, "Calibration midpoint"),
+        theirs=("calibration_slope", 12.0, "Calibration slope"),
+    ),
+    "user": Kind(
+        make=lambda: User.objects.create_user("vera", is_staff=True),
+        page=of_admin("auth.user"),
+        mine=("first_name", "Vera", "First name"),
+        theirs=("groups", ["Viewer"], "Groups"),
+        stored=of_user,
+    ),
+    "group": Kind(
+        make=lambda: Group.objects.create(name="Night shift"),
+        page=of_admin("auth.group"),
+        mine=("name", "Day shift", "Name"),
+        theirs=("permissions", ["view_chat", "view_turn"], "Permissions"),
+        stored=of_group,
+    ),
+    "chat": Kind(
+        make=lambda: Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud"),
+        page=of_admin("sessions_app.chat"),
+        mine=("memory_enabled", False, "Memory"),
+        theirs=("memory_enabled", True, "Memory"),
+    ),
+    "profile": Kind(
+        make=lambda: AssistantProfile.objects.get_or_create(pk=1)[0],
+        page=of_admin("sessions_app.assistantprofile"),
+        mine=("persona", "Kind.\nShort.", "Persona"),
+        theirs=("business_facts", "Roses cost 5", "About the business"),
+        refused=409,
+    ),
+    "note": Kind(
+        make=make_note,
+        page=lambda note: f"/admin/sessions_app/chat/{note.chat_id}/conversation/",
+        mine=("text", "called back", "The note"),
+        theirs=("text", "on it", "The note"),
+        post=lambda note: f"/admin/sessions_app/chat/notes/{note.pk}/",
+    ),
+}
+TWO_FIELDS = {name: kind for name, kind in KINDS.items() if kind.mine[0] != kind.theirs[0]}
+
+
+def given(name: str, value: Any) -> Any:
+    """A value as a browser posts it."""
+    if name == "groups":
+        return [str(Group.objects.get(name=each).pk) for each in value]
+    if name == "permissions":
+        return keys(*value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value).replace("\n", "\r\n")
+
+
+def held(name: str, value: Any) -> Any:
+    """A value as it is stored."""
+    return keys(*value) if name == "permissions" else value
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def other(admin_client: Client, admin_user: User) -> Client:
+    """Somebody else who is logged in; of notes, who are one person's, another window."""
+    client = Client()
+    boss = User.objects.create_superuser("boss")
+    client.force_login(boss)
+    return client
+
+
+def who_else(kind: Kind, other: Client) -> Client:
+    if kind.post is None:
+        return other
+    client = Client()
+    client.force_login(User.objects.get(username="admin"))
+    return client
+
+
+def send(client: Client, kind: Kind, row: Any, form: Values) -> Any:
+    return client.post(kind.posted(row), {**form, "do": "edit"})
+
+
+def told(answer: Any, kind: Kind) -> str:
+    """What a refused form says."""
+    assert answer.status_code == kind.refused, "refused"
+    page: str = answer.content.decode()
+    return page
+
+
+def test_what_somebody_else_saved_meanwhile_is_told_before_it_is_overwritten(
+    kind: Kind, admin_client: Client, other: Client
+) -> None:
+    row = kind.make()
+    (mine, my_value, _), (theirs, their_value, their_label) = kind.mine, kind.theirs
+    my_form = opened(admin_client, kind.page(row)) | {mine: given(mine, my_value)}
+    colleague = who_else(kind, other)
+    their_form = opened(colleague, kind.page(row)) | {theirs: given(theirs, their_value)}
+    assert send(colleague, kind, row, their_form).status_code == 302
+
+    page = told(send(admin_client, kind, row, my_form), kind)
+    assert f"{MEANWHILE}{their_label}." in page
+    row.refresh_from_db()
+    assert kind.stored(row, theirs) == held(theirs, their_value)
+    if mine != theirs:
+        assert kind.stored(row, mine) != held(mine, my_value), "nothing of it is saved"
+
+    again = stamped_form(page)
+    assert again[mine] == [given(mine, my_value)], "what was typed is there"
+    assert send(admin_client, kind, row, again).status_code == 302, "a decision now"
+    row.refresh_from_db()
+    assert kind.stored(row, mine) == held(mine, my_value)
+    if mine != theirs:
+        assert kind.stored(row, theirs) == held(theirs, their_value), "nobody undid it"
+
+
+@pytest.mark.parametrize("name", TWO_FIELDS)
+def test_of_what_both_changed_both_values_are_shown(
+    name: str, admin_client: Client, other: Client
+) -> None:
+    kind = KINDS[name]
+    row = kind.make()
+    field, value, label = kind.mine
+    my_form = opened(admin_client, kind.page(row)) | {field: given(field, value)}
+    another = "0.75" if isinstance(value, float) else "Otherwise"
+    assert send(other, kind, row, my_form | {field: another}).status_code == 302
+    page = told(send(admin_client, kind, row, my_form), kind)
+    assert f"{MEANWHILE}{label}." in page
+    assert f'<span class="said" dir="auto">{another}</span>' in page
+    assert stamped_form(page)[field] == [given(field, value)]
+
+
+def test_two_of_one_mind_are_both_saved(kind: Kind, admin_client: Client, other: Client) -> None:
+    row = kind.make()
+    field, value, _ = kind.mine
+    form = opened(admin_client, kind.page(row)) | {field: given(field, value)}
+    for client in (who_else(kind, other), admin_client):
+        assert send(client, kind, row, form).status_code == 302
+    row.refresh_from_db()
+    assert kind.stored(row, field) == held(field, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "stamp"),
+    [(name, stamp) for name in KINDS for stamp in (None, '{"name": "x"}')]
+    + [("label", stamp) for stamp in ("", "{", "null", "\x00", "[" * 9_999)],
+)
+def test_a_form_without_a_stamp_or_with_a_damaged_one_is_asked_about(
+    name: str, stamp: str | None, admin_client: Client
+) -> None:
+    kind = KINDS[name]
+    row = kind.make()
+    field, value, _ = kind.mine
+    form = opened(admin_client, kind.page(row)) | {field: given(field, value)}
+    form = form | {"seen": [stamp]} if stamp is not None else form
+    if stamp is None:
+        del form["seen"]
+    page = told(send(admin_client, kind, row, form), kind)
+    assert "This page is damaged" in page
+    assert "What is stored:" in page
+    row.refresh_from_db()
+    assert kind.stored(row, field) != held(field, value)
+    assert send(admin_client, kind, row, stamped_form(page)).status_code == 302
+    row.refresh_from_db()
+    assert kind.stored(row, field) == held(field, value)
+
+
+def test_saving_what_was_opened_changes_nothing(kind: Kind, admin_client: Client) -> None:
+    row = kind.make()
+    before = vars(type(row).objects.get(pk=row.pk))
+    form = opened(admin_client, kind.page(row))
+    assert send(admin_client, kind, row, form).status_code == 302
+    after = vars(type(row).objects.get(pk=row.pk))
+    touched = {"_state", "updated_at"}
+    assert {k: v for k, v in before.items() if k not in touched} == {
+        k: v for k, v in after.items() if k not in touched
+    }
+    changes = ("label.update", "webhook.change", "user.change", "group.change", "chat.update")
+    told_of = AuditEvent.objects.filter(action__in=[*changes, "setting.change", "profile.update"])
+    assert not told_of.exclude(action="label.update").exists()
+
+
+def test_what_the_form_does_not_hold_may_change_meanwhile_and_stays(admin_client: Client) -> None:
+    endpoint = KINDS["webhook"].make()
+    chat = KINDS["chat"].make()
+    user = KINDS["user"].make()
+    forms = {
+        name: opened(admin_client, KINDS[name].page(row))
+        for name, row in (("webhook", endpoint), ("chat", chat), ("user", user))
+    }
+    now = timezone.now()
+    WebhookEndpoint.objects.update(last_success_at=now, secret="whsec_new")
+    Chat.objects.update(client_name="Dana", language="he")
+    User.objects.filter(pk=user.pk).update(last_login=now, password="new")
+    for name, row in (("webhook", endpoint), ("chat", chat), ("user", user)):
+        field, value, _ = KINDS[name].mine
+        form = forms[name] | {field: given(field, value)}
+        assert send(admin_client, KINDS[name], row, form).status_code == 302
+        row.refresh_from_db()
+        assert KINDS[name].stored(row, field) == value
+    assert (endpoint.last_success_at, endpoint.secret) == (now, "whsec_new")
+    assert (chat.client_name, chat.language) == ("Dana", "he")
+    assert (user.last_login, user.password) == (now, "new")
+
+
+def test_what_was_disabled_by_itself_is_not_enabled_unseen(admin_client: Client) -> None:
+    kind = KINDS["webhook"]
+    endpoint = kind.make()
+    form = opened(admin_client, kind.page(endpoint)) | {"name": "erp"}
+    WebhookEndpoint.objects.update(enabled=False, disabled_reason="It answered 410.")
+    page = told(send(admin_client, kind, endpoint, form), kind)
+    assert f"{MEANWHILE}Enabled." in page
+    assert "enabled" not in stamped_form(page), "the box shows what is stored"
+
+
+def test_a_refused_form_makes_no_chats(admin_client: Client, other: Client) -> None:
+    kind = KINDS["webhook"]
+    endpoint = kind.make()
+    form = opened(admin_client, kind.page(endpoint))
+    assert send(other, kind, endpoint, form | {"name": "erp"}).status_code == 302
+    told(send(admin_client, kind, endpoint, form | {"chats": OTHER_CLIENT}), kind)
+    assert not Chat.objects.exists()
+
+
+def test_a_choice_is_told_in_its_words(admin_client: Client, other: Client) -> None:
+    kind = KINDS["label"]
+    label = kind.make()
+    form = opened(admin_client, kind.page(label))
+    assert send(other, kind, label, form | {"colour": "amber"}).status_code == 302
+    page = told(send(admin_client, kind, label, form | {"colour": "red"}), kind)
+    assert '<span class="said" dir="auto">Amber</span>' in page
+
+
+def test_it_is_told_in_hebrew(admin_client: Client, other: Client) -> None:
+    kind = KINDS["label"]
+    label = kind.make()
+    form = opened(admin_client, kind.page(label))
+    assert send(other, kind, label, form | {"colour": "amber"}).status_code == 302
+    admin_client.cookies["django_language"] = "he"
+    page = told(send(admin_client, kind, label, form | {"colour": "red"}), kind)
+    assert "Somebody else" not in page
+    assert "מישהו" in page
+
+
+def test_what_was_removed_meanwhile_is_not_made_again(admin_client: Client) -> None:
+    kind = KINDS["label"]
+    label = kind.make()
+    form = opened(admin_client, kind.page(label))
+    Label.objects.all().delete()
+    assert send(admin_client, kind, label, form).status_code == 302
+    assert not Label.objects.exists()
+
+
+def test_what_a_colleague_saved_is_shown_as_text(admin_client: Client, other: Client) -> None:
+    kind = KINDS["label"]
+    label = kind.make()
+    form = opened(admin_client, kind.page(label))
+    assert send(other, kind, label, form | {"name": "<script>alert(1)</script>"}).status_code == 302
+    page = told(send(admin_client, kind, label, form | {"name": "Now"}), kind)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_every_form_that_changes_something_has_a_stamp(world: World, admin_client: Client) -> None:
+    furnish(world)
+    found = rows()
+    stamped, bare = set(), set()
+    for model in admin.site._registry:
+        label = model._meta.label_lower
+        page = admin_client.get(of_admin(label)(type("Row", (), {"pk": found[label]}))).content
+        shown = page.decode()
+        if 'name="_save"' in shown or ">Save<" in shown:
+            (stamped if 'name="seen"' in shown else bare).add(label)
+    assert bare == set()
+    assert {"sessions_app.label", "memories_app.memory", "auth.user"} < stamped
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["label", "user", "webhook"])
+def test_of_two_who_save_at_the_same_moment_one_is_asked(name: str) -> None:
+    """Both have looked at the form and wait for the row, which is locked until then."""
+    kind = KINDS[name]
+    row = kind.make()
+    clients = [Client(), Client()]
+    for number, client in enumerate(clients):
+        client.force_login(User.objects.create_superuser(f"boss {number}"))
+    field, value, _ = kind.mine
+    forms = [
+        opened(client, kind.page(row)) | {field: f"{value} {number}"}
+        for number, client in enumerate(clients)
+    ]
+    answers: dict[int, int] = {}
+
+    def save(number: int) -> None:
+        answers[number] = send(clients[number], kind, row, forms[number]).status_code
+
+    with transaction.atomic():
+        type(row).objects.select_for_update().get(pk=row.pk)
+        threads = [in_thread(save, number) for number in range(2)]
+        wait_for(*threads)
+    for thread in threads:
+        thread.join()
+    assert sorted(answers.values()) == [200, 302]
+    (saved,) = [number for number, code in answers.items() if code == 302]
+    row.refresh_from_db()
+    assert kind.stored(row, field) == f"{value} {saved}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_written_at_the_moment_of_saving_stays(admin_client: Client) -> None:
+    """The page has read the row already, and waits for it."""
+    kind = KINDS["chat"]
+    chat = kind.make()
+    form = opened(admin_client, kind.page(chat)) | {"memory_enabled": "false"}
+    with transaction.atomic():
+        Chat.objects.select_for_update().get()
+        thread = in_thread(send, admin_client, kind, chat, form)
+        wait_for(thread)
+        Chat.objects.update(client_name="Dana", language="he")
+    thread.join()
+    chat.refresh_from_db()
+    assert (chat.memory_enabled, chat.client_name, chat.language) == (False, "Dana", "he")
+
+
+def in_thread(work: Callable[..., Any], *args: Any) -> threading.Thread:
+    def run() -> None:
+        try:
+            work(*args)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def wait_for(*threads: threading.Thread) -> None:
+    """Until each of them waits for a lock, or is through without."""
+    while any(thread.is_alive() for thread in threads):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0] >= len(threads):
+                return
+        time.sleep(0.01)
