@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
@@ -30,14 +29,6 @@ def staff_actor(request: HttpRequest) -> Actor:
 def decides(request: HttpRequest) -> bool:
     """Whether this person may decide proposals, duplicates and contradictions."""
     return bool(request.user.has_perm(DECIDE))
-
-
-def refuse_nul(request: HttpRequest) -> None:
-    """A NUL in a filter is nobody's: the database can't even be asked for it. Raises
-    BadRequest."""
-    values = (value for name in request.GET if name != "q" for value in request.GET.getlist(name))
-    if any("\x00" in value for value in values):
-        raise BadRequest("An address holds no NUL.")
 
 
 def each(

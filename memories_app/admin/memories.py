@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from memories_app.admin.actions import decides, refuse_nul, staff_actor
+from memories_app.admin.actions import decides, staff_actor
 from memories_app.admin.deciding import MemoryDecisions
 from memories_app.admin.filters import (
     CategoryFilter,
@@ -190,7 +190,6 @@ class MemoryPages(MemoryDecisions):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        refuse_nul(request)
         context = {
             "can_change": self.has_change_permission(request),
             "list_query": request.GET.urlencode(),

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
-from memories_app.admin.actions import decides, each, refuse_nul, staff_actor
+from memories_app.admin.actions import decides, each, staff_actor
 from memories_app.admin.deciding import reason_in
 from memories_app.admin.history import memory_address
 from memories_app.admin.words import PROPOSAL_KINDS, PROPOSAL_STATES, VISIBILITIES, mark
@@ -151,7 +151,6 @@ class ProposalPages(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        refuse_nul(request)
         context = {"list_query": request.GET.urlencode(), **(extra_context or {})}
         return super().changelist_view(request, context)
 

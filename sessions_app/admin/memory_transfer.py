@@ -18,10 +18,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from memories_app.admin.actions import refuse_nul, staff_actor
+from memories_app.admin.actions import staff_actor
 from memories_app.models import Memory
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from memoryproject.lib.staff_admin import refuse_nul
 from sessions_app import wiring
 from sessions_app.api.memories.streams import Lines, lines_answer
 from sessions_app.services.memory_transfer import ImportReport, memories_export, memories_import
