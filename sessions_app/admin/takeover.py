@@ -106,11 +106,24 @@ def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
     return [
         path(
             f"takeover/<uuid:chat_id>/{rest}",
-            wrap(view),
+            wrap(_found_or_gone(view)),
             name="_".join(["sessions_app_chat_takeover", *rest.strip("/").split()]),
         )
         for rest, view in views.items()
     ]
+
+
+def _found_or_gone(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A chat that is forgotten while something is done with it isn't there, as one that was
+    forgotten before."""
+
+    def found(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+        try:
+            return view(request, chat_id)
+        except Chat.DoesNotExist:
+            raise Http404 from None
+
+    return found
 
 
 def page(request: HttpRequest, chat_id: UUID) -> HttpResponse:

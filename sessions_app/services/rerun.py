@@ -76,7 +76,8 @@ def turn_rerun(
             chat_id=chat.pk,
         )
         chat_id = chat.pk
-        transaction.on_commit(lambda: enqueue(chat_id))
+        # Where the queue is down the sweep finds it.
+        transaction.on_commit(lambda: enqueue(chat_id), robust=True)
     return what
 
 
