@@ -7,6 +7,21 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
+
+_FIELDS = {
+    "content": pgettext_lazy("field", "content"),
+    "type": pgettext_lazy("field", "type"),
+    "category": pgettext_lazy("field", "category"),
+    "source": pgettext_lazy("field", "source"),
+    "tags": pgettext_lazy("field", "tags"),
+    "visibility": pgettext_lazy("field", "visibility"),
+    "metadata": pgettext_lazy("field", "metadata"),
+    "confidence": pgettext_lazy("field", "confidence"),
+    "expires_at": pgettext_lazy("field", "expires_at"),
+    "memories": pgettext_lazy("field", "memories"),
+}
+_MOST_TOLD = 20
 
 
 class MemoryOperationError(Exception):
@@ -31,13 +46,24 @@ class MemoryValidationError(MemoryOperationError, ValueError):
     code = "invalid"
 
     def __init__(self, problems: Sequence[Problem], *, many: bool = False) -> None:
-        told = "; ".join(
-            f"{f'memory {problem.place + 1}, ' if many else ''}{problem.field}: {problem.detail}"
-            for problem in problems[:20]
-        )
-        more = f"; and {len(problems) - 20} more" if len(problems) > 20 else ""
-        super().__init__(f"{told}{more}")
+        parts = [_told(problem, many) for problem in problems[:_MOST_TOLD]]
+        if len(problems) > _MOST_TOLD:
+            parts.append(_("and %(count)s more") % {"count": len(problems) - _MOST_TOLD})
+        super().__init__("; ".join(parts))
         self.problems = list(problems)
+
+
+def field_words(name: str) -> str:
+    """A field as programs name it; on pages in another language, as people call it."""
+    return str(_FIELDS.get(name, name))
+
+
+def _told(problem: Problem, many: bool) -> str:
+    field = field_words(problem.field)
+    if not many:
+        return f"{field}: {problem.detail}"
+    text = _("memory %(number)s, %(field)s: %(detail)s")
+    return text % {"number": problem.place + 1, "field": field, "detail": problem.detail}
 
 
 class MemoryNotFoundError(MemoryOperationError):

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.errors import Problem
 from memories_app.models import Visibility
@@ -57,9 +58,9 @@ def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
         *metadata_problems(new.metadata),
     ]
     if new.confidence is not None and not 0 <= new.confidence <= 1:
-        found.append(("confidence", "is from 0 to 1"))
+        found.append(("confidence", _("is from 0 to 1")))
     if new.expires_at is not None and timezone.is_naive(new.expires_at):
-        found.append(("expires_at", "has no time zone"))
+        found.append(("expires_at", _("has no time zone")))
     return [Problem(name, detail, place) for name, detail in found]
 
 
@@ -68,7 +69,7 @@ def label_problems(**labels: str) -> list[Problem]:
     return [
         Problem(name, detail)
         for name, text in labels.items()
-        for _, detail in _text_problems(
+        for _name, detail in _text_problems(
             name,
             text,
             most=MAX_CONTENT if name == "content" else MAX_LABEL,
@@ -80,7 +81,8 @@ def label_problems(**labels: str) -> list[Problem]:
 def tag_problems(tags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """What is wrong with tags, as field and detail."""
     if len(tags) > MAX_TAGS:
-        yield "tags", f"are {len(tags)}, at most {MAX_TAGS}"
+        text = _("are %(count)s, at most %(most)s")
+        yield "tags", text % {"count": len(tags), "most": MAX_TAGS}
     for tag in tags[:MAX_TAGS]:
         yield from _text_problems("tags", tag, most=MAX_LABEL)
 
@@ -88,34 +90,39 @@ def tag_problems(tags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 def visibility_problems(visibility: str, chat_id: UUID | None) -> Iterator[tuple[str, str]]:
     """What is wrong with who may see it."""
     if visibility not in Visibility.values:
-        yield "visibility", f"is one of {', '.join(Visibility.values)}"
+        yield "visibility", _("is one of %(known)s") % {"known": ", ".join(Visibility.values)}
     elif visibility == str(Visibility.CHAT) and chat_id is None:
-        yield "visibility", "is chat, but the memory came from no chat: choose owner or public"
+        yield (
+            "visibility",
+            _("is chat, but the memory came from no chat: choose owner or public"),
+        )
 
 
 def _text_problems(
     name: str, text: str, *, most: int, may_be_empty: bool = False
 ) -> Iterator[tuple[str, str]]:
     if not isinstance(text, str):
-        yield name, "is not a text"
+        yield name, _("is not a text")
         return
     if not text.strip() and not (may_be_empty and not text):
-        yield name, "is empty"
+        yield name, _("is empty")
     if "\x00" in text:
-        yield name, "has a NUL character, which can't be stored"
+        yield name, _("has a NUL character, which can't be stored")
     if len(text) > most:
-        yield name, f"has {len(text)} characters, at most {most}"
+        told = _("has %(count)s characters, at most %(most)s")
+        yield name, told % {"count": len(text), "most": most}
     if any("\ud800" <= character <= "\udfff" for character in text):
-        yield name, "has half a character (a lone surrogate), which can't be stored"
+        yield name, _("has half a character (a lone surrogate), which can't be stored")
 
 
 def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(metadata, Mapping):
-        yield "metadata", "is not an object of names and values"
+        yield "metadata", _("is not an object of names and values")
         return
     size = len(json.dumps(storable_metadata(metadata, log=False), ensure_ascii=False).encode())
     if size > MAX_METADATA_BYTES:
-        yield "metadata", f"has {size} bytes, at most {MAX_METADATA_BYTES}"
+        told = _("has %(count)s bytes, at most %(most)s")
+        yield "metadata", told % {"count": size, "most": MAX_METADATA_BYTES}
 
 
 def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[str, Any]:

@@ -254,6 +254,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "libraries": {"told": "memoryproject.lib.told_filter"},
         },
     },
 ]

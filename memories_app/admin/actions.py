@@ -18,6 +18,7 @@ from memories_app.services.waiting import memory_approve, memory_reject
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from memoryproject.lib.told import told
 
 DECIDE = "memories_app.decide_mergeproposal"
 
@@ -47,7 +48,8 @@ def each(
             service(item)
             count += 1
         except (MemoryOperationError, EmbedderError) as error:
-            refused[str(error)] = refused.get(str(error), 0) + 1
+            reason = told(str(error))
+            refused[reason] = refused.get(reason, 0) + 1
     if count:
         page.message_user(request, done(count), messages.SUCCESS)
     for reason, times in refused.items():

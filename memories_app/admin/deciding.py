@@ -37,6 +37,7 @@ from memories_app.services.waiting import (
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.told import told
 
 WAITING_AT_ONCE = 20
 
@@ -102,11 +103,11 @@ class MemoryDecisions(MemoryRows):
         if chosen in _MERGES:
             self._carry_out(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
         elif chosen in _SETTLED:
-            keep, this_is_older, told = _SETTLED[chosen]
-            self._carry_out(request, lambda: pair.settle(keep, this_is_older), told)
+            keep, this_is_older, done = _SETTLED[chosen]
+            self._carry_out(request, lambda: pair.settle(keep, this_is_older), done)
         elif chosen == "keep-both":
-            told = gettext_lazy("Both stay, and won't be proposed to be merged again.")
-            self._carry_out(request, pair.keep_both, told)
+            done = gettext_lazy("Both stay, and won't be proposed to be merged again.")
+            self._carry_out(request, pair.keep_both, done)
         else:
             raise BadRequest("There is no such decision.")
         return HttpResponseRedirect(memory_address(memory_id))
@@ -207,7 +208,7 @@ class MemoryDecisions(MemoryRows):
             return False
         except EmbedderError as error:
             text = _("No vector can be made just now: %(reason)s Try again later.")
-            self.message_user(request, text % {"reason": error}, messages.ERROR)
+            self.message_user(request, text % {"reason": told(str(error))}, messages.ERROR)
             return False
         self.message_user(request, str(done), messages.SUCCESS)
         return True

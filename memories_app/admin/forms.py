@@ -16,6 +16,7 @@ from memories_app.errors import (
     ChangedMeanwhileError,
     MemoryOperationError,
     MemoryValidationError,
+    field_words,
 )
 from memories_app.models import Memory
 from memories_app.services.patch import memory_patch
@@ -25,6 +26,7 @@ from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.stamped_form import StampedForm
 from memoryproject.lib.stamps import digest_of
+from memoryproject.lib.told import told
 
 
 class Edge(Protocol):
@@ -76,12 +78,13 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
         except MemoryValidationError as error:
             for problem in error.problems:
                 known = problem.field if problem.field in self.fields else None
-                self.add_error(known, f"{problem.field} {problem.detail}.")
+                words = {"field": field_words(problem.field), "detail": problem.detail}
+                self.add_error(known, _("%(field)s %(detail)s.") % words)
         except MemoryOperationError as error:
             self.add_error(None, str(error))
         except EmbedderError as error:
             text = _("No vector can be made just now: %(reason)s Try again later.")
-            self.add_error(None, text % {"reason": error})
+            self.add_error(None, text % {"reason": told(str(error))})
 
     def apply(self) -> None:
         """Do what the form asks for."""

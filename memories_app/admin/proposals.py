@@ -42,6 +42,7 @@ from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.admin_display import shown_short
 from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
+from memoryproject.lib.told import told
 
 
 def accepted(count: int) -> str:
@@ -225,11 +226,11 @@ class ProposalPages(ReadOnlyAdmin):
     def _decide(self, request: HttpRequest, decision: Decision) -> bool:
         """Whether it was done; the page tells either way."""
         try:
-            told = decision.carry_out(staff_actor(request), self.embedder())
+            done = decision.carry_out(staff_actor(request), self.embedder())
         except (MemoryOperationError, EmbedderError) as error:
-            self.message_user(request, str(error), messages.WARNING)
+            self.message_user(request, told(str(error)), messages.WARNING)
             return False
-        self.message_user(request, told, messages.SUCCESS)
+        self.message_user(request, done, messages.SUCCESS)
         return True
 
     @admin.display(description=gettext_lazy("state"))

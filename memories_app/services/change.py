@@ -134,7 +134,7 @@ def memory_expire_at(*, memory_id: UUID, at: datetime | None, actor: Actor) -> M
     """Set when a memory ends, or that it doesn't. Raises MemoryValidationError,
     MemoryNotFoundError, MemoryStateError."""
     if at is not None and timezone.is_naive(at):
-        raise MemoryValidationError([Problem("expires_at", "has no time zone")])
+        raise MemoryValidationError([Problem("expires_at", _("has no time zone"))])
     with transaction.atomic():
         memory = memory_locked(memory_id)
         if memory.expires_at != at:

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryValidationError, Problem
 from memories_app.models import Memory, MemoryTelling
@@ -116,7 +117,8 @@ def memories_remember(
     of every memory, EmbedderError, DatabaseError.
     """
     if len(memories) > MOST_AT_ONCE:
-        detail = f"are {len(memories)}, at most {MOST_AT_ONCE} at once"
+        text = _("are %(count)s, at most %(most)s at once")
+        detail = text % {"count": len(memories), "most": MOST_AT_ONCE}
         raise MemoryValidationError([Problem("memories", detail)])
     problems = [
         problem for place, new in enumerate(memories) for problem in problems_of(new, place)

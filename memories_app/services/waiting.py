@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryStateError, MemoryValidationError
@@ -89,7 +90,7 @@ def _waiting(memory_id: UUID, seen: str = "") -> Memory:
     memory = memory_locked(memory_id)
     if memory.status != MemoryStatus.PROPOSED:
         text = _("This memory doesn't wait for anybody: it is %(status)s.")
-        raise MemoryStateError(text % {"status": memory.status})
+        raise MemoryStateError(text % {"status": gettext(memory.status)})
     if seen and seen != memory.content_hash:
         raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
     return memory

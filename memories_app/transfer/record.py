@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
 from memories_app.validation import NewMemory, problems_of
@@ -122,7 +123,7 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
     """The record, checked; ``chat_id`` is the chat that it names. Unknown fields are passed
     over; who may see it is as POST memories/ has it where it isn't said. Raises RecordError."""
     if not isinstance(record, dict):
-        raise RecordError("is not a JSON object")
+        raise RecordError(_("is not a JSON object"))
     given = _Fields(record)
     new = NewMemory(
         content=given.text("content", required=True),
@@ -192,7 +193,7 @@ def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:
         for part in parts
     ]
     if len({each["number"] for each in revisions}) < len(revisions):
-        raise RecordError("revisions: a number stands there twice")
+        raise RecordError("revisions: " + _("a number stands there twice"))
     return revisions
 
 
@@ -210,20 +211,21 @@ class _Fields:
         value = self._values.get(name)
         if value is None:
             if required:
-                raise self._refuse(name, "is missing")
+                raise self._refuse(name, _("is missing"))
             return ""
         if not isinstance(value, str):
-            raise self._refuse(name, "is not a text")
+            raise self._refuse(name, _("is not a text"))
         if "\x00" in value or any("\ud800" <= each <= "\udfff" for each in value):
-            raise self._refuse(name, "has characters that can't be stored")
+            raise self._refuse(name, _("has characters that can't be stored"))
         if most and len(value) > most:
-            raise self._refuse(name, f"has {len(value)} characters, at most {most}")
+            detail = _("has %(count)s characters, at most %(most)s")
+            raise self._refuse(name, detail % {"count": len(value), "most": most})
         return value
 
     def texts(self, name: str) -> list[str]:
         value = self._values.get(name) or []
         if not isinstance(value, list):
-            raise self._refuse(name, "is not a list")
+            raise self._refuse(name, _("is not a list"))
         return [_Fields({name: each}, self._inside).text(name, required=True, most=64)
                 for each in value]  # fmt: skip
 
@@ -232,7 +234,7 @@ class _Fields:
         try:
             return UUID(value) if value else None
         except ValueError:
-            raise self._refuse(name, "is not a UUID") from None
+            raise self._refuse(name, _("is not a UUID")) from None
 
     def time(self, name: str) -> datetime | None:
         value = self.text(name)
@@ -243,7 +245,7 @@ class _Fields:
         except ValueError:
             found = None
         if found is None:
-            raise self._refuse(name, "is not an ISO-8601 time")
+            raise self._refuse(name, _("is not an ISO-8601 time"))
         if found.tzinfo is None:
             logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
             return found.replace(tzinfo=timezone.utc)
@@ -254,41 +256,41 @@ class _Fields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self._refuse(name, "is not a number")
+            raise self._refuse(name, _("is not a number"))
         return float(value)
 
     def count(self, name: str, *, default: int) -> int:
         value = self._values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_TOLD:
-            raise self._refuse(name, "is not a number from 1 on")
+            raise self._refuse(name, _("is not a number from 1 on"))
         return value
 
     def truth(self, name: str) -> bool:
         value = self._values.get(name, False)
         if not isinstance(value, bool):
-            raise self._refuse(name, "is neither true nor false")
+            raise self._refuse(name, _("is neither true nor false"))
         return value
 
     def choice(self, name: str, known: list[str], *, default: str) -> str:
         value = self.text(name) or default
         if value not in known:
-            raise self._refuse(name, f"is one of {', '.join(known)}")
+            raise self._refuse(name, _("is one of %(known)s") % {"known": ", ".join(known)})
         return value
 
     def parts(self, name: str) -> list[_Fields]:
         value = self._values.get(name) or []
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-            raise self._refuse(name, "is not a list of objects")
+            raise self._refuse(name, _("is not a list of objects"))
         return [_Fields(each, f"{name}.") for each in value]
 
     def vector(self, name: str) -> list[float]:
         value = self._values.get(name)
         if not isinstance(value, list) or not 1 <= len(value) <= _MOST_DIMENSIONS:
-            raise self._refuse(name, "is not a list of numbers")
+            raise self._refuse(name, _("is not a list of numbers"))
         if not all(isinstance(each, int | float) and math.isfinite(each) for each in value):
-            raise self._refuse(name, "is not a list of numbers")
+            raise self._refuse(name, _("is not a list of numbers"))
         if not any(value) or max(map(abs, value)) > 1e6:
-            raise self._refuse(name, "is no vector of length 1")
+            raise self._refuse(name, _("is no vector of length 1"))
         return [float(each) for each in value]
 
 

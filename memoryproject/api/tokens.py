@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memoryproject.api.models import ApiToken
 from memoryproject.api.scopes import SCOPES
@@ -68,15 +69,19 @@ def _check(
     expires_at: datetime | None,
 ) -> None:
     if not name.strip() or len(name.strip()) > LONGEST_NAME or not name.isprintable():
-        raise TokenError(f"A token needs a name of 1 to {LONGEST_NAME} printable characters.")
+        text = _("A token needs a name of 1 to %(most)s printable characters.")
+        raise TokenError(text % {"most": LONGEST_NAME})
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
-        wrong = f"There is no scope {', '.join(unknown)}." if unknown else "It needs a scope."
-        raise TokenError(f"{wrong} Scopes are {', '.join(SCOPES)}.")
+        text = _("It needs a scope. Scopes are %(known)s.")
+        if unknown:
+            text = _("There is no scope %(unknown)s. Scopes are %(known)s.")
+        names = {"unknown": ", ".join(unknown), "known": ", ".join(SCOPES)}
+        raise TokenError(text % names)
     if chat_ids is not None and not chat_ids:
-        raise TokenError("A bound token needs at least one chat.")
+        raise TokenError(_("A bound token needs at least one chat."))
     if expires_at is not None and expires_at <= timezone.now():
-        raise TokenError("A token can't expire in the past.")
+        raise TokenError(_("A token can't expire in the past."))
 
 
 def token_revoke(*, token_id: int, actor: Actor) -> bool:

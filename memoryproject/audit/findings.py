@@ -9,6 +9,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from memoryproject.lib.told import told
+
 KINDS: Mapping[str, Promise] = {
     "row_changed": gettext_lazy("An event was edited, or moved to another place."),
     "row_deleted": gettext_lazy("Events are missing from the table."),
@@ -33,11 +35,12 @@ KINDS: Mapping[str, Promise] = {
 
 
 def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Each finding: what it means, and exactly which row or line, with what to do, in English."""
+    """Each finding: what it means, and exactly which row or line, with what to do."""
     return [
         {
             "meaning": str(KINDS.get(finding["kind"], finding["kind"])),
-            "exactly": f"{finding['where']}: {finding['text']} {finding['advice']}",
+            "exactly": _("%(where)s: %(text)s %(advice)s")
+            % {name: told(finding[name]) for name in ("where", "text", "advice")},
         }
         for finding in report["findings"]
     ]

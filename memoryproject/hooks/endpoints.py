@@ -11,12 +11,14 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memoryproject.audit.events import SYSTEM, Actor, audit_record
 from memoryproject.hooks.kinds import EVENT_TYPES
 from memoryproject.hooks.models import WebhookEndpoint
 from memoryproject.hooks.signing import secret_new
 from memoryproject.integrations.hooks.addresses import AddressError, AddressRules, url_checked
+from memoryproject.lib.told import told
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ def endpoint_create(
             endpoint.save(force_insert=True)
             _record("webhook.create", endpoint, actor)
     except IntegrityError as error:
-        raise EndpointError(f"There is an endpoint {name.strip()!r} already.", "name") from error
+        raise _taken(name) from error
     return NewSecret(endpoint, endpoint.secret)
 
 
@@ -111,8 +113,7 @@ def endpoint_change(
             endpoint.save(update_fields=[*changed, *also])
             _record("webhook.change", endpoint, actor, fields=sorted(changed))
     except IntegrityError as error:
-        text = f"There is an endpoint {wanted['name']!r} already."
-        raise EndpointError(text, "name") from error
+        raise _taken(wanted["name"]) from error
     return endpoint
 
 
@@ -175,19 +176,20 @@ def endpoint_check(
     """Raises EndpointError for what can't be. ``resolve``: also for a host that leads to a
     private network now."""
     if not name.strip() or len(name.strip()) > LONGEST_NAME or not name.isprintable():
-        text = f"An endpoint needs a name of 1 to {LONGEST_NAME} printable characters."
-        raise EndpointError(text, "name")
+        text = _("An endpoint needs a name of 1 to %(most)s printable characters.")
+        raise EndpointError(text % {"most": LONGEST_NAME}, "name")
     unknown = sorted(set(event_types) - set(EVENT_TYPES))
     if unknown:
-        text = f"There is no event {', '.join(unknown)}. Events are {', '.join(EVENT_TYPES)}."
-        raise EndpointError(text, "event_types")
+        text = _("There is no event %(unknown)s. Events are %(known)s.")
+        names = {"unknown": ", ".join(unknown), "known": ", ".join(EVENT_TYPES)}
+        raise EndpointError(text % names, "event_types")
     if chat_ids is not None and not chat_ids:
-        raise EndpointError("A bound endpoint needs at least one chat.", "chats")
+        raise EndpointError(_("A bound endpoint needs at least one chat."), "chats")
     if resolve:
         try:
             url_checked(url, rules)
         except AddressError as error:
-            raise EndpointError(str(error), "url") from error
+            raise EndpointError(told(str(error)), "url") from error
 
 
 def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:
@@ -212,6 +214,11 @@ def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
         if endpoint.disabled_reason
         or (endpoint.enabled and endpoint.failing_since and endpoint.failing_since <= since)
     ]
+
+
+def _taken(name: str) -> EndpointError:
+    text = _("There is an endpoint %(name)s already.")
+    return EndpointError(text % {"name": repr(name.strip())}, "name")
 
 
 def _begin_anew(endpoint: WebhookEndpoint) -> list[str]:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from memories_app.admin.history import memory_link
 from memories_app.admin.words import VISIBILITIES
 from memories_app.models import Memory
 from memories_app.services.take_back import EXTRACTION
 from memoryproject.lib.admin_display import shown_mark, shown_table
+from memoryproject.lib.told import told
 from sessions_app.models import ExtractionWork, Message, Turn
 from sessions_app.services.extraction.said import turn_with_merged
+
+_OUTCOMES = {
+    "learned": pgettext_lazy("facts", "learned"),
+    "waiting": pgettext_lazy("facts", "waiting"),
+    "unsaid": pgettext_lazy("facts", "unsaid"),
+    "forgotten": pgettext_lazy("facts", "forgotten"),
+}
 
 
 def learned_table(turn: Turn) -> str:
@@ -40,5 +49,13 @@ def learning_state(turn: Turn) -> str:
         return _("It wasn't to be learned from.")
     if work.error:
         state = _("will be tried again") if work.due else _("given up")
-        return shown_mark(f"{state}: {work.error}", "bad")
-    return _("A worker will do it.") if work.due else work.outcome
+        return shown_mark(f"{state}: {told(work.error)}", "bad")
+    return _("A worker will do it.") if work.due else _outcome(work.outcome)
+
+
+def _outcome(noted: str) -> str:
+    """Of "2 learned, 1 waiting" the parts in words; of anything else, the whole."""
+    parts = [part.partition(" ") for part in noted.split(", ")]
+    if not all(count.isdecimal() and name in _OUTCOMES for count, _space, name in parts):
+        return told(noted)
+    return ", ".join(f"{count} {_OUTCOMES[name]}" for count, _space, name in parts)

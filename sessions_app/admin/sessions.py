@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.lib.admin_display import shown_link, shown_mark
+from memoryproject.lib.told import told
 from sessions_app.admin.cards import MakeCards, card_link
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address, messages_address
@@ -87,7 +88,8 @@ class ChatSessionAdmin(ForgetAction, MakeCards):
         count = session.summarizations.count()
         work = SummaryWork.objects.filter(session=session, due=True).first()
         if work is not None and work.error:
-            return shown_mark(_("tried again later: %(error)s") % {"error": work.error}, "bad")
+            text = _("tried again later: %(error)s") % {"error": told(work.error)}
+            return shown_mark(text, "bad")
         if not count:
             return _("none yet")
         address = list_address(

@@ -21,6 +21,7 @@ from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_short, shown_state
 from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.period_filter import period_filter
+from memoryproject.lib.told import told
 from sessions_app import wiring
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.admin.recall_now import recall_now
@@ -185,7 +186,7 @@ class TurnAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("trouble"))
     def trouble(self, turn: Turn) -> str:
-        return shown_short(turn.error, LONGEST_TROUBLE) if turn.error else ""
+        return shown_short(told(turn.error), LONGEST_TROUBLE) if turn.error else ""
 
     @admin.action(
         description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),
@@ -227,12 +228,16 @@ def _kept_whole(text: str) -> str:
 @admin.register(OutboundPart)
 class OutboundPartAdmin(ConversationAdmin):
     read_as = "part of an answer"
-    list_display = ("turn", "number", "state", "delivery_status", "provider", "error")
+    list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
     list_filter = ("state", "delivery_status", "provider")
     search_fields = ("provider_message_id",)
     list_select_related = ("turn",)
     ordering = ("-turn_id", "number")
     sortable_by = ()
+
+    @admin.display(description=gettext_lazy("error"))
+    def shown_error(self, part: OutboundPart) -> str:
+        return told(part.error)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str

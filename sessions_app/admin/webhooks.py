@@ -32,6 +32,7 @@ from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.staff_admin import StaffAdmin
 from memoryproject.lib.stamped_form import GuardedForm
+from memoryproject.lib.told import told
 from sessions_app import wiring
 from sessions_app.admin.links import list_address
 from sessions_app.models import Chat
@@ -52,7 +53,7 @@ class ChatsField(forms.CharField):
 
 class EndpointForm(GuardedForm):
     event_types = forms.MultipleChoiceField(
-        choices=[(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
+        choices=lambda: [(name, f"{name}: {told(text)}") for name, text in EVENT_TYPES.items()],
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Events"),
@@ -141,14 +142,14 @@ class WebhookEndpointAdmin(StaffAdmin):
         "shown_state",
         "last_success_at",
         "last_failure_at",
-        "last_error",
+        "shown_last_error",
     )
     list_filter = (TroubleFilter,)
     search_fields = ("name", "url")
     shown = (
         "shown_state",
-        "disabled_reason",
-        "last_error",
+        "shown_reason",
+        "shown_last_error",
         "last_success_at",
         "last_failure_at",
         "failing_since",
@@ -271,6 +272,14 @@ class WebhookEndpointAdmin(StaffAdmin):
             return shown_mark(_("works"), "good")
         return shown_mark(_("not used yet"))
 
+    @admin.display(description=gettext_lazy("disabled reason"))
+    def shown_reason(self, endpoint: WebhookEndpoint) -> str:
+        return told(endpoint.disabled_reason)
+
+    @admin.display(description=gettext_lazy("last error"))
+    def shown_last_error(self, endpoint: WebhookEndpoint) -> str:
+        return told(endpoint.last_error)
+
     @admin.display(description=gettext_lazy("deliveries"))
     def log(self, endpoint: WebhookEndpoint) -> str:
         address = list_address("hooks_webhookdelivery", endpoint__id__exact=endpoint.pk)
@@ -289,7 +298,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         "shown_state",
         "attempts",
         "last_status",
-        "error",
+        "shown_error",
         "last_attempt_at",
         "due_at",
     )
@@ -305,11 +314,11 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
         (
             gettext_lazy("How it went"),
-            {"fields": ("attempts", "last_status", "error", "last_attempt_at", "due_at")},
+            {"fields": ("attempts", "last_status", "shown_error", "last_attempt_at", "due_at")},
         ),
         (gettext_lazy("What it tells"), {"fields": ("shown_data", "chat_id", "finished_at")}),
     )
-    readonly_fields = ("shown_state", "message_id", "shown_data")
+    readonly_fields = ("shown_state", "shown_error", "message_id", "shown_data")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[WebhookDelivery], search_term: str
@@ -354,6 +363,10 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("message id"))
     def message_id(self, delivery: WebhookDelivery) -> str:
         return delivery.message_id
+
+    @admin.display(description=gettext_lazy("error"))
+    def shown_error(self, delivery: WebhookDelivery) -> str:
+        return told(delivery.error)
 
     @admin.display(description=gettext_lazy("data"))
     def shown_data(self, delivery: WebhookDelivery) -> str:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.utils.translation import get_language, get_language_info
 from django.utils.translation import gettext as _
 
+from memoryproject.lib.told import told
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
 from sessions_app.receipts.words import actor_words, probe_words, swept_words
 
@@ -101,7 +102,7 @@ def _item(item: ForgetItem) -> Part:
     receipt = item.receipt
     if receipt is None:
         facts = [(_("Its id"), str(item.object_id))]
-        return Part(title, facts=[*facts, (_("Why"), item.error)] if item.error else facts)
+        return Part(title, facts=[*facts, (_("Why"), told(item.error))] if item.error else facts)
     rows = [f"{name}: {count}" for name, count in swept_words(receipt.swept)]
     return Part(title, facts=[*receipt_facts(receipt), (_("Rows"), "; ".join(rows))])
 

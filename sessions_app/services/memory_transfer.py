@@ -11,12 +11,14 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.models import Memory
 from memories_app.services.bring_in import BringIn
 from memories_app.transfer.record import AT_ONCE, Record, RecordError, read_record, records_of
 from memoryproject.audit.events import Actor, audit_record
 from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.lib.told import told
 from sessions_app.chat_selectors import chat_at
 from sessions_app.models import Chat
 from sessions_app.services.token_chats import LONGEST, chat_at_or_new
@@ -108,9 +110,9 @@ def _read(line: bytes, chats: _Chats) -> Record:
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
-        raise RecordError("is not UTF-8") from None
+        raise RecordError(_("is not UTF-8")) from None
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"is not JSON: {error}") from None
+        raise RecordError(_("is not JSON: %(why)s") % {"why": told(str(error))}) from None
     name = record.get("whatsapp_chat") if isinstance(record, dict) else None
     if name is None:
         return read_record(record, chat_id=None, now=timezone.now())
@@ -135,7 +137,7 @@ class _Chats:
     def find(self, whatsapp_chat: Any) -> UUID | None:
         """None where it is new. Raises RecordError for what is no address."""
         if not isinstance(whatsapp_chat, str) or not _is_address(whatsapp_chat):
-            raise RecordError("whatsapp_chat: is not a chat's address")
+            raise RecordError("whatsapp_chat: " + _("is not a chat's address"))
         if whatsapp_chat in self._known:
             return self._known[whatsapp_chat]
         chat = chat_at(whatsapp_chat)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memoryproject.api.tokens import TokenError
 from sessions_app.models import Chat
@@ -45,4 +46,5 @@ def check_chats(names: Iterable[str]) -> None:
     """Raises TokenError for what can't be the name of a chat."""
     for name in names:
         if "@" not in name or len(name) > LONGEST or not name.isprintable() or " " in name:
-            raise TokenError(f"{name!r} is no chat: write it like 15550100123@c.us.")
+            text = _("%(name)s is no chat: write it like 15550100123@c.us.")
+            raise TokenError(text % {"name": repr(name)})

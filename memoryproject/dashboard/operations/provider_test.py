@@ -30,6 +30,7 @@ from memoryproject.integrations.whatsapp.base import (
 )
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.lib.told import told
 
 # Between two signs of life of the provider, and for all of it: no page waits longer.
 QUIET_SECONDS = 6.0
@@ -170,7 +171,8 @@ def _asked(
     try:
         result = ended(_within(ask, LONGEST_SECONDS))
     except SendError as error:
-        result = _failed(advice_for(provider, error, sends=sends), _without_credentials(error))
+        words = told(_without_credentials(error))
+        result = _failed(advice_for(provider, error, sends=sends), words)
     except TooSlowError:
         unknown = SendError("no answer in time", outcome_unknown=True)
         result = _failed(advice_for(provider, unknown, sends=sends), "")

@@ -20,6 +20,7 @@ from memoryproject.dashboard.operations.masking import (
     without_secrets,
 )
 from memoryproject.dashboard.operations.setting_meanings import GROUPS, MADE_HERE
+from memoryproject.lib.told import told
 
 SERIOUS = 40  # checks.ERROR: such a problem stops the next start
 # Those of the embedder may ask a server elsewhere, which no page waits for.
@@ -83,12 +84,13 @@ def settings_in_force() -> SettingsInForce:
 
 
 def problems_found() -> list[Problem]:
-    """What our own checks of the settings say now, without the secrets that they may repeat."""
+    """What our own checks of the settings say now, without the secrets that they may repeat, in
+    the reader's language."""
     secrets = [_text(getattr(settings, name, "")) for name in _all_names() if is_secret(name)]
     secrets += [_text(getattr(settings, name, "")) for name in _all_names() if is_address(name)]
     found = [_problem(message, secrets) for check in _checks() for message in check()]
     notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
-    return found + [Problem(without_secrets(note.text, secrets), "", False) for note in notes]
+    return found + [Problem(told(without_secrets(note.text, secrets)), "", False) for note in notes]
 
 
 def _checks() -> list[Callable[[], Iterable[CheckMessage]]]:
@@ -105,8 +107,8 @@ def _problem(message: CheckMessage, secrets: list[str]) -> Problem:
     if is_secret(name) or is_address(name):
         text = WRONG_VALUE.sub(".", text)
     return Problem(
-        text=without_secrets(text, secrets),
-        hint=without_secrets(str(message.hint or ""), secrets),
+        text=told(without_secrets(text, secrets)),
+        hint=told(without_secrets(str(message.hint or ""), secrets)),
         serious=message.level >= SERIOUS,
     )
 
