@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -57,11 +58,7 @@ def memory_update(
         tags=None if tags is None else list(tags),
         metadata=metadata,
     )
-    vector: list[float] | None = None
-    embedded = content is not None and content != memory_get(memory_id).content
-    if content is not None and embedded:
-        # Before the transaction, so that none is open while a provider is asked.
-        (vector,) = covered_vectors(embedder, [content])
+    text = _text_ahead(memory_id, given.get("content"), embedder)
     with transaction.atomic():
         memory = memory_locked(memory_id)
         changed = [name for name, value in given.items() if getattr(memory, name) != value]
@@ -70,22 +67,47 @@ def memory_update(
         if memory.status == MemoryStatus.SUPERSEDED:
             raise MemoryStateError(_("This memory was superseded: change the newer one."))
         revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
-        if content is not None and "content" in changed:
-            if not embedded:
-                raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
-            refuse_duplicate(memory, scope=memory.scope, content=content)
-            content_set(
-                memory,
-                content=content,
-                hashed=hashlib.sha256(content.encode()).hexdigest(),
-                vector=vector,
-                model_id=embedder.model_id,
-            )
+        if "content" in changed:
+            _say(memory, text)
         for name in set(changed) - {"content"}:
             setattr(memory, name, given[name])
         memory.save()
         memory_audit("memory.update", memory, actor, fields=sorted(changed))
     return memory
+
+
+@dataclass(frozen=True)
+class _NewText:
+    """``vector``: by the model ``model_id``, None where it doesn't cover the text."""
+
+    content: str
+    vector: list[float] | None
+    model_id: str
+
+
+def _text_ahead(memory_id: UUID, content: str | None, embedder: Embedder) -> _NewText | None:
+    """What the memory is to say, with its vector, made before the transaction, so that none is
+    open while a provider is asked; None where it says that already. Raises
+    MemoryNotFoundError, EmbedderError."""
+    if content is None or content == memory_get(memory_id).content:
+        return None
+    (vector,) = covered_vectors(embedder, [content])
+    return _NewText(content, vector, embedder.model_id)
+
+
+def _say(memory: Memory, text: _NewText | None) -> None:
+    """Raises DuplicateFactError, and MemoryStateError where it said this a moment ago and says
+    something else now."""
+    if text is None:
+        raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
+    refuse_duplicate(memory, scope=memory.scope, content=text.content)
+    content_set(
+        memory,
+        content=text.content,
+        hashed=hashlib.sha256(text.content.encode()).hexdigest(),
+        vector=text.vector,
+        model_id=text.model_id,
+    )
 
 
 def _given(**wanted: Any) -> dict[str, Any]:

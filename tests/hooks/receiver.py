@@ -1,4 +1,4 @@
-"""A receiver of webhooks on 127.0.0.1, and the tools to send to it."""
+"""A receiver of webhooks on 127.0.0.1, the tools to send to it, and what it is told of."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from memoryproject.audit.events import COMMAND_LINE
+from memories_app.services.remember import NewMemory, memories_remember
+from memoryproject.audit.events import COMMAND_LINE, SYSTEM
 from memoryproject.hooks.endpoints import endpoint_create
 from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.hooks.sending import HookTools, endpoint_send
+from memoryproject.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.integrations.hooks.addresses import AddressRules
 from memoryproject.integrations.hooks.base import Poster
 from memoryproject.integrations.hooks.http import HttpPoster
@@ -99,3 +102,13 @@ def pending() -> list[WebhookDelivery]:
 def started() -> Clock:
     """A little ahead, so that all that is stored by the real time is due."""
     return Clock(timezone.now() + timedelta(minutes=1))
+
+
+def remember(count: int = 1) -> list[Any]:
+    wanted = [NewMemory(content=f"Fact {uuid4()}", visibility="owner") for _ in range(count)]
+    found = memories_remember(memories=wanted, embedder=HashingEmbedder(), actor=SYSTEM)
+    return [one.memory for one in found]
+
+
+def one() -> WebhookDelivery:
+    return WebhookDelivery.objects.get()

@@ -13,3 +13,13 @@ from tests.world import World
 def desk(world: World) -> Desk:
     """Dana of the staff, at the world's desk."""
     return Desk(world, User.objects.create_user("dana", password="a-password"))
+
+
+@pytest.fixture
+def dana(db: None) -> User:
+    return User.objects.create_user("dana", is_staff=True)
+
+
+@pytest.fixture
+def ron(db: None) -> User:
+    return User.objects.create_user("ron", is_staff=True)

@@ -1,0 +1,209 @@
+"""Each event is sent once by whoever has the lease, and again when it was killed."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from memoryproject.audit.events import COMMAND_LINE
+from memoryproject.hooks.endpoints import endpoint_remove
+from memoryproject.hooks.leases import MOST_AT_ONCE, HookLeaseLostError, endpoint_claim
+from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.hooks.sending import endpoint_send
+from memoryproject.hooks.signals import deliveries_due
+from memoryproject.integrations.hooks.base import Posted
+from memoryproject.integrations.hooks.http import HttpPoster
+from memoryproject.integrations.hooks.recording import RecordingPoster
+from tests.hooks.receiver import (
+    LOOPBACK_ALLOWED,
+    Receiver,
+    endpoint_at,
+    one,
+    pending,
+    remember,
+    send_all,
+    started,
+    tools,
+)
+from tests.processes.waiting import wait_until
+
+pytestmark = pytest.mark.django_db
+
+
+def test_killed_between_post_and_mark_it_is_posted_again_under_the_same_id(
+    endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    class Killed(BaseException):
+        """What no handler takes for an error of the post."""
+
+    class Dying(RecordingPoster):
+        def post(self, url: str, **given: Any) -> Posted:
+            HttpPoster(LOOPBACK_ALLOWED).post(url, **given)
+            raise Killed
+
+    remember()
+    with pytest.raises(Killed):
+        send_all(tools(Dying()))
+    # As kill -9 leaves it: the lease is not given back.
+    WebhookEndpoint.objects.update(
+        lease_token=uuid4(),
+        lease_owner="elsewhere:1:1.00",
+        lease_until=timezone.now() + timedelta(minutes=1),
+    )
+    assert one().state == "pending"
+    assert send_all() == 0, "its lease still counts"
+    WebhookEndpoint.objects.update(lease_until=timezone.now())
+    assert send_all() == 1
+    assert len(receiver.ids()) == 2
+    assert len(set(receiver.ids())) == 1
+
+
+def test_the_lease_of_a_dead_process_of_this_machine_ends_at_once(
+    endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    lease = endpoint_claim(endpoint_id=endpoint.pk, now=timezone.now())
+    assert lease is not None
+    remember()
+    assert send_all() == 0
+    host, _, start = WebhookEndpoint.objects.get().lease_owner.split(":")
+    WebhookEndpoint.objects.update(lease_owner=f"{host}:4194304:{start}")
+    assert send_all() == 1
+    with pytest.raises(HookLeaseLostError):
+        lease.renew()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_send_each_once(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
+    remember(20)
+    gate = threading.Barrier(4)
+    delivered: list[int] = []
+
+    def work() -> None:
+        gate.wait()
+        for _ in range(20):
+            delivered.append(endpoint_send(endpoint_id=endpoint.pk, tools=tools()))
+        connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(delivered) == 20
+    assert len(receiver.ids()) == len(set(receiver.ids())) == 20
+    assert not pending()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_row_is_locked_and_no_transaction_open_while_it_is_posted(
+    endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    done: list[str] = []
+
+    def from_elsewhere() -> None:
+        """In the receiver's own thread, with a connection of its own."""
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '2s'")
+            for table in ("hooks_webhookdelivery", "hooks_webhookendpoint"):
+                cursor.execute(f"SELECT id FROM {table} FOR UPDATE")
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+                " AND datname = current_database()"
+            )
+            done.append(str(cursor.fetchone()[0]))
+        connection.close()
+
+    receiver.on_post = from_elsewhere
+    remember()
+    assert send_all() == 1
+    assert done == ["0"]
+
+
+def test_a_job_ends_after_its_time_and_asks_for_another(
+    endpoint: WebhookEndpoint, receiver: Receiver
+) -> None:
+    clock = started()
+    remember(10)
+    receiver.on_post = lambda: clock.on(seconds=8)
+    asked: list[int] = []
+
+    def noted(*, endpoint_id: int, **_: Any) -> None:
+        asked.append(endpoint_id)
+
+    deliveries_due.connect(noted)
+    try:
+        assert endpoint_send(endpoint_id=endpoint.pk, tools=tools(clock=clock)) == 3
+    finally:
+        deliveries_due.disconnect(noted)
+    assert asked == [endpoint.pk]
+
+
+def test_not_all_workers_send_at_once(receiver: Receiver, db: None) -> None:
+    made = [endpoint_at(receiver.url, f"number {n}") for n in range(MOST_AT_ONCE + 1)]
+    now = timezone.now()
+    leases = [endpoint_claim(endpoint_id=each.pk, now=now) for each in made]
+    assert [lease is not None for lease in leases] == [True] * MOST_AT_ONCE + [False]
+    assert leases[0] is not None
+    leases[0].release()
+    assert endpoint_claim(endpoint_id=made[-1].pk, now=now) is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_endpoint_that_is_removed_meanwhile_harms_nobody_s_transaction(
+    endpoint: WebhookEndpoint,
+) -> None:
+    """Its removal waits for those who are telling it something."""
+
+    def remove() -> None:
+        endpoint_remove(endpoint_id=endpoint.pk, actor=COMMAND_LINE)
+        connection.close()
+
+    def waits_or_is_done() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                # pg_stat_activity would look the same throughout a transaction.
+                "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            )
+            return bool(cursor.fetchone()[0]) or not removing.is_alive()
+
+    removing = threading.Thread(target=remove)
+    with transaction.atomic():
+        remember()
+        removing.start()
+        wait_until(waits_or_is_done, "the endpoint is being removed")
+        assert WebhookDelivery.objects.exists()
+    removing.join()
+    assert not WebhookDelivery.objects.exists()
+    assert not WebhookEndpoint.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_claim_an_endpoint_at_once_get_it_once(endpoint: WebhookEndpoint) -> None:
+    rounds, claimers = 30, 6
+    gate = threading.Barrier(claimers)
+    claims: list[tuple[int, object]] = []
+
+    def claim() -> None:
+        for number in range(rounds):
+            gate.wait()
+            lease = endpoint_claim(endpoint_id=endpoint.pk, now=timezone.now())
+            gate.wait()
+            if lease is not None:
+                claims.append((number, lease))
+                lease.release()
+        connection.close()
+
+    threads = [threading.Thread(target=claim) for _ in range(claimers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    numbers = [number for number, _ in claims]
+    assert len(numbers) == len(set(numbers)), "two had it at once"
+    assert numbers

@@ -1,0 +1,238 @@
+"""What staff did with conversations stays right while people write, take back, are merged and are
+forgotten, also at once."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from memories_app.models import Memory
+from sessions_app.models import (
+    Assignment,
+    Bookmark,
+    ChatActivity,
+    ChatLabel,
+    Label,
+    Note,
+    ReadMark,
+    ReviewedMark,
+)
+from sessions_app.services.forget.kinds import chat_forget, memory_forget, message_forget
+from sessions_app.services.merge import chat_merge
+from sessions_app.services.review.marks import (
+    chats_review,
+)
+from sessions_app.services.review.notes import note_write
+from sessions_app.services.review.sorting import (
+    bookmark_set,
+    chats_assign,
+    chats_label,
+)
+from tests.sessions.reviewing import STAFF, actions, inbox, look, names, revoke, row_of, tools
+from tests.world import CLIENT, OTHER_CLIENT, World, message_from
+
+pytestmark = pytest.mark.django_db
+
+
+# Forgetting
+
+
+def test_a_person_who_is_erased_takes_notes_and_marks_along(world: World, dana: User) -> None:
+    world.say(CLIENT, "one")
+    chat, message = world.chat(CLIENT), world.messages(CLIENT)[0]
+    note_write(user=dana, chat_id=chat.pk, text="call back", actor=STAFF)
+    note_write(user=dana, chat_id=chat.pk, text="here", actor=STAFF, message_id=message.pk)
+    bookmark_set(user=dana, chat_id=chat.pk, actor=STAFF, wanted=True)
+    chats_label(chat_ids=[chat.pk], label=Label.objects.create(name="Urgent"), actor=STAFF)
+    chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF)
+    chats_review(user=dana, chat_ids=[chat.pk], actor=STAFF)
+    look(dana, world)
+    receipt = chat_forget(chat_id=chat.pk, tools=tools(world))
+    for model in (Note, Bookmark, ChatLabel, Assignment, ReviewedMark, ReadMark):
+        assert not model._default_manager.exists(), model
+        assert receipt.swept[model._meta.db_table] == (2 if model is Note else 1)
+    assert not ChatActivity.objects.exists()
+
+
+def test_a_forgotten_message_takes_its_notes_along_and_is_cut_out_of_others(
+    world: World, dana: User
+) -> None:
+    world.say(CLIENT, "my door code is 4711 and the dog bites")
+    world.say(CLIENT, "thank you")
+    chat, message = world.chat(CLIENT), world.messages(CLIENT)[0]
+    note_write(user=dana, chat_id=chat.pk, text="on it", actor=STAFF, message_id=message.pk)
+    quoting = "He wrote: my door code is 4711 and the dog bites.\nCall him."
+    note_write(user=dana, chat_id=chat.pk, text=quoting, actor=STAFF)
+    world.say(OTHER_CLIENT, "hello")
+    other = world.chat(OTHER_CLIENT)
+    note_write(user=dana, chat_id=other.pk, text=quoting, actor=STAFF)
+    receipt = message_forget(message_id=message.pk, tools=tools(world))
+    assert sorted(Note.objects.values_list("text", flat=True)) == ["[forgotten]\nCall him."] * 2
+    assert receipt.swept["sessions_app_note"] == 3
+
+
+def test_a_forgotten_memory_is_cut_out_of_notes(world: World, dana: User) -> None:
+    world.remember(CLIENT, "the alarm is switched off with 9962")
+    chat = world.chat(CLIENT)
+    note_write(user=dana, chat_id=chat.pk, text="alarm switched off with 9962!", actor=STAFF)
+    memory_forget(memory_id=Memory.objects.get().pk, tools=tools(world))
+    assert Note.objects.get().text == "[forgotten]"
+
+
+def test_what_a_person_takes_back_is_cut_out_of_notes(world: World, dana: User) -> None:
+    world.say(CLIENT, "my door code is 4711 and the dog bites")
+    chat = world.chat(CLIENT)
+    text = "Note: my door code is 4711 and the dog bites\nCall him."
+    note_write(user=dana, chat_id=chat.pk, text=text, actor=STAFF)
+    revoke(world, world.messages(CLIENT)[0])
+    assert "4711" not in Note.objects.get().text
+    assert "Call him." in Note.objects.get().text
+
+
+def test_what_is_forgotten_or_deleted_leaves_the_list_right(world: World, dana: User) -> None:
+    world.say(CLIENT, "one")
+    world.say(OTHER_CLIENT, "two")
+    world.receive(message_from(CLIENT, "three"))
+    assert names(dana) == [CLIENT, OTHER_CLIENT]
+    message_forget(message_id=world.messages(CLIENT)[-1].pk, tools=tools(world))
+    assert names(dana) == [OTHER_CLIENT, CLIENT]
+    row = row_of(dana)
+    assert row.last is not None
+    assert row.last.content == "answer to: one"
+    assert row.unread == 1
+
+
+# Merging
+
+
+def test_two_chats_that_become_one_keep_what_staff_did(world: World, dana: User, ron: User) -> None:
+    world.say(CLIENT, "one")
+    world.say(OTHER_CLIENT, "two")
+    old, young = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    urgent, paid = Label.objects.create(name="Urgent"), Label.objects.create(name="Paid")
+    for chat in (old, young):
+        note_write(user=dana, chat_id=chat.pk, text=f"on {chat.pk}", actor=STAFF)
+        bookmark_set(user=dana, chat_id=chat.pk, actor=STAFF, wanted=True)
+        chats_label(chat_ids=[chat.pk], label=urgent, actor=STAFF)
+    chats_label(chat_ids=[young.pk], label=paid, actor=STAFF)
+    chats_assign(chat_ids=[old.pk], assignee=dana, actor=STAFF)
+    chats_assign(chat_ids=[young.pk], assignee=ron, actor=STAFF)
+    chats_review(user=dana, chat_ids=[old.pk, young.pk], actor=STAFF)
+    look(dana, world)
+    look(dana, world, OTHER_CLIENT)
+    last_at = ChatActivity.objects.get(chat=young).last_at
+    with transaction.atomic():
+        chat_merge(old, young)
+    (row,) = inbox(dana)
+    assert Note.objects.filter(chat=old).count() == 2
+    assert Bookmark.objects.count() == 1
+    assert {label.name for label in row.labels} == {"Urgent", "Paid"}
+    assert row.assignee == ron
+    assert row.reviewed
+    assert row.unread == 0
+    assert ChatActivity.objects.get().last_at == last_at
+
+
+def test_what_was_new_in_either_chat_is_new_in_the_merged_one(
+    world: World, dana: User, ron: User
+) -> None:
+    world.say(CLIENT, "one")
+    world.say(CLIENT, "two")
+    world.say(OTHER_CLIENT, "three")
+    old, young = world.chat(CLIENT), world.chat(OTHER_CLIENT)
+    chats_review(user=dana, chat_ids=[old.pk], actor=STAFF)
+    look(dana, world)
+    look(ron, world, OTHER_CLIENT)
+    with transaction.atomic():
+        chat_merge(old, young)
+    assert row_of(dana).unread == 1
+    assert row_of(ron).unread == 3
+    assert not row_of(dana).reviewed
+
+
+# At once
+
+
+def in_threads(*work: Any) -> None:
+    barrier = threading.Barrier(len(work))
+    errors: list[BaseException] = []
+
+    def run(one: Any) -> None:
+        barrier.wait()
+        try:
+            one()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=[one]) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_list_is_right_whoever_writes_at_once(world: World, dana: User) -> None:
+    world.say(CLIENT, "hello")
+    world.say(OTHER_CLIENT, "hello")
+    events = [
+        message_from(chat, f"message {number}")
+        for number in range(6)
+        for chat in (CLIENT, OTHER_CLIENT)
+    ]
+    in_threads(*[lambda event=event: world.receive(event) for event in events])
+    for chat in (CLIENT, OTHER_CLIENT):
+        newest = max(message.received_at for message in world.messages(chat))
+        assert ChatActivity.objects.get(chat=world.chat(chat)).last_at == newest
+        assert row_of(dana, chat).unread == 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_list_is_right_when_people_write_while_others_are_forgotten(
+    world: World, dana: User
+) -> None:
+    for number in range(6):
+        world.receive(message_from(CLIENT, f"the code of door {number} is {number * 1117}"))
+    doomed = [message.pk for message in world.messages(CLIENT)][3:]
+    fresh = [message_from(CLIENT, f"another thing {number}") for number in range(4)]
+
+    def forget() -> None:
+        for key in doomed:
+            message_forget(message_id=key, tools=tools(world))
+
+    in_threads(forget, *[lambda event=event: world.receive(event) for event in fresh])
+    newest = max(message.received_at for message in world.messages(CLIENT))
+    assert ChatActivity.objects.get().last_at == newest
+    assert row_of(dana).unread == len(world.messages(CLIENT)) == 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_do_the_same_at_once_do_it_once(world: World, dana: User) -> None:
+    world.say(CLIENT, "one")
+    chat = world.chat(CLIENT)
+    urgent = Label.objects.create(name="Urgent")
+    in_threads(
+        *[
+            work
+            for _ in range(3)
+            for work in (
+                lambda: bookmark_set(user=dana, chat_id=chat.pk, actor=STAFF, wanted=True),
+                lambda: chats_label(chat_ids=[chat.pk], label=urgent, actor=STAFF),
+                lambda: chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF),
+                lambda: chats_review(user=dana, chat_ids=[chat.pk], actor=STAFF),
+                lambda: look(dana, world),
+            )
+        ]
+    )
+    for model in (Bookmark, ChatLabel, Assignment, ReviewedMark, ReadMark):
+        assert model._default_manager.count() == 1, model
+    assert actions().count("chat.bookmark") == 1
+    assert actions().count("chat.label") == 1
+    assert actions().count("chat.assign") == 1
