@@ -317,6 +317,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='turn',
+            index=django.contrib.postgres.indexes.GinIndex(models.Func(models.F('recalled'), models.F('context'), template="(jsonb_path_query_array(recalled, '$[*].id') || coalesce(context -> 'shown', '[]'))"), name='turns_telling'),
+        ),
+        migrations.AddIndex(
+            model_name='turn',
             index=models.Index(condition=models.Q(('model', ''), _negated=True), fields=['model', '-id'], name='turns_by_model'),
         ),
         migrations.AddIndex(

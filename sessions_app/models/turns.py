@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -45,6 +46,10 @@ UNUSUAL_STATES = (
     TurnState.CANCELLED,
     TurnState.FAILED,
 )
+
+
+# The ids of the memories of which an answer was made, and of those that it lists.
+TOLD_IDS = "jsonb_path_query_array(recalled, '$[*].id') || coalesce(context -> 'shown', '[]')"
 
 
 class Turn(models.Model):
@@ -147,6 +152,11 @@ class Turn(models.Model):
             models.Index(fields=["-id"], condition=Q(by_hand=True), name="turns_by_hand"),
             models.Index(fields=["model", "-id"], condition=~Q(model=""), name="turns_by_model"),
             models.Index(fields=["provider"], name="turns_by_provider"),
+            # Where a memory was told, when it is forgotten.
+            GinIndex(
+                models.Func(models.F("recalled"), models.F("context"), template=f"({TOLD_IDS})"),
+                name="turns_telling",
+            ),
             models.Index(
                 fields=["state", "-id"],
                 condition=Q(state__in=UNUSUAL_STATES),

@@ -7,17 +7,16 @@ from uuid import UUID
 
 from django.db import connection
 
+from sessions_app.models.turns import TOLD_IDS
+
 # In a turn's context: the ids of the memories that its answer lists.
 SHOWN = "shown"
 
-_IN_REACH = """
+_IN_REACH = f"""
 SELECT DISTINCT turn.chat_id, told.id
-FROM sessions_app_turn AS turn, LATERAL (
-    SELECT hit->>'id' AS id FROM jsonb_array_elements(turn.recalled) AS hit
-    UNION ALL SELECT jsonb_array_elements_text(turn.context->'shown')
-) AS told
-WHERE told.id = ANY(%s)
-"""
+FROM sessions_app_turn AS turn, LATERAL jsonb_array_elements_text({TOLD_IDS}) AS told (id)
+WHERE ({TOLD_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
+"""  # noqa: S608 constants only
 
 
 def told_where(memory_ids: Iterable[UUID]) -> dict[UUID, set[UUID]]:
@@ -26,7 +25,7 @@ def told_where(memory_ids: Iterable[UUID]) -> dict[UUID, set[UUID]]:
     if not keys:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_IN_REACH, [keys])
+        cursor.execute(_IN_REACH, {"keys": keys})
         found = cursor.fetchall()
     where: dict[UUID, set[UUID]] = {}
     for chat_id, memory_id in found:
