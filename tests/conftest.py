@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
@@ -11,6 +12,12 @@ from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.tools import Tools
 from tests.world import GODFATHER, World
+
+# A machine that does something else at the same time is no fault of what is tested.
+settings.register_profile(
+    "busy", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("busy")
 
 
 @pytest.fixture
