@@ -21,7 +21,11 @@ def looked_at(page: Page) -> list[str]:
     for screen in SCREENS:
         page.set_viewport_size(screen)
         for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            # Without motion, or colours are measured on their way from one theme to the other.
+            page.emulate_media(
+                color_scheme=theme,  # type: ignore[arg-type]
+                reduced_motion="reduce",
+            )
             page.evaluate(
                 "dark => document.documentElement.classList.toggle('dark', dark)", theme == "dark"
             )
