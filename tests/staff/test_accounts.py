@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -29,6 +32,7 @@ pytestmark = pytest.mark.django_db
 
 USERS = "/admin/auth/user/"
 GROUPS = "/admin/auth/group/"
+FAILED = "/admin/dashboard/failedlogin/"
 NEW = "a-quite-new-password"
 
 
@@ -150,8 +154,20 @@ class TestAccounts:
         ):
             assert save(client, page_of(vera), values_of(vera, **change)).status_code == 200
         assert not User.objects.get(pk=vera.pk).get_all_permissions()
-        save(client, page_of(vera), values_of(vera, groups=[group("Viewer").pk]))
+        own = lead.user_permissions.get(codename="view_user")
+        given = {"groups": [group("Viewer").pk], "user_permissions": [own.pk]}
+        save(client, page_of(vera), values_of(vera, **given))
         assert list(vera.groups.all()) == [group("Viewer")]
+        assert list(vera.user_permissions.all()) == [own]
+
+    def test_a_superuser_does_not_lock_himself_out(self, client: Client, boss: User) -> None:
+        type_password(client, "boss")
+        values = values_of(boss, is_active=None, is_staff=None, first_name="Bo")
+        assert save(client, page_of(boss), values).status_code == 302
+        boss.refresh_from_db()
+        assert (boss.first_name, boss.is_active, boss.is_staff, boss.is_superuser) == (
+            *("Bo", True, True, True),
+        )
 
     @pytest.mark.parametrize("is_active", [True, False])
     def test_nobody_takes_over_who_may_more(self, client: Client, is_active: bool) -> None:
@@ -178,6 +194,13 @@ class TestAccounts:
         (event,) = told("user.password")
         assert (event.actor, event.object_id) == ("ada", str(vera.pk))
         assert NEW not in str(AuditEvent.objects.values_list())
+
+    def test_a_password_that_is_refused_is_not_told(self, administrator: Client) -> None:
+        vera = person("vera", "Viewer")
+        two = {"password1": NEW, "password2": "another-one-of-tests"}
+        administrator.post(f"{USERS}{vera.pk}/password/", two)
+        assert User.objects.get(pk=vera.pk).check_password(PASSWORD)
+        assert told("user.password") == []
 
     def test_who_is_removed_is_told(self, administrator: Client) -> None:
         one, two = person("one"), person("two")
@@ -252,10 +275,12 @@ class TestGroups:
         night = group("Night shift")
         assert list(night.permissions.all()) == [some]
         administrator.post(f"{GROUPS}{night.pk}/delete/", {"post": "yes"})
-        assert not Group.objects.filter(name="Night shift").exists()
+        administrator.post(f"{GROUPS}add/", {"name": "Day shift", "permissions": [some.pk]})
+        chosen = {"action": "delete_selected", "_selected_action": [group("Day shift").pk]}
+        administrator.post(GROUPS, {**chosen, "post": "yes"})
+        assert not Group.objects.filter(name__endswith="shift").exists()
         assert [event.action for event in AuditEvent.objects.filter(object_type="group")] == [
-            "group.remove",
-            "group.create",
+            *("group.remove", "group.create", "group.remove", "group.create"),
         ]
 
     def test_nobody_puts_into_a_group_what_he_lacks(self, administrator: Client) -> None:
@@ -266,6 +291,10 @@ class TestGroups:
         group("Viewer").permissions.add(beyond)
         address = f"{GROUPS}{group('Viewer').pk}/change/"
         assert administrator.post(address, {"permissions": []}).status_code == 403
+        lifted = Group.objects.create(name="Lifted")
+        lifted.permissions.add(beyond)
+        address = f"{GROUPS}{lifted.pk}/delete/"
+        assert administrator.post(address, {"post": "yes"}).status_code == 403
 
 
 class TestFailedLogins:
@@ -277,24 +306,50 @@ class TestFailedLogins:
         for name in ("vera", "my-passw0rd"):
             for _ in range(5):
                 type_password(other, name, "wrong")
-        page = administrator.get("/admin/dashboard/failedlogin/").content.decode()
+        page = administrator.get(FAILED).content.decode()
         assert "vera" in page
         assert "a name that nobody has" in page
         assert "my-passw0rd" not in page
         assert "192.0.2.7" in page
         rows = list(AccessAttempt.objects.values_list("pk", flat=True))
-        administrator.post(
-            "/admin/dashboard/failedlogin/", {"action": "unlock", "_selected_action": rows}
-        )
+        administrator.post(FAILED, {"action": "unlock", "_selected_action": rows})
         assert type_password(other, "vera").url == "/admin/"
         assert {event.actor for event in told("login.unlock")} == {"ada"}
+
+    def test_the_lock_is_lifted_there_alone_where_it_was_chosen(
+        self, administrator: Client
+    ) -> None:
+        person("vera")
+        places = {name: Client(REMOTE_ADDR=name) for name in ("192.0.2.7", "192.0.2.8")}
+        for client in places.values():
+            for _ in range(5):
+                type_password(client, "vera", "wrong")
+        row = AccessAttempt.objects.get(ip_address="192.0.2.7")
+        administrator.post(FAILED, {"action": "unlock", "_selected_action": [row.pk]})
+        assert type_password(places["192.0.2.7"], "vera").url == "/admin/"
+        assert type_password(places["192.0.2.8"], "vera").status_code == 429
+
+    def test_each_says_whether_it_is_locked_and_goes_when_it_is_over(
+        self, administrator: Client
+    ) -> None:
+        def shown() -> list[str]:
+            page = administrator.get(FAILED).content.decode()
+            return re.findall(r"field-shown_lock.*?>\s*((?:not )?locked)\s*<", page, re.DOTALL)
+
+        for address, times in (("192.0.2.7", 5), ("192.0.2.8", 4)):
+            for _ in range(times):
+                type_password(Client(REMOTE_ADDR=address), "vera", "wrong")
+        assert sorted(shown()) == ["locked", "not locked"]
+        then = timezone.now() - timedelta(minutes=16)
+        AccessAttempt.objects.filter(ip_address="192.0.2.7").update(attempt_time=then)
+        assert shown() == ["not locked"]
 
     def test_the_page_of_one_shows_no_mark_and_nothing_that_was_posted(
         self, administrator: Client
     ) -> None:
         type_password(Client(), "vera", "wrong")
         row = AccessAttempt.objects.get()
-        page = administrator.get(f"/admin/dashboard/failedlogin/{row.pk}/change/").content.decode()
+        page = administrator.get(f"{FAILED}{row.pk}/change/").content.decode()
         assert "a name that nobody has" in page
         assert row.username not in page
         assert "csrfmiddlewaretoken=" not in page

@@ -49,8 +49,14 @@ def test_the_fifth_failure_locks_and_says_so_in_words(client: Client, dana: User
 
 
 def test_names_that_nobody_has_lock_in_the_same_way(client: Client) -> None:
-    assert fail(client, 4, "nobody").status_code == 200
-    assert fail(client, 1, "nobody").status_code == 429
+    person("dana")
+    told_apart = set()
+    for name in ("nobody", "dana"):
+        assert fail(client, 4, name).status_code == 200
+        answer = fail(client, 1, name)
+        assert answer.status_code == 429
+        told_apart.add((answer["Retry-After"], answer.content))
+    assert len(told_apart) == 1
 
 
 def test_another_name_and_another_address_are_free(client: Client, dana: User) -> None:
@@ -137,6 +143,30 @@ class TestTheCommand:
         ]
         call_command("unlock_login", "--all")
         assert not AccessAttempt.objects.exists()
+
+    def test_it_sets_one_name_free_from_everywhere_and_no_other(
+        self, client: Client, dana: User
+    ) -> None:
+        person("omer")
+        elsewhere = Client(REMOTE_ADDR="192.0.2.7")
+        for where, name in ((client, "dana"), (elsewhere, "dana"), (client, "omer")):
+            assert fail(where, 5, name).status_code == 429
+        call_command("unlock_login", "dana")
+        assert type_password(client, "omer").status_code == 429
+        for where in (client, elsewhere):
+            assert type_password(where, "dana").url == "/admin/"
+
+    def test_a_name_in_another_form_is_the_same_one(self, client: Client, dana: User) -> None:
+        assert fail(client, 5, "ｄana").status_code == 429
+        assert type_password(client, "dana").status_code == 429
+        call_command("unlock_login", "ｄana")
+        assert type_password(client, "dana").url == "/admin/"
+
+    def test_what_is_over_is_not_listed(self, client: Client, dana: User, capsys: Any) -> None:
+        fail(client, 5)
+        let_pass(16)
+        call_command("unlock_login", "--list", "--json")
+        assert json.loads(capsys.readouterr().out) == []
 
     def test_who_is_not_locked_is_told(self, dana: User) -> None:
         with pytest.raises(CommandError, match="There are no failed logins"):

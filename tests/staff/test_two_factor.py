@@ -6,12 +6,20 @@ import re
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import Client
-from django_otp.plugins.otp_static.models import StaticToken
+from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from memoryproject.audit.events import Actor
 from memoryproject.audit.models import AuditEvent
+from memoryproject.dashboard.access.second_factor import (
+    second_factor_begin,
+    second_factor_confirm,
+    second_factor_remove,
+)
 from tests.staff.people import (
     CODE,
     PASSWORD,
@@ -92,6 +100,19 @@ class TestSettingItUp:
         assert answer.url == "/admin/login/?next=%2Fadmin%2Fsessions_app%2Fchat%2F"
         assert not is_in(elsewhere)
 
+    def test_sessions_that_one_before_proved_end(self, logged_in: Client, dana: User) -> None:
+        first, _ = set_up_two_factor(logged_in)
+        elsewhere = Client()
+        type_password(elsewhere, "dana")
+        elsewhere.post(CODE, {"code": code_now(first)})
+        assert is_in(elsewhere)
+        forget_last_code(dana)
+        proof = {"do": "remove", "password": PASSWORD, "code": code_now(first)}
+        logged_in.post(TWO_FACTOR, proof)
+        set_up_two_factor(logged_in)
+        assert is_in(logged_in)
+        assert not is_in(elsewhere)
+
     def test_the_secret_is_nowhere_else(self, logged_in: Client, dana: User) -> None:
         device, codes = set_up_two_factor(logged_in)
         assert not StaticToken.objects.filter(token__in=[code.replace("-", "") for code in codes])
@@ -104,6 +125,26 @@ class TestSettingItUp:
         logged_in.post(TWO_FACTOR, {"do": "begin"})
         logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code_now(device)})
         assert list(TOTPDevice.objects.values_list("pk", "key")) == [(device.pk, device.key)]
+
+    def test_begun_anew_the_secret_before_counts_no_more(
+        self, logged_in: Client, dana: User
+    ) -> None:
+        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        before = TOTPDevice.objects.get()
+        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        after = TOTPDevice.objects.get()
+        assert after.key != before.key
+        logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code_now(before)})
+        assert not TOTPDevice.objects.get().confirmed
+
+    def test_one_that_was_begun_while_another_was_confirmed_stays_begun(
+        self, logged_in: Client, dana: User
+    ) -> None:
+        device, _ = set_up_two_factor(logged_in)
+        begun = second_factor_begin(user=dana)
+        assert second_factor_confirm(user=dana, code=code_now(begun)) is None
+        logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code_now(begun)})
+        assert TOTPDevice.objects.get(confirmed=True) == device
 
 
 @pytest.fixture
@@ -149,6 +190,64 @@ class TestLoggingIn:
             assert is_in(client) is comes_in
         assert StaticToken.objects.count() == 9
         assert len(told("second_factor.backup_code")) == 1
+
+    def test_where_no_backup_codes_are_left_none_counts(
+        self, device: TOTPDevice, dana: User
+    ) -> None:
+        StaticDevice.objects.all().delete()
+        client = Client()
+        type_password(client, "dana")
+        client.post(CODE, {"code": "abcde-fghij"})
+        assert not is_in(client)
+
+    def test_everybody_comes_in_by_the_own_codes_alone(self, logged_in: Client, dana: User) -> None:
+        person("omer", "Viewer")
+        other = Client()
+        type_password(other, "omer")
+        codes = {"dana": set_up_two_factor(logged_in), "omer": set_up_two_factor(other)}
+        for name, owner in (("dana", "omer"), ("omer", "dana"), ("dana", "dana"), ("omer", "omer")):
+            device, papers = codes[owner]
+            for typed in (code_now(device), papers[0]):
+                TOTPDevice.objects.update(throttling_failure_count=0, last_t=-1)
+                StaticDevice.objects.update(throttling_failure_count=0)
+                client = Client()
+                type_password(client, name)
+                client.post(CODE, {"code": typed})
+                assert is_in(client) is (name == owner), f"{name} by {owner}'s {typed}"
+
+    def test_a_secret_that_was_only_begun_lets_nobody_in(
+        self, device: TOTPDevice, dana: User
+    ) -> None:
+        client = Client()
+        type_password(client, "dana")
+        second_factor_remove(user=dana, actor=Actor("staff", "ada"))
+        begun = second_factor_begin(user=dana)
+        client.post(CODE, {"code": code_now(begun)})
+        assert not is_in(client)
+
+    def test_whoever_was_logged_in_here_before_is_out_and_the_session_is_another(
+        self, device: TOTPDevice
+    ) -> None:
+        person("omer", "Viewer")
+        client = Client()
+        type_password(client, "omer")
+        before = client.session.session_key
+        type_password(client, "dana")
+        assert not is_in(client)
+        assert not Session.objects.filter(session_key=before).exists()
+        half_way = client.session.session_key
+        client.post(CODE, {"code": code_now(device)})
+        assert client.session.session_key not in (before, half_way)
+        # The second step is over.
+        assert client.get(CODE).url == "/admin/login/"
+
+    def test_codes_that_have_to_wait_count_for_nothing(self, device: TOTPDevice) -> None:
+        client = Client()
+        type_password(client, "dana")
+        for _ in range(7):
+            assert client.post(CODE, {"code": wrong_code(device)}).status_code == 200
+        assert len(told("login.failed")) == 1
+        assert AccessAttempt.objects.get().failures_since_start == 1
 
     def test_a_wrong_code_is_a_failed_login_and_makes_the_next_one_wait(
         self, device: TOTPDevice
@@ -214,6 +313,9 @@ class TestLoweringTheGuard:
         page = logged_in.post(TWO_FACTOR, proof)
         assert len(page.context["codes"]) == 10
         assert before.isdisjoint(StaticToken.objects.values_list("token", flat=True))
+        assert StaticToken.objects.count() == 10
+        (event,) = told("second_factor.backup_codes")
+        assert event.actor == "dana"
 
     @pytest.mark.parametrize("do", ["codes", "remove"])
     @pytest.mark.parametrize("wrong", ["password", "code"])
@@ -236,6 +338,27 @@ class TestLoweringTheGuard:
         (event,) = told("second_factor.remove")
         assert event.actor == "dana"
 
+    def test_what_others_set_up_stays(self, logged_in: Client, device: TOTPDevice) -> None:
+        person("omer", "Viewer")
+        other = Client()
+        type_password(other, "omer")
+        theirs, _ = set_up_two_factor(other)
+        proof = {"do": "remove", "password": PASSWORD, "code": code_now(device)}
+        logged_in.post(TWO_FACTOR, proof)
+        assert TOTPDevice.objects.get() == theirs
+        assert StaticToken.objects.count() == 10
+
+    def test_while_the_name_is_locked_there_no_code_is_used_up(
+        self, logged_in: Client, device: TOTPDevice
+    ) -> None:
+        for _ in range(5):
+            type_password(Client(), "dana", "wrong")
+        proof = {"do": "remove", "password": PASSWORD, "code": code_now(device)}
+        assert "locked at the moment" in logged_in.post(TWO_FACTOR, proof).content.decode()
+        AccessAttempt.objects.all().delete()
+        assert logged_in.post(TWO_FACTOR, proof).url == TWO_FACTOR
+        assert not TOTPDevice.objects.exists()
+
 
 class TestRequired:
     @pytest.fixture(autouse=True)
@@ -250,6 +373,13 @@ class TestRequired:
         assert logged_in.get("/admin/", headers=live).status_code == 403
         assert logged_in.get("/api/v1/sessions/").status_code == 401
         assert logged_in.get(TWO_FACTOR).status_code == 200
+
+    def test_who_sets_it_up_stays(self, logged_in: Client) -> None:
+        for _ in range(2):
+            session = logged_in.session
+            session["seen"] -= 479 * 60
+            session.save()
+            assert logged_in.get(TWO_FACTOR).status_code == 200
 
     def test_then_all_is_open(self, logged_in: Client) -> None:
         set_up_two_factor(logged_in)
