@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
-from sessions_app.said_search import messages_with, said_in_part
+from sessions_app.said_search import messages_with, said_in_part, said_newest
 
 MOST_CHATS = 1_000
 # A WhatsApp address, or so much of a number that it can't be meant as a word.
@@ -38,7 +38,9 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
         if same_id:
             return queryset.filter(pk__in=same_id)
     wanted = messages_with(asked)
-    if wanted is not None and queryset.filter(wanted).order_by().exists():
+    # Not ``exists``: PostgreSQL takes every word for a frequent one, and would look for it from row
+    # to row.
+    if wanted is not None and said_newest(Message.objects.all(), asked, 0, 1):
         return queryset.filter(wanted)
     part = said_in_part(Message.objects.all(), asked)
     return queryset.none() if part is None else queryset.filter(part)
