@@ -30,7 +30,7 @@ def _succeeded(user: Any, **_: Any) -> None:
 
 def _failed(credentials: Mapping[str, Any], **_: Any) -> None:
     mark = typed_name_mark(audit_key(), str(credentials.get("username", "")))
-    # The second step says so: then the password was right.
+    # "code": the password was right. "password": of somebody who is logged in.
     details = {"step": credentials["step"]} if "step" in credentials else {}
     audit_record(
         action="login.failed",

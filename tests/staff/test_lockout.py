@@ -14,7 +14,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from memoryproject.dashboard.access.lockout import client_address
-from tests.staff.people import is_in, person, told, type_password
+from tests.staff.people import PASSWORD, is_in, person, told, type_password
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +93,43 @@ def test_the_settings_say_how_many_and_how_long(client: Client, dana: User, sett
     settings.AXES_COOLOFF_TIME = timedelta(minutes=60)
     fail(client, 1)
     assert "60 minutes" in fail(client, 1).content.decode()
+
+
+class TestTheOwnPassword:
+    """Who finds a session open could guess the old password where it is changed."""
+
+    ADDRESS = "/admin/password_change/"
+
+    def change(self, client: Client, old: str, new: str = "another-passw0rd-9") -> Any:
+        typed = {"old_password": old, "new_password1": new, "new_password2": new}
+        return client.post(self.ADDRESS, typed)
+
+    def test_wrong_ones_lock(self, client: Client, dana: User) -> None:
+        type_password(client, "dana")
+        for _ in range(4):
+            answer = self.change(client, "my-passw0rd")
+            assert answer.status_code == 200
+            assert "old_password" in answer.context["form"].errors
+        assert self.change(client, "my-passw0rd").status_code == 429
+        assert self.change(client, PASSWORD).status_code == 429
+        dana.refresh_from_db()
+        assert dana.check_password(PASSWORD)
+        assert type_password(Client(), "dana").status_code == 429
+        details = [event.details for event in told("login.failed")[:5]]
+        assert details == [{"step": "password"}] * 5
+        # The page itself stays, and so does the session.
+        assert client.get(self.ADDRESS).status_code == 200
+
+    def test_what_is_wrong_with_the_new_one_counts_for_nothing(
+        self, client: Client, dana: User
+    ) -> None:
+        type_password(client, "dana")
+        for _ in range(6):
+            assert self.change(client, PASSWORD, "short").status_code == 200
+        assert not told("login.failed")
+        assert self.change(client, PASSWORD).status_code == 302
+        dana.refresh_from_db()
+        assert dana.check_password("another-passw0rd-9")
 
 
 def test_what_was_typed_is_nowhere(client: Client, dana: User) -> None:

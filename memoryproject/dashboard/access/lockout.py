@@ -18,6 +18,7 @@ from axes.models import AccessAttempt
 from axes.signals import user_locked_out
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_login_failed
 from django.db import transaction
 from django.db.models import Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
@@ -82,9 +83,21 @@ def _network(hop: str) -> str | None:
     return str(address)
 
 
-def is_locked(request: HttpRequest, username: str) -> bool:
-    """Whether this name is locked from where the request comes."""
-    return not AxesProxyHandler.is_allowed(request, {"username": username})
+def lock_holds(request: HttpRequest, username: str) -> bool:
+    """Whether this name is locked from where the request comes. Then the answer says so, whatever
+    the view makes of it."""
+    if AxesProxyHandler.is_allowed(request, {"username": username}):
+        return False
+    request.axes_locked_out = True  # type: ignore[attr-defined]
+    request.axes_credentials = {"username": username}  # type: ignore[attr-defined]
+    return True
+
+
+def failure_count(request: HttpRequest, username: str, step: str) -> None:
+    """A password or a code was wrong somewhere else than in the form for logins: it counts for
+    the lock like a failed login, and the audit log tells of it. ``step``: which of the two."""
+    credentials = {"username": username, "step": step}
+    user_login_failed.send(__name__, credentials=credentials, request=request)
 
 
 def locked_page(

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import get_user_model, login
-from django.contrib.auth.signals import user_login_failed
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -17,7 +16,7 @@ from django.utils.translation import gettext as _
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memoryproject.dashboard.access.forms import CodeForm
-from memoryproject.dashboard.access.lockout import is_locked
+from memoryproject.dashboard.access.lockout import failure_count, lock_holds
 from memoryproject.dashboard.access.second_factor import Checked, code_check
 from memoryproject.dashboard.access.sessions import device_of, prove
 
@@ -55,7 +54,7 @@ def code_step(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:login"))
     form = CodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        checked = _checked(request, user, form.cleaned_data["code"])
+        checked = code_checked(request, user, form.cleaned_data["code"])
         if checked.device is not None:
             return _come_in(request, user, checked.device, half_way["next"])
         form.add_error("code", refusal_of(checked))
@@ -78,17 +77,14 @@ def _who(half_way: dict[str, Any] | None) -> Any:
     return user if same else None
 
 
-def _checked(request: HttpRequest, user: Any, code: str) -> Checked:
-    """A wrong code is a failed login: it counts for the lock, and the audit log tells of it."""
+def code_checked(request: HttpRequest, user: Any, code: str) -> Checked:
+    """A wrong code is a failed login. While a lock lasts none is looked at."""
     name = user.get_username()
-    if is_locked(request, name):
-        request.axes_locked_out = True  # type: ignore[attr-defined]
-        request.axes_credentials = {"username": name}  # type: ignore[attr-defined]
+    if lock_holds(request, name):
         return Checked()
     checked = code_check(user=user, code=code)
     if checked.device is None and checked.wait_until is None:
-        credentials = {"username": name, "step": "code"}
-        user_login_failed.send(__name__, credentials=credentials, request=request)
+        failure_count(request, name, "code")
     return checked
 
 

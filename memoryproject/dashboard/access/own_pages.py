@@ -16,13 +16,12 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
 from memoryproject.dashboard.access.forms import CodeForm, ProofForm
-from memoryproject.dashboard.access.lockout import is_locked
-from memoryproject.dashboard.access.login import refusal_of
+from memoryproject.dashboard.access.lockout import failure_count, lock_holds
+from memoryproject.dashboard.access.login import code_checked, refusal_of
 from memoryproject.dashboard.access.second_factor import (
     backup_codes_left,
     backup_codes_renew,
     begun_of,
-    code_check,
     qr_code,
     second_factor_begin,
     second_factor_confirm,
@@ -76,13 +75,14 @@ def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> Ht
 
 def _proved(request: HttpRequest, form: ProofForm) -> bool:
     """The code isn't looked at where the password is wrong, so that none is used up."""
-    if is_locked(request, request.user.get_username()):
-        form.add_error(None, _("This account is locked at the moment. Try again later."))
+    name = request.user.get_username()
+    if lock_holds(request, name):
         return False
     if not request.user.check_password(form.cleaned_data["password"]):
+        failure_count(request, name, "password")
         form.add_error("password", _("The password is wrong."))
         return False
-    checked = code_check(user=request.user, code=form.cleaned_data["code"])
+    checked = code_checked(request, request.user, form.cleaned_data["code"])
     if checked.device is None:
         form.add_error("code", refusal_of(checked))
     return checked.device is not None
@@ -115,7 +115,18 @@ def _here() -> HttpResponse:
 
 
 class OwnPassword(PasswordChangeView):
-    """Changing it logs out all other sessions of the person, which Django sees to."""
+    """Changing it logs out all other sessions of the person, which Django sees to. Who found a
+    session open doesn't guess the old one here: wrong ones count as failed logins."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if lock_holds(request, request.user.get_username()):
+            return self.get(request, *args, **kwargs)
+        return super().post(request, *args, **kwargs)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if form.has_error("old_password", "password_incorrect"):
+            failure_count(self.request, self.request.user.get_username(), "password")
+        return super().form_invalid(form)
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
