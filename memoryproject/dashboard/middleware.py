@@ -14,16 +14,10 @@ from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
-from memoryproject.lib.storage import is_caused_by_full_disk
+from memoryproject.lib.storage import STORAGE_FULL, is_caused_by_full_disk
 
 logger = logging.getLogger(__name__)
-
-STORAGE_FULL = gettext_noop(
-    "The disk is full: nothing can be stored. Free some space; see docs/operations.md, "
-    "“When the disk is full”. Nothing that is stored was harmed."
-)
 
 
 class StaffLanguage(LocaleMiddleware):

@@ -32,6 +32,7 @@ class Fragments:
     def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = FEWEST_WORDS) -> None:
         self._fewest_words = fewest_words
         self._runs: set[tuple[str, ...]] = set()
+        self._lengths: set[int] = set()
         self._whole: set[tuple[str, ...]] = set()
         # Telling words of texts and of their sentences, and which of them hold a word.
         self._telling: list[frozenset[str]] = []
@@ -48,6 +49,7 @@ class Fragments:
         self._whole.add(tuple(words))
         if len(words) >= self._fewest_words:
             self._runs.update(_runs(words))
+            self._lengths.add(_run_length(words))
         for telling in {_telling(part) for part in [text, *_pieces(text)]}:
             if len(telling) > 1:
                 for word in telling:
@@ -69,10 +71,9 @@ class Fragments:
         words = _words(text)
         if tuple(words) in self._whole:
             return True
-        lengths = {len(run) for run in self._runs}
         return any(
             tuple(words[start : start + length]) in self._runs
-            for length in lengths
+            for length in self._lengths
             for start in range(len(words) - length + 1)
         )
 
@@ -147,9 +148,13 @@ def _telling(text: str) -> frozenset[str]:
 
 
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
-    length = min(RUN, len(words))
+    length = _run_length(words)
     for start in range(len(words) - length + 1):
         yield tuple(words[start : start + length])
+
+
+def _run_length(words: list[str]) -> int:
+    return min(RUN, len(words))
 
 
 def _pieces(text: str) -> list[str]:

@@ -6,8 +6,14 @@ import errno
 import shutil
 from pathlib import Path
 
+from django.utils.translation import gettext_noop
 from psycopg.errors import DiskFull, OperationalError
 
+# What is said then.
+STORAGE_FULL = gettext_noop(
+    "The disk is full: nothing can be stored. Free some space; see docs/operations.md, "
+    "“When the disk is full”. Nothing that is stored was harmed."
+)
 # Below so little PostgreSQL can't write its log any more, and may stop.
 LEAST_FREE_BYTES = 16 * 1024 * 1024
 

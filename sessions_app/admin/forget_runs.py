@@ -9,7 +9,14 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -21,6 +28,7 @@ from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.bounded_pages import BoundedPaginator
+from memoryproject.lib.late_page import late_page
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
 from sessions_app.admin.forget_forms import ConfirmForm
@@ -37,6 +45,7 @@ from sessions_app.services.forget.preview import preview_make
 from sessions_app.services.forget.runs import run_confirm
 
 TEMPLATE = "admin/sessions_app/forgetrun/run.html"
+DRAFT = "admin/sessions_app/forgetrun/draft.html"
 ITEMS_A_PAGE = 100
 # Longer ones are given as text alone: laying out takes its time.
 MOST_IN_PDF = 5_000
@@ -97,7 +106,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         object_id: str,
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    ) -> HttpResponseBase:
         """The page of one run."""
         forget_required(request)
         if request.method not in ("GET", "HEAD"):
@@ -117,7 +126,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
     def export(self, request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
         return export_page(request, chat_id)
 
-    def confirm(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+    def confirm(self, request: HttpRequest, run_id: UUID) -> HttpResponseBase:
         """Begin, where the right thing was typed."""
         forget_required(request)
         return _confirm(request, self, self._run(request, run_id))
@@ -152,7 +161,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
 
     def run_page(
         self, request: HttpRequest, run: ForgetRun, form: ConfirmForm | None = None
-    ) -> HttpResponse:
+    ) -> HttpResponseBase:
         """A choice with all that would go, or what came of it. ``form``: what was typed wrong."""
         context = {
             **self.admin_site.each_context(request),
@@ -162,11 +171,8 @@ class ForgetRunAdmin(ReadOnlyAdmin):
             "may_read": may_read(request),
         }
         if run.state == str(RunState.DRAFT):
-            context |= _draft(request, run, form or ConfirmForm(run=run))
-        else:
-            context |= _results(request, run)
-        status = 400 if form is not None else 200
-        return TemplateResponse(request, TEMPLATE, context, status=status)
+            return _draft_page(request, run, form, context)
+        return TemplateResponse(request, TEMPLATE, {**context, **_results(request, run)})
 
 
 def _title(run: ForgetRun) -> str:
@@ -180,7 +186,7 @@ def _title(run: ForgetRun) -> str:
 
 
 @require_POST
-def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> HttpResponse:
+def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> HttpResponseBase:
     if run.state != str(RunState.DRAFT):
         return redirect(run_address(run.pk))
     form = ConfirmForm(request.POST, run=run)
@@ -201,7 +207,21 @@ def _progress(request: HttpRequest, run: ForgetRun) -> HttpResponse:
     return JsonResponse(told, headers={"Cache-Control": "no-store"})
 
 
-def _draft(request: HttpRequest, run: ForgetRun, form: ConfirmForm) -> dict[str, Any]:
+def _draft_page(
+    request: HttpRequest, run: ForgetRun, typed: ConfirmForm | None, context: dict[str, Any]
+) -> StreamingHttpResponse:
+    """Trying it out takes its time: what was chosen is told first."""
+    form = typed or ConfirmForm(run=run)
+    return late_page(
+        request,
+        TEMPLATE,
+        {**context, "form": form, "person": form.person},
+        late=lambda: (DRAFT, _draft(request, run)),
+        status=400 if typed is not None else 200,
+    )
+
+
+def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     chosen = list(run.items.order_by("number").values_list("kind", "object_id"))
     preview = preview_make(chosen=chosen, tools=wiring.forget_tools())
     readable = may_read(request)
@@ -214,11 +234,9 @@ def _draft(request: HttpRequest, run: ForgetRun, form: ConfirmForm) -> dict[str,
             details={"list": "forget preview"},
         )
     return {
-        "form": form,
         "preview": preview,
         "tables": swept_words(preview.tables),
         "sections": preview_shown(preview.witness) if readable else [],
-        "person": form.person,
         "gone": run.total - preview.there,
     }
 

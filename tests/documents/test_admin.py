@@ -115,8 +115,9 @@ def test_forgetting_asks_first(upload: Upload, admin_client: Client) -> None:
     chosen = {"action": "forget_selected", "_selected_action": [str(document.pk)]}
 
     asked = admin_client.post(LIST, chosen, follow=True)
-    assert "Restoring is impossible" in asked.content.decode()
-    assert "TestCorp pays in 30 days." in asked.content.decode()
+    page = asked.getvalue().decode()
+    assert "Restoring is impossible" in page
+    assert "TestCorp pays in 30 days." in page
     assert Memory.objects.count() == 1
 
     run = ForgetRun.objects.get()

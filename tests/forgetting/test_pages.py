@@ -11,13 +11,15 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
 from memoryproject.audit.models import AuditEvent
+from memoryproject.lib.late_page import late_page
 from sessions_app.admin.forget_forms import WORDS
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
 from sessions_app.services.forget import search as searches
@@ -32,6 +34,7 @@ OTHER = "Liora gets a discount of eleven percent on garden chairs"
 RUNS = "/admin/sessions_app/forgetrun/"
 RECEIPTS = "/admin/sessions_app/forgetreceipt/"
 SEARCH = f"{RUNS}search/"
+CHOSEN = "admin/sessions_app/forgetrun/chosen.html"
 NASTY = '<script>alert(1)</script> \u202egnitirw\u200b\u2066 & "quotes" \'' + "x" * 2_000
 
 
@@ -59,7 +62,7 @@ def work() -> None:
 
 
 def text(answer: Any) -> str:
-    return str(answer.content.decode())
+    return str(answer.getvalue().decode())
 
 
 @pytest.mark.parametrize(
@@ -111,13 +114,62 @@ def test_several_and_all_of_a_list(world: World, staff: Client) -> None:
     assert ForgetRun.objects.get(pk=answer["Location"].split("/")[-3]).total == 2
 
 
+class TestWhatTakesItsTime:
+    """What was chosen is told before it is tried out."""
+
+    def test_what_was_chosen_is_sent_before_anything_is_tried_out(
+        self, world: World, staff: Client
+    ) -> None:
+        world.remember(CLIENT, FACT)
+        address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
+        with CaptureQueriesContext(connection) as asked:
+            parts = iter(staff.get(address).streaming_content)
+            first = next(parts).decode()
+            before = len(asked)
+            rest = b"".join(parts).decode()
+        for told in ("1 thing was chosen", "Nothing has been forgotten yet", CLIENT, "Finding out"):
+            assert told in first
+        assert FACT not in first
+        assert FACT in rest
+        assert "Restoring is impossible" in rest
+        assert rest.rstrip().endswith("</html>")
+        assert before < 30 < len(asked)
+        assert not ForgetReceipt.objects.exists()
+
+    def test_the_late_part_speaks_the_readers_language(self, world: World, staff: Client) -> None:
+        world.remember(CLIENT, FACT)
+        address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
+        page = text(staff.get(address, headers={"accept-language": "he"}))
+        assert "שחזור בלתי אפשרי" in page.partition('class="awaited"')[2]
+
+    @pytest.mark.parametrize(
+        ("error", "told"),
+        [(ValueError("a secret"), "Something went wrong."), (DiskFull(), "The disk is full")],
+    )
+    def test_where_it_cannot_be_found_out_the_page_says_so_and_is_whole(
+        self, error: Exception, told: str
+    ) -> None:
+        def fails() -> tuple[str, dict[str, Any]]:
+            raise error
+
+        request = RequestFactory().get("/admin/")
+        shown = {"run": ForgetRun(total=1)}
+        page = late_page(request, CHOSEN, shown, late=fails)
+        first, late, _ = (part.decode() for part in page)
+        assert "Finding out" in first
+        assert told in late
+        assert 'role="alert"' in late
+        assert "secret" not in late
+
+
 @pytest.mark.parametrize("typed", ["", "yes", "FORGE", CLIENT, "\x00", "FORGET " * 200])
 def test_something_else_typed_forgets_nothing(world: World, staff: Client, typed: str) -> None:
     world.remember(CLIENT, FACT)
     address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
     answer = staff.post(address.replace("/change/", "/confirm/"), {"typed": typed})
     assert answer.status_code == 400
-    assert "othing is forgotten" in text(answer) or "errorlist" in text(answer)
+    page = text(answer)
+    assert "othing is forgotten" in page or "errorlist" in page
     assert ForgetRun.objects.get().state == "draft"
 
 
