@@ -19,6 +19,7 @@ import argparse
 import http.client
 import json
 import logging
+import math
 import re
 import socket
 import statistics
@@ -218,7 +219,7 @@ def measure(port: int, page: Page, made: Rendered, rounds: int) -> Measured:
             break
         times.append(asked(port, page.address))
     counted = sorted(first for first, _ in times[1:] or times)
-    p95 = counted[min(len(counted) - 1, int(len(counted) * 0.95))]
+    p95 = counted[math.ceil(len(counted) * 0.95) - 1]
     whole = statistics.median(whole for _, whole in times[1:] or times)
     return Measured(page, made.queries, statistics.median(counted), p95, whole, made.slowest)
 

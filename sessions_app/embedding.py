@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -129,6 +130,15 @@ def made_for(
     if chosen.kind == "model2vec":
         return _model2vec(chosen.name)
     return WordLlamaEmbedder()
+
+
+def load_early() -> None:
+    """Load what the first search of this process would wait for. Nobody else is asked; what is
+    missing is told by whoever needs it."""
+    if not settings.ENABLE_MEMORY_SYSTEM:
+        return
+    with suppress(EmbedderError):
+        made_for(configured(), None, TIMEOUT_SECONDS).coverage("load")
 
 
 @lru_cache(maxsize=8)

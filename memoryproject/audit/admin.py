@@ -34,6 +34,7 @@ from memoryproject.audit.pseudonyms import pseudonyms_of
 from memoryproject.audit.staff import staff_actor
 from memoryproject.audit.verification import chain_state, verification_ask
 from memoryproject.audit.wiring import audit_key
+from memoryproject.audit.words import action_shown, object_shown
 from memoryproject.lib.admin_display import shown_json, shown_state
 from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
@@ -45,7 +46,7 @@ EXPORT = "audit.export_auditevent"
 class AuditEventAdmin(ReadOnlyAdmin):
     """Whose pseudonym it is shows only to who searches for a chat's id."""
 
-    list_display = ("at", "action", "shown_actor", "shown_object", "shown_chat", "shown_seq")
+    list_display = ("at", "shown_action", "shown_actor", "shown_object", "shown_chat", "shown_seq")
     list_filter = (PeriodFilter, ActionFilter, ActorKindFilter, ActorFilter, ObjectTypeFilter)
     search_fields = ("object_id",)
     search_help_text = gettext_lazy(
@@ -56,14 +57,16 @@ class AuditEventAdmin(ReadOnlyAdmin):
     # Counts beside the filters would read every row.
     show_facets = admin.ShowFacets.NEVER
     fieldsets = (
-        (None, {"fields": ("at", "action", "shown_actor", "shown_chat")}),
+        (None, {"fields": ("at", "shown_action", "action", "shown_actor", "shown_chat")}),
         (
             gettext_lazy("To what"),
-            {"fields": ("object_type", "object_id", "content_hash", "shown_details")},
+            {"fields": ("shown_object_type", "object_id", "content_hash", "shown_details")},
         ),
         (gettext_lazy("In the chain"), {"fields": ("shown_seq", "seal", "id", "shown_line")}),
     )
     readonly_fields = (
+        "shown_action",
+        "shown_object_type",
         "shown_actor",
         "shown_chat",
         "shown_details",
@@ -148,13 +151,21 @@ class AuditEventAdmin(ReadOnlyAdmin):
         answer["Cache-Control"] = "no-store"
         return answer
 
+    @admin.display(description=gettext_lazy("what was done"), ordering="action")
+    def shown_action(self, event: AuditEvent) -> str:
+        return action_shown(event.action)
+
+    @admin.display(description=gettext_lazy("to what"))
+    def shown_object_type(self, event: AuditEvent) -> str:
+        return object_shown(event.object_type) or "–"
+
     @admin.display(description=gettext_lazy("by"), ordering="actor")
     def shown_actor(self, event: AuditEvent) -> str:
         return f"{ACTOR_KINDS.get(event.actor_kind, event.actor_kind)} {event.actor}".strip()
 
     @admin.display(description=gettext_lazy("to what"))
     def shown_object(self, event: AuditEvent) -> str:
-        return f"{event.object_type} {event.object_id}".strip() or "–"
+        return f"{object_shown(event.object_type)} {event.object_id}".strip() or "–"
 
     @admin.display(description=gettext_lazy("person"), ordering="chat")
     def shown_chat(self, event: AuditEvent) -> str:

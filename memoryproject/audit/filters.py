@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.audit.models import AuditEvent
+from memoryproject.audit.words import action_shown, object_shown
 
 ACTOR_KINDS: Mapping[str, Any] = {
     "staff": gettext_lazy("Staff"),
@@ -40,11 +41,11 @@ class _Simple(admin.SimpleListFilter):
 class ActionFilter(_Simple):
     """The actions that are in the log."""
 
-    title = gettext_lazy("action")
+    title = gettext_lazy("what was done")
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in values_there("action")]
+        return [(name, action_shown(name)) for name in values_there("action")]
 
 
 class ObjectTypeFilter(_Simple):
@@ -54,7 +55,7 @@ class ObjectTypeFilter(_Simple):
     parameter_name = "object_type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in values_there("object_type") if name]
+        return [(name, object_shown(name)) for name in values_there("object_type") if name]
 
 
 class ActorKindFilter(_Simple):

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
 
+from memoryproject.lib.bounded_pages import MOST_ROWS
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
 from sessions_app.said_search import messages_with, said_in_part, said_newest
 
@@ -47,10 +49,14 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
 
 
 def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:
-    """As their messages are found."""
+    """As their messages are found, of which the newest count: as many as a list goes through."""
     if not _asked(term):
         return queryset
-    return queryset.filter(message__in=messages_found(Message.objects.order_by(), term))
+    # In an order that no index has: else PostgreSQL goes from vector to vector and looks at each
+    # one's message, or through all messages by their time.
+    newest = (F("received_at") + Value(timedelta())).desc()
+    messages = messages_found(Message.objects.order_by(newest), term)
+    return queryset.filter(message__in=messages.values("pk")[: MOST_ROWS + 1])
 
 
 def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet[InboundDelivery]:
