@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memoryproject.audit.staff import staff_edit_record
 from memoryproject.lib.admin_display import shown_state
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
 
@@ -90,7 +89,6 @@ class MemoryEmbeddingAdmin(ReadOnlyAdmin):
     list_filter = (ModelFilter,)
     search_fields = ("=memory__memory_id",)
     search_help_text = gettext_lazy("The id of a memory")
-    paginator = BoundedPaginator
     # Any other order would sort all of them.
     sortable_by = ()
     list_select_related = ("memory",)

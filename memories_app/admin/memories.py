@@ -40,7 +40,6 @@ from memories_app.admin.rows import pin_button, visibility_input
 from memories_app.admin.words import STATUSES, VISIBILITIES, mark
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.lib.admin_display import shown_json, shown_link, shown_short
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.period_filter import period_filter
 
 SAID = {
@@ -82,7 +81,6 @@ class MemoryPages(MemoryDecisions):
     search_fields = ("content",)
     ordering = ("-pinned", "-created_at", "memory_id")
     sortable_by = ("created_at",)
-    paginator = BoundedPaginator
     # Each row has fields of its own: half of the page's time goes into them.
     list_per_page = 25
     editable: ClassVar = (

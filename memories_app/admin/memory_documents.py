@@ -28,7 +28,6 @@ from memoryproject.lib.admin_display import (
     shown_table,
     shown_text,
 )
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
 SHOWN_VERSIONS = 20
@@ -76,7 +75,6 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
     list_filter = ("category", ArchivedFilter, DecisionFilter, "changed")
     search_fields = ("name", "summary", "session_id", "id")
-    paginator = BoundedPaginator
     actions = ("remove_selected",)
     fieldsets = (
         (None, {"fields": ("category", "name", "shown_state", "shown_content")}),

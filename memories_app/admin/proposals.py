@@ -40,7 +40,6 @@ from memories_app.services.proposals import (
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.admin_display import shown_short
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.told import told
 
@@ -125,7 +124,6 @@ class ProposalPages(ReadOnlyAdmin):
     list_display_links = ("shown_kind",)
     list_filter = (StateFilter, "kind", "created_at")
     sortable_by = ("created_at",)
-    paginator = BoundedPaginator
     actions = ("accept", "dismiss")
 
     def embedder(self) -> Embedder:

@@ -36,7 +36,6 @@ from memoryproject.audit.verification import chain_state, verification_ask
 from memoryproject.audit.wiring import audit_key
 from memoryproject.audit.words import action_shown, object_shown
 from memoryproject.lib.admin_display import shown_json, shown_state
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 
 EXPORT = "audit.export_auditevent"
@@ -46,6 +45,7 @@ EXPORT = "audit.export_auditevent"
 class AuditEventAdmin(ReadOnlyAdmin):
     """Whose pseudonym it is shows only to who searches for a chat's id."""
 
+    list_title = gettext_lazy("Audit log")
     list_display = ("at", "shown_action", "shown_actor", "shown_object", "shown_chat", "shown_seq")
     list_filter = (PeriodFilter, ActionFilter, ActorKindFilter, ActorFilter, ObjectTypeFilter)
     search_fields = ("object_id",)
@@ -53,7 +53,6 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "The whole id of a memory, message or session, a user name, a pseudonym, or a chat's id, "
         "which finds all of its person."
     )
-    paginator = BoundedPaginator
     # Counts beside the filters would read every row.
     show_facets = admin.ShowFacets.NEVER
     fieldsets = (

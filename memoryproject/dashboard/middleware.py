@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 
 class StaffLanguage(LocaleMiddleware):
-    """The language that a staff member chose, else the browser's, for the staff's pages alone:
-    what the API says is a contract and stays English."""
+    """The language that a staff member chose, else the browser's, for the staff's pages and the
+    first one alone: what the API says is a contract and stays English."""
 
     def __call__(self, request: HttpRequest) -> Any:
         # A page's language ends with it, so that the next one in this thread finds none.
         with translation.override(settings.LANGUAGE_CODE):
-            if not request.path.startswith("/admin/"):
+            if request.path != "/" and not request.path.startswith("/admin/"):
                 return self.get_response(request)
             return super().__call__(request)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memoryproject.dashboard.operations.broker import BrokerGoneError, clusters
 from memoryproject.lib.storage import LEAST_FREE_BYTES, free_bytes
@@ -19,6 +21,18 @@ class Part:
     name: str
     ready: bool
     hint: str = ""
+
+    @property
+    def title(self) -> str:
+        return str(TITLES.get(self.name, self.name))
+
+
+TITLES = {
+    "storage": gettext_lazy("storage"),
+    "database": gettext_lazy("database"),
+    "migrations": gettext_lazy("migrations"),
+    "workers": gettext_lazy("workers"),
+}
 
 
 def parts() -> list[Part]:
@@ -33,10 +47,10 @@ def parts() -> list[Part]:
         return [storage, Part("database", False, str(error).strip())]
     found = [storage, Part("database", True)]
     if not has_vector:
-        found.append(Part("pgvector", False, "Run `python manage.py migrate`."))
+        found.append(Part("pgvector", False, _("Run `python manage.py migrate`.")))
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    found.append(Part("migrations", not plan, "Run `python manage.py migrate`." if plan else ""))
+    found.append(Part("migrations", not plan, _("Run `python manage.py migrate`.") if plan else ""))
     if not plan:
         found.append(_workers())
     return found
@@ -44,7 +58,7 @@ def parts() -> list[Part]:
 
 def _storage() -> Part:
     enough = free_bytes(settings.DATA_DIR) >= LEAST_FREE_BYTES
-    hint = "" if enough else "The disk of DATA_DIR is full: free some space (docs/operations.md)."
+    hint = "" if enough else _("The disk of DATA_DIR is full: free some space (docs/operations.md).")
     return Part("storage", enough, hint)
 
 
@@ -52,5 +66,5 @@ def _workers() -> Part:
     try:
         alive = any(stat.status in ("Idle", "Working") for stat in clusters())
     except BrokerGoneError:
-        return Part("workers", False, "The broker doesn't answer: see Q_BROKER.")
-    return Part("workers", alive, "" if alive else "Run `python manage.py qcluster`.")
+        return Part("workers", False, _("The broker doesn't answer: see Q_BROKER."))
+    return Part("workers", alive, "" if alive else _("Run `python manage.py qcluster`."))

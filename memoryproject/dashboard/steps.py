@@ -1,4 +1,4 @@
-"""What a newcomer does first, and what is done already."""
+"""What a newcomer does first, and what is done already, in the reader's language."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -30,29 +31,33 @@ def _here() -> list[Step]:
     """What works without anybody else's service."""
     return [
         Step(
-            "Talk to the assistant",
-            "In a terminal, in the project's folder. Let it remember something, then ask.",
+            _("Talk to the assistant"),
+            _("In a terminal, in the project's folder. Let it remember something, then ask."),
             commands=(
                 '.venv/bin/python manage.py chat --message "/remember TestCorp pays in 30 days"',
                 '.venv/bin/python manage.py chat --message "When does TestCorp pay?"',
             ),
         ),
         Step(
-            "Watch WhatsApp conversations",
-            "Replays recorded messages of both providers against this server; nothing leaves "
-            "this machine. Then read them in the admin.",
+            _("Watch WhatsApp conversations"),
+            _(
+                "Replays recorded messages of both providers against this server; nothing leaves "
+                "this machine. Then read them in the admin."
+            ),
             commands=("make demo",),
-            links=(("Conversations", "/admin/sessions_app/chat/"),),
+            links=((_("Conversations"), "/admin/sessions_app/chat/"),),
         ),
         Step(
-            "Tell it who it is",
-            "Name, persona, business facts, opening hours and languages go into every prompt.",
-            links=(("The assistant's profile", "/admin/sessions_app/assistantprofile/"),),
+            _("Tell it who it is"),
+            _("Name, persona, business facts, opening hours and languages go into every prompt."),
+            links=((_("The assistant's profile"), "/admin/sessions_app/assistantprofile/"),),
         ),
         Step(
-            "Name the godfather",
-            "His WhatsApp id, such as 972501234567@c.us. Without it everyone is a client. "
-            "Put it into .env as GODFATHER_PHONE and start again.",
+            _("Name the godfather"),
+            _(
+                "His WhatsApp id, such as 972501234567@c.us. Without it everyone is a client. "
+                "Put it into .env as GODFATHER_PHONE and start again."
+            ),
             done=bool(settings.GODFATHER_PHONE),
         ),
     ]
@@ -61,15 +66,19 @@ def _here() -> list[Step]:
 def _outside(base_url: str) -> list[Step]:
     return [
         Step(
-            "Connect a language model",
-            "CHAT_MODEL=openai with OPENAI_API_KEY, or any compatible server by "
-            "OPENAI_BASE_URL. Until then the assistant answers from memory alone.",
+            _("Connect a language model"),
+            _(
+                "CHAT_MODEL=openai with OPENAI_API_KEY, or any compatible server by "
+                "OPENAI_BASE_URL. Until then the assistant answers from memory alone."
+            ),
             done=settings.CHAT_MODEL == "openai",
         ),
         Step(
-            "Connect WhatsApp",
-            "Set the provider's keys in .env (see docs/whatsapp.md) and give it the webhook's "
-            "address. It must be reachable by HTTPS from outside.",
+            _("Connect WhatsApp"),
+            _(
+                "Set the provider's keys in .env (see docs/whatsapp.md) and give it the webhook's "
+                "address. It must be reachable by HTTPS from outside."
+            ),
             done=_reaches_whatsapp(),
             links=(
                 (f"{base_url}webhooks/whatsapp/cloud/", ""),
@@ -77,10 +86,10 @@ def _outside(base_url: str) -> list[Step]:
             ),
         ),
         Step(
-            "Use it from your own program",
-            "A token, shown once, opens the REST API.",
+            _("Use it from your own program"),
+            _("A token, shown once, opens the REST API."),
             commands=(".venv/bin/python manage.py create_api_token my-integration",),
-            links=(("The API, with examples", "/api/docs/"),),
+            links=((_("The API, with examples"), "/api/docs/"),),
         ),
     ]
 

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
@@ -52,7 +53,7 @@ def home(request: HttpRequest) -> HttpResponse:
     try:
         name = profile_current().name
     except DatabaseError:
-        name = "the assistant"
+        name = _("The assistant")
     context = {
         "assistant": name,
         "parts": found,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.utils.text import capfirst
+from django.http import HttpRequest
 
 from memoryproject.lib.staff_admin import StaffAdmin
 
@@ -13,13 +12,6 @@ from memoryproject.lib.staff_admin import StaffAdmin
 class ReadOnlyAdmin(StaffAdmin):
     """Nobody adds, changes or deletes here: editing would part a record from what was
     derived from it."""
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Titled by what it lists, since there is nothing to be selected for a change."""
-        title = capfirst(str(self.opts.verbose_name_plural))
-        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

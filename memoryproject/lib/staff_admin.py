@@ -11,6 +11,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from memoryproject.lib.bounded_pages import BoundedPaginator
@@ -34,6 +35,8 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
     warn_unsaved_form = True
+    # Of the list, where the menu calls it otherwise than its rows.
+    list_title: Any = ""
     list_filter_submit = False
     change_form_before_template = "admin/stamp.html"
 
@@ -50,7 +53,10 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         # Pages are shown without it, see memoryproject.dashboard.middleware; what an action is done
         # with isn't chosen by half a filter.
         refuse_nul(request)
-        answer: HttpResponse = super().changelist_view(request, extra_context)
+        # Django's own title would ask to select something; most lists are read.
+        title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
+        context = {"title": title, **(extra_context or {})}
+        answer: HttpResponse = super().changelist_view(request, context)
         return answer
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

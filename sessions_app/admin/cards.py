@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from cards_app.models import MemoryCard
 from cards_app.selectors import cards_with_words
 from memoryproject.lib.admin_display import shown_link, shown_message, shown_short, shown_text
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from sessions_app.admin.links import messages_address
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import CardWork, Chat, ChatSession
@@ -77,7 +76,6 @@ class MemoryCardAdmin(MakeCards):
     list_is_read = True
     list_display = ("short_title", "chat", "counted", "session_started_at", "extracted_at")
     list_filter = (HoldsFilter, "session_started_at")
-    paginator = BoundedPaginator
     sortable_by = ("session_started_at",)
     # See get_search_results.
     search_fields = ("title",)

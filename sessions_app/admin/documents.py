@@ -22,7 +22,6 @@ from memories_app.models import DocumentState, Memory, SourceDocument, Visibilit
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.documents.base import REASONS
 from memoryproject.lib.admin_display import shown_link, shown_short, shown_table
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.told import told
 from sessions_app import wiring
@@ -98,7 +97,6 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     )
     list_filter = ("state", "visibility", "media_type", "created_at")
     search_fields = ("name", "title", "document_id", "sha256", "chat_id")
-    paginator = BoundedPaginator
     sortable_by = ("name", "pages", "created_at")
     actions = ("forget_selected",)
     fieldsets = (

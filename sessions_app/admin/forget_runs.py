@@ -27,7 +27,6 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_state
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.late_page import late_page
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app import wiring
@@ -55,7 +54,7 @@ MOST_IN_PDF = 5_000
 class ForgetRunAdmin(ReadOnlyAdmin):
     """Who may forget sees all runs; a choice that isn't confirmed is its maker's."""
 
-    paginator = BoundedPaginator
+    list_title = gettext_lazy("Forget")
     change_list_template = "admin/sessions_app/forgetrun/change_list.html"
     list_display = ("created_at", "asked_by", "shown_state", "shown_done", "failed", "finished_at")
     list_filter = ("state", "created_at")

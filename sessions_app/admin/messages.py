@@ -166,6 +166,7 @@ class MessageEmbeddingAdmin(ReadOnlyAdmin):
     list_display = ("message", "model")
     list_filter = ("model",)
     search_fields = ("message",)
+    search_help_text = gettext_lazy("As messages are found; those of the newest 2,000 that fit.")
     sortable_by = ()
     list_select_related = ("message",)
     exclude = ("vector",)

@@ -18,7 +18,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from memoryproject.lib.admin_display import shown_link, shown_table
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.period_filter import period_filter
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.forget_links import FORGET, run_address
@@ -68,7 +67,6 @@ class ActorKindFilter(admin.SimpleListFilter):
 
 @admin.register(ForgetReceipt)
 class ForgetReceiptAdmin(ReadOnlyAdmin):
-    paginator = BoundedPaginator
     list_display = ("forgotten_at", "shown_kind", "object_id", "rows", "shown_probe", "by_whom")
     list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
     # See get_search_results.

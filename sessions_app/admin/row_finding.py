@@ -11,11 +11,11 @@ from uuid import UUID
 
 from django.db.models import F, Q, QuerySet, Value
 
-from memoryproject.lib.bounded_pages import MOST_ROWS
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
 from sessions_app.said_search import messages_with, said_in_part, said_newest
 
 MOST_CHATS = 1_000
+MOST_MESSAGES = 2_000
 # A WhatsApp address, or so much of a number that it can't be meant as a word.
 _ADDRESS = re.compile(r"\S*@\S*|\+?\d{6,}")
 # Providers' ids are long and hold no space.
@@ -49,14 +49,14 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
 
 
 def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:
-    """As their messages are found, of which the newest count: as many as a list goes through."""
+    """As their messages are found, of which the newest MOST_MESSAGES count."""
     if not _asked(term):
         return queryset
     # In an order that no index has: else PostgreSQL goes from vector to vector and looks at each
     # one's message, or through all messages by their time.
     newest = (F("received_at") + Value(timedelta())).desc()
     messages = messages_found(Message.objects.order_by(newest), term)
-    return queryset.filter(message__in=messages.values("pk")[: MOST_ROWS + 1])
+    return queryset.filter(message__in=messages.values("pk")[:MOST_MESSAGES])
 
 
 def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet[InboundDelivery]:

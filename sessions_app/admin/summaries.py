@@ -16,7 +16,6 @@ from memoryproject.lib.admin_display import (
     shown_table,
     shown_text,
 )
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from sessions_app.admin.links import list_address, message_link, messages_address
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.models import Message, SummarizationMetadata
@@ -39,7 +38,6 @@ class SummaryAdmin(ConversationAdmin):
         "digest",
     )
     list_select_related = ("session__chat", "summary_message")
-    paginator = BoundedPaginator
     fieldsets = (
         (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
         (gettext_lazy("What it sums up"), {"fields": ("messages_range", "time_range", "sources")}),

@@ -87,12 +87,6 @@ class ApiTokenAdmin(StaffAdmin):
         "last_used_at",
     )
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Titled by what it lists: there is nothing to be selected for a change."""
-        return super().changelist_view(request, {"title": _("API tokens"), **(extra_context or {})})
-
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
         return self.shown if obj else ("name", "scopes", "chats", "expires_at")
 

@@ -19,7 +19,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_short, shown_state
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.period_filter import period_filter
 from memoryproject.lib.told import told
 from sessions_app import wiring
@@ -62,7 +61,6 @@ class TurnAdmin(ConversationAdmin):
     search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
     list_select_related = ("chat",)
     list_before_template = "admin/sessions_app/turn/quick_links.html"
-    paginator = BoundedPaginator
     # Counts beside the filters would read every row.
     show_facets = admin.ShowFacets.NEVER
     actions = ("send_again",)

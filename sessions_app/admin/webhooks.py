@@ -28,7 +28,6 @@ from memoryproject.hooks.endpoints import (
 from memoryproject.hooks.kinds import EVENT_TYPES
 from memoryproject.hooks.models import DeliveryState, WebhookDelivery, WebhookEndpoint
 from memoryproject.lib.admin_display import shown_json, shown_link, shown_mark
-from memoryproject.lib.bounded_pages import BoundedPaginator
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.staff_admin import StaffAdmin
 from memoryproject.lib.stamped_form import GuardedForm
@@ -159,12 +158,6 @@ class WebhookEndpointAdmin(StaffAdmin):
         "created_by",
         "log",
     )
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        title = _("Webhook endpoints")
-        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def get_fieldsets(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
         given = ("name", "url", "event_types", "chats")
@@ -306,7 +299,6 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     search_fields = ("event_id",)
     search_help_text = gettext_lazy("An event's whole id, as webhook-id tells it.")
     list_select_related = ("endpoint",)
-    paginator = BoundedPaginator
     # Counts beside the filters would read every row.
     show_facets = admin.ShowFacets.NEVER
     actions = ("send_again",)
