@@ -58,7 +58,9 @@ def parts() -> list[Part]:
 
 def _storage() -> Part:
     enough = free_bytes(settings.DATA_DIR) >= LEAST_FREE_BYTES
-    hint = "" if enough else _("The disk of DATA_DIR is full: free some space (docs/operations.md).")
+    hint = (
+        "" if enough else _("The disk of DATA_DIR is full: free some space (docs/operations.md).")
+    )
     return Part("storage", enough, hint)
 
 
