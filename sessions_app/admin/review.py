@@ -196,7 +196,12 @@ def _unread(asked: Asked) -> str:
 
 
 def _assign(asked: Asked) -> str:
-    count = sorting.chats_assign(chat_ids=asked.chats, assignee=_assignee(asked), actor=asked.actor)
+    count = sorting.chats_assign(
+        chat_ids=asked.chats,
+        assignee=_assignee(asked),
+        actor=asked.actor,
+        was=asked.request.POST.get("was"),
+    )
     return ngettext(
         "%(count)s conversation changed hands.", "%(count)s conversations changed hands.", count
     ) % {"count": count}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from memoryproject.audit.events import SYSTEM
 from memoryproject.audit.models import AuditEvent
 from sessions_app.models import (
     Assignment,
@@ -21,6 +23,7 @@ from sessions_app.models import (
     ReadMark,
     ReviewedMark,
 )
+from sessions_app.services.review import sorting
 from tests.forms import opened, save
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -89,6 +92,27 @@ def test_each_action_on_one_conversation(reviewer: Client, world: World, chats: 
     assert Note.objects.get().text == "called"
     assert "is deleted" in told(reviewer, f"{INBOX}notes/{note.pk}/", do="delete")
     assert not Note.objects.exists()
+
+
+def test_who_assigns_what_somebody_took_meanwhile_is_told(
+    reviewer: Client, world: World, chats: list[Chat]
+) -> None:
+    """The form holds who looked after it when it was opened."""
+    chat, dana = chats[0], User.objects.create_user("dana", is_staff=True)
+    page = reviewer.get(f"{INBOX}{chat.pk}/conversation/").content.decode()
+    (was,) = re.findall(r'name="was" value="(\d*)"', page)
+    assert was == ""
+    sorting.chats_assign(chat_ids=[chat.pk], assignee=dana, actor=SYSTEM)
+    taken = {"do": "assign", "assignee": "me", "was": was}
+    assert "Meanwhile dana looks after it" in told(reviewer, one(chat), **taken)
+    assert Assignment.objects.get().assignee == dana
+    page = reviewer.get(f"{INBOX}{chat.pk}/conversation/").content.decode()
+    (was,) = re.findall(r'name="was" value="(\d*)"', page)
+    assert was == str(dana.pk)
+    assert "changed hands" in told(reviewer, one(chat), **{**taken, "was": was})
+    assert Assignment.objects.get().assignee.username == "reviewer"
+    # What two want alike isn't a quarrel.
+    assert "Meanwhile" not in told(reviewer, one(chat), **{**taken, "was": ""})
 
 
 def test_a_message_is_bookmarked_and_noted_on_and_one_comes_back_to_it(

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -61,14 +62,20 @@ def chats_unlabel(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> 
     return len(gone)
 
 
-def chats_assign(*, chat_ids: Collection[UUID], assignee: User | None, actor: Actor) -> int:
-    """Let one of the staff look after chats, or nobody; returns how many that changes.
-    Raises ReviewError for who isn't of the staff (any more)."""
+def chats_assign(
+    *, chat_ids: Collection[UUID], assignee: User | None, actor: Actor, was: str | None = None
+) -> int:
+    """Let one of the staff look after chats, or nobody; returns how many that changes. ``was``:
+    who looked after them when that was decided, by the user's key, "" for nobody; None where
+    that doesn't matter. Raises ReviewError for who isn't of the staff (any more), and where
+    somebody else looks after one of them by now."""
     if assignee is not None and not (assignee.is_active and assignee.is_staff):
         raise ReviewError(_("Conversations can only be assigned to staff who can log in."))
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         assigned = Assignment.objects.filter(chat__in=chats)
+        if was is not None:
+            _refuse_if_taken(assigned, was, assignee)
         if assignee is None:
             changed = sorted(assigned.values_list("chat", flat=True))
             assigned.delete()
@@ -85,3 +92,11 @@ def chats_assign(*, chat_ids: Collection[UUID], assignee: User | None, actor: Ac
         details = {"assignee": assignee.get_username() if assignee else ""}
         chats_record("chat.assign", changed, actor, details)
     return len(changed)
+
+
+def _refuse_if_taken(assigned: QuerySet[Assignment], was: str, assignee: User | None) -> None:
+    """Two who take the same conversation shouldn't both believe that they have it."""
+    for each in assigned.select_related("assignee"):
+        if each.assignee != assignee and str(each.assignee.pk) != was:
+            text = _("Meanwhile %(name)s looks after it. Assign it again if you mean it.")
+            raise ReviewError(text % {"name": each.assignee.get_username()})
