@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -53,4 +55,21 @@ def test_paused_and_handed_back_by_keyboard_on_any_screen(
     expect(conversation.get_by_text("answers the last message now")).to_be_visible()
     world.work()
     assert world.provider.sent[-1].text == "answer to: Hello?"
+    assert visit.troubles() == []
+
+
+def test_an_open_page_tells_how_long_replies_are_taken(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "Is anybody there?")
+    staff.clock.install()
+    staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
+    told = staff.locator("#takeover-window")
+    expect(told).to_contain_text("left")
+    staff.get_by_label("Reply by hand").fill("half a sentence")
+    staff.clock.run_for("23:05:00")
+    expect(told.locator("[data-left]")).to_have_text(re.compile(r"^5\d minutes$"))
+    staff.clock.run_for("01:00:00")
+    expect(told).to_contain_text("has closed meanwhile")
+    expect(staff.get_by_label("Reply by hand")).to_have_value("half a sentence")
     assert visit.troubles() == []

@@ -1,4 +1,5 @@
-// Sends a reply by Ctrl+Enter (or ⌘+Enter), and each form of the panel once.
+// Sends a reply by Ctrl+Enter (or ⌘+Enter), and each form of the panel once; counts down until
+// WhatsApp takes no reply any more.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-once]")) {
@@ -26,3 +27,29 @@ window.addEventListener("pageshow", () => {
     delete form.dataset.sent;
   }
 });
+
+const MINUTE = 60_000;
+const deadline = document.querySelector("#takeover-window[data-closes]");
+
+/** The same words as Django's, in the page's language; hours alone while there are many. */
+function inWords(minutes) {
+  const [count, unit] = minutes < 120 ? [minutes, "minute"] : [Math.floor(minutes / 60), "hour"];
+  const style = { style: "unit", unit, unitDisplay: "long" };
+  return new Intl.NumberFormat(document.documentElement.lang, style).format(count);
+}
+
+function countDown() {
+  const minutes = Math.floor((new Date(deadline.dataset.closes) - Date.now()) / MINUTE);
+  if (minutes < 0) {
+    deadline.setAttribute("role", "alert");
+    deadline.textContent = document.getElementById("takeover-over").content.textContent;
+    deadline.classList.add("closed");
+    return;
+  }
+  const left = deadline.querySelector("[data-left]");
+  const words = inWords(minutes);
+  if (left.textContent !== words) left.textContent = words;
+  setTimeout(countDown, MINUTE / 2);
+}
+
+if (deadline) setTimeout(countDown, MINUTE / 2);
