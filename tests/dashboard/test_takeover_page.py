@@ -277,4 +277,4 @@ def test_the_panel_says_how_long_the_window_is_open(admin_client: Client, told: 
     Message.objects.update(timestamp=timezone.now() - timedelta(hours=20, minutes=-5))
     Turn.objects.update(asked_at=datetime(2020, 1, 1, tzinfo=ZoneInfo("UTC")))
     shown = html.unescape(panel(admin_client, told)).replace("\xa0", " ")
-    assert "4 hours, 4 minutes left" in shown
+    assert "<span data-left>4 hours, 4 minutes</span> left" in shown
