@@ -19,6 +19,7 @@ from django.test import Client
 from django.utils import translation
 from django.utils.translation import get_language
 
+from memoryproject.dashboard.access.groups import group_shown
 from memoryproject.dashboard.management.commands.list_labels import TARGET, written
 from tests.world import CLIENT, World
 
@@ -184,3 +185,25 @@ def test_what_isnt_there_is_told_in_hebrew_with_the_way_back(admin_client: Clien
     assert '<html lang="he" dir="rtl"' in page
     assert "אין דבר בכתובת הזאת." in page
     assert '<a href="/admin/">' in page
+
+
+@pytest.mark.django_db
+def test_groups_are_called_in_the_readers_language(admin_client: Client) -> None:
+    for address in ("/admin/auth/user/", "/admin/auth/user/add/", "/admin/auth/group/"):
+        page = admin_client.get(address, headers={"accept-language": "he"}).content.decode()
+        with translation.override("he"):
+            called = group_shown("Memory manager")
+        assert called in page
+        assert "Memory manager" not in page
+
+
+@pytest.mark.django_db
+def test_the_first_page_speaks_the_readers_language(client: Client) -> None:
+    page = client.get("/", headers={"accept-language": "he"}).content.decode()
+    assert '<html lang="he" dir="rtl">' in page
+    assert "צעדים ראשונים" in page
+    assert "First steps" not in page
+    # What programs read stays as it is.
+    ready = client.get("/readyz", headers={"accept-language": "he"}).content.decode()
+    assert ready.isascii()
+    assert "First steps" in client.get("/").content.decode()

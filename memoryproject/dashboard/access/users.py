@@ -35,6 +35,13 @@ from memoryproject.lib.staff_admin import StaffAdmin
 OWN = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
 
 
+class GroupFilter(admin.RelatedFieldListFilter):
+    """The groups by the names that staff read elsewhere."""
+
+    def field_choices(self, *args: Any) -> list[tuple[str, str]]:
+        return [(str(key), group_shown(name)) for key, name in super().field_choices(*args)]
+
+
 class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
     """Only a superuser makes superusers and changes them. Everybody else gives no right that he
     lacks, and changes nobody who has more than he."""
@@ -50,7 +57,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         "is_active",
         "last_login",
     )
-    list_filter = ("is_active", "is_superuser", "groups")
+    list_filter = ("is_active", "is_superuser", ("groups", GroupFilter))
     fieldsets = (
         (None, {"fields": ("username", "password", "shown_second_factor")}),
         (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email")}),
