@@ -90,7 +90,7 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
                 title=_("The assistant's profile"),
             ),
             Entry("key", model="api.apitoken"),
-            Entry("webhook", model="hooks.webhookendpoint"),
+            Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
             Entry("group", model="auth.user"),
             Entry("groups", model="auth.group"),
             Entry("lock", model="dashboard.failedlogin"),

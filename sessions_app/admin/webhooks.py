@@ -133,6 +133,7 @@ class WebhookEndpointAdmin(StaffAdmin):
     """The services write; the secret is shown once, when it is made."""
 
     form = EndpointForm
+    list_title = gettext_lazy("Webhook endpoints")
     list_before_template = "admin/operations/list_tabs.html"
     actions = ("give_new_secret", "send_test")
     list_display = (
