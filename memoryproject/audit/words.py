@@ -45,7 +45,7 @@ ACTIONS: Mapping[str, Any] = {
     "login.unlock": _("A lock after failed logins was lifted"),
     "memory.approve": _("A memory was approved"),
     "memory.expiry": _("A memory's end was changed"),
-    "memory.forget": _("A memory was forgotten on request"),
+    "memory.forget": _("A memory was deleted"),
     "memory.forgotten": _("A memory was forgotten"),
     "memory.import": _("Memories were imported"),
     "memory.merge": _("Memories were merged"),
