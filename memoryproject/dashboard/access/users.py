@@ -38,8 +38,9 @@ OWN = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
 class GroupFilter(admin.RelatedFieldListFilter):
     """The groups by the names that staff read elsewhere."""
 
-    def field_choices(self, *args: Any) -> list[tuple[str, str]]:
-        return [(str(key), group_shown(name)) for key, name in super().field_choices(*args)]
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        found = super().field_choices(field, request, model_admin)
+        return [(key, group_shown(str(name))) for key, name in found]
 
 
 class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
