@@ -66,14 +66,19 @@ def test_recovery_002_a_missing_or_broken_index_is_found_and_made_again() -> Non
         assert run(check=True)["index"] == "valid"
 
 
-def test_recovery_002_an_index_that_lost_its_entries_is_found() -> None:
-    run(rebuild_index=True)
+def store_beside_the_index(texts: list[str]) -> None:
+    """Memories that the index doesn't know of."""
     ready = f"UPDATE pg_index SET indisready = %s WHERE indexrelid = '{index_name(OLD)}'::regclass"
     with connection.cursor() as cursor:
         cursor.execute(ready, [False])
-    memories_store(FACTS[:20])
+    memories_store(texts)
     with connection.cursor() as cursor:
         cursor.execute(ready, [True])
+
+
+def test_recovery_002_an_index_that_lost_its_entries_is_found() -> None:
+    run(rebuild_index=True)
+    store_beside_the_index(FACTS[:20])
 
     with pytest.raises(CommandError, match="--rebuild-index"):
         call_command("memories_reembed", check=True, stdout=(printed := StringIO()))
@@ -81,6 +86,18 @@ def test_recovery_002_an_index_that_lost_its_entries_is_found() -> None:
     assert "leads astray from 20 of 20" in printed.getvalue()
     run(rebuild_index=True)
     assert run(check=True)["problems"] == []
+
+
+def test_a_few_texts_that_the_index_does_not_reach_are_told_and_no_damage() -> None:
+    """As happens to a whole index, where many texts are equally far from each other."""
+    run(rebuild_index=True)
+    memories_store(FACTS[:16])
+    store_beside_the_index(["My daughter likes walnuts", "My daughter really likes walnuts"])
+
+    found = run(check=True)
+
+    assert (found["astray"], found["looked_from"]) == (2, 18)
+    assert found["problems"] == []
 
 
 def test_recovery_002_vectors_of_a_wrong_size_are_found() -> None:

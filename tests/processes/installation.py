@@ -63,7 +63,7 @@ class Installation:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
         return done.stdout
 
     def start(self) -> None:

@@ -171,11 +171,12 @@ def _active() -> EmbeddingModel:
 def _check() -> tuple[dict[str, Any], str]:
     model = _active()
     found = embeddings_inspect(model=model, embedder=embedding.of_model(model))
+    led = f", astray from {found.astray} of {found.looked_from} memories"
     lines = [
         f"model: {found.model}",
         f"memories: {found.memories} vectors, {found.memories_without} without",
         f"messages: {found.messages} vectors, {found.messages_without} without",
-        f"index: {found.index}",
+        f"index: {found.index}{led if found.looked_from else ''}",
         *(f"WRONG: {problem}" for problem in found.problems),
     ]
     return found.as_dict(), "\n".join(lines)

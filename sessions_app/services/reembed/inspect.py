@@ -27,12 +27,16 @@ SAMPLE = 20
 SAME = 0.99
 # An index is approximate, most of all where many texts are alike; but not so much.
 FAR = 0.3
+# Even a whole index can't reach a few texts, where many are equally far from each other. What
+# lost its entries misses most.
+MOST_ASTRAY = 0.2
 
 
 @dataclass
 class Inspection:
     """``memories`` and ``messages`` count vectors; ``…_without`` count texts that have none,
-    those that the model doesn't cover among them. ``problems``: what is wrong, in words."""
+    those that the model doesn't cover among them. ``astray``: from how many of the memories
+    ``looked_from`` the index led far off what is near. ``problems``: what is wrong, in words."""
 
     model: str
     memories: int
@@ -40,6 +44,8 @@ class Inspection:
     messages: int
     messages_without: int
     index: str
+    looked_from: int = 0
+    astray: int = 0
     problems: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -67,7 +73,7 @@ def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> Inspecti
     if not found.problems:
         found.problems += _differing(model, embedder)
     if not found.problems and state.valid:
-        found.problems += _not_found(model)
+        _look_by_index(model, found)
     return found
 
 
@@ -97,15 +103,20 @@ def _differing(model: EmbeddingModel, embedder: Embedder) -> list[str]:
     return [f"{other} of {len(sample)} vectors aren't those of their texts."] if other else []
 
 
-def _not_found(model: EmbeddingModel) -> list[str]:
+def _look_by_index(model: EmbeddingModel, found: Inspection) -> None:
     """Whether the index leads to what is near."""
     sample = _sample(model)
     try:
         with transaction.atomic():
-            misled = sum(_is_misled(key, vector, model) for key, _, vector in sample)
+            found.astray = sum(_is_misled(key, vector, model) for key, _, vector in sample)
     except DatabaseError as error:
-        return [f"The index can't be read: {error}".strip()]
-    return [f"The index leads astray from {misled} of {len(sample)} memories."] if misled else []
+        found.problems.append(f"The index can't be read: {error}".strip())
+        return
+    found.looked_from = len(sample)
+    if found.astray > MOST_ASTRAY * len(sample):
+        found.problems.append(
+            f"The index leads astray from {found.astray} of {len(sample)} memories."
+        )
 
 
 def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
