@@ -54,7 +54,6 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "which finds all of its person."
     )
     # Counts beside the filters would read every row.
-    show_facets = admin.ShowFacets.NEVER
     fieldsets = (
         (None, {"fields": ("at", "shown_action", "action", "shown_actor", "shown_chat")}),
         (

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import Q, QuerySet
 
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
-from sessions_app.said_search import messages_with, said_in_part, said_newest
+from sessions_app.said_search import (
+    NEWEST_BY_NO_INDEX,
+    messages_with,
+    said_in_part,
+    said_newest,
+)
 
 MOST_CHATS = 1_000
 MOST_MESSAGES = 2_000
@@ -52,10 +56,7 @@ def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[M
     """As their messages are found, of which the newest MOST_MESSAGES count."""
     if not _asked(term):
         return queryset
-    # In an order that no index has: else PostgreSQL goes from vector to vector and looks at each
-    # one's message, or through all messages by their time.
-    newest = (F("received_at") + Value(timedelta())).desc()
-    messages = messages_found(Message.objects.order_by(newest), term)
+    messages = messages_found(Message.objects.order_by(NEWEST_BY_NO_INDEX), term)
     return queryset.filter(message__in=messages.values("pk")[:MOST_MESSAGES])
 
 

@@ -62,7 +62,6 @@ class TurnAdmin(ConversationAdmin):
     list_select_related = ("chat",)
     list_before_template = "admin/sessions_app/turn/quick_links.html"
     # Counts beside the filters would read every row.
-    show_facets = admin.ShowFacets.NEVER
     actions = ("send_again",)
 
     def get_urls(self) -> list[Any]:

@@ -301,7 +301,6 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     search_help_text = gettext_lazy("An event's whole id, as webhook-id tells it.")
     list_select_related = ("endpoint",)
     # Counts beside the filters would read every row.
-    show_facets = admin.ShowFacets.NEVER
     actions = ("send_again",)
     fieldsets = (
         (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
