@@ -51,8 +51,16 @@ class Asked:
 
     def seen(self) -> dict[UUID, UUID]:
         """The last message that was shown of each chat."""
-        found = {key: _uuid(self.request.POST.get(f"seen-{key}", "")) for key in self.chats}
+        found = {key: _uuid(said) for key, said in self._of_each("seen").items()}
         return {key: message for key, message in found.items() if message is not None}
+
+    def was(self) -> dict[UUID, str]:
+        """Who was shown to look after each chat."""
+        return self._of_each("was")
+
+    def _of_each(self, name: str) -> dict[UUID, str]:
+        posted = {key: self.request.POST.get(f"{name}-{key}") for key in self.chats}
+        return {key: value for key, value in posted.items() if value is not None}
 
 
 Do = Callable[[Asked], str]
@@ -196,15 +204,25 @@ def _unread(asked: Asked) -> str:
 
 
 def _assign(asked: Asked) -> str:
-    count = sorting.chats_assign(
-        chat_ids=asked.chats,
-        assignee=_assignee(asked),
-        actor=asked.actor,
-        was=asked.request.POST.get("was"),
+    done = sorting.chats_assign(
+        chat_ids=asked.chats, assignee=_assignee(asked), actor=asked.actor, was=asked.was()
     )
+    if done.kept_by:
+        text = ngettext(
+            "%(count)s conversation stays where it is, meanwhile with %(names)s. "
+            "Assign it again if you mean it.",
+            "%(count)s conversations stay where they are, meanwhile with %(names)s. "
+            "Assign them again if you mean it.",
+            len(done.kept_by),
+        ) % {"count": len(done.kept_by), "names": ", ".join(dict.fromkeys(done.kept_by))}
+        if not done.changed:
+            raise ReviewError(text)
+        messages.warning(asked.request, text)
     return ngettext(
-        "%(count)s conversation changed hands.", "%(count)s conversations changed hands.", count
-    ) % {"count": count}
+        "%(count)s conversation changed hands.",
+        "%(count)s conversations changed hands.",
+        done.changed,
+    ) % {"count": done.changed}
 
 
 def _assignee(asked: Asked) -> User | None:

@@ -100,19 +100,42 @@ def test_who_assigns_what_somebody_took_meanwhile_is_told(
     """The form holds who looked after it when it was opened."""
     chat, dana = chats[0], User.objects.create_user("dana", is_staff=True)
     page = reviewer.get(f"{INBOX}{chat.pk}/conversation/").content.decode()
-    (was,) = re.findall(r'name="was" value="(\d*)"', page)
+    (was,) = re.findall(rf'name="was-{chat.pk}" value="(\d*)"', page)
     assert was == ""
     sorting.chats_assign(chat_ids=[chat.pk], assignee=dana, actor=SYSTEM)
-    taken = {"do": "assign", "assignee": "me", "was": was}
-    assert "Meanwhile dana looks after it" in told(reviewer, one(chat), **taken)
+    taken = {"do": "assign", "assignee": "me", f"was-{chat.pk}": was}
+    assert "meanwhile with dana" in told(reviewer, one(chat), **taken)
     assert Assignment.objects.get().assignee == dana
     page = reviewer.get(f"{INBOX}{chat.pk}/conversation/").content.decode()
-    (was,) = re.findall(r'name="was" value="(\d*)"', page)
+    (was,) = re.findall(rf'name="was-{chat.pk}" value="(\d*)"', page)
     assert was == str(dana.pk)
-    assert "changed hands" in told(reviewer, one(chat), **{**taken, "was": was})
+    assert "changed hands" in told(reviewer, one(chat), **{**taken, f"was-{chat.pk}": was})
     assert Assignment.objects.get().assignee.username == "reviewer"
     # What two want alike isn't a quarrel.
-    assert "Meanwhile" not in told(reviewer, one(chat), **{**taken, "was": ""})
+    assert "meanwhile" not in told(reviewer, one(chat), **{**taken, f"was-{chat.pk}": ""})
+
+
+def test_of_several_assigned_at_once_those_taken_meanwhile_stay(
+    reviewer: Client, chats: list[Chat]
+) -> None:
+    """The inbox holds who looked after each; the rest change hands."""
+    taken, free = chats
+    dana = User.objects.create_user("dana", is_staff=True)
+    page = reviewer.get(INBOX).content.decode()
+    was = dict(re.findall(r'name="(was-[^"]+)" value="(\d*)"', page))
+    assert was == {f"was-{taken.pk}": "", f"was-{free.pk}": ""}
+    sorting.chats_assign(chat_ids=[taken.pk], assignee=dana, actor=SYSTEM)
+
+    page = told(reviewer, MANY, **was, **chosen([taken, free]), do="assign:me")
+
+    assert "1 conversation stays where it is, meanwhile with dana" in page
+    assert "1 conversation changed hands" in page
+    assert Assignment.objects.get(chat=taken).assignee == dana
+    assert Assignment.objects.get(chat=free).assignee.username == "reviewer"
+    page = told(reviewer, MANY, **was, **chosen([taken]), do="assign:nobody")
+    assert "meanwhile with dana" in page
+    assert "changed hands" not in page
+    assert Assignment.objects.count() == 2
 
 
 def test_a_message_is_bookmarked_and_noted_on_and_one_comes_back_to_it(

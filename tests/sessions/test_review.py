@@ -68,12 +68,12 @@ def test_labels_are_put_on_and_taken_off(world: World, dana: User) -> None:
 def test_one_looks_after_a_chat(world: World, dana: User, ron: User) -> None:
     world.say(CLIENT, "one")
     chat = world.chat(CLIENT)
-    assert chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF) == 1
-    assert chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF) == 0
-    assert chats_assign(chat_ids=[chat.pk], assignee=ron, actor=STAFF) == 1
+    assert chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF).changed == 1
+    assert chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF).changed == 0
+    assert chats_assign(chat_ids=[chat.pk], assignee=ron, actor=STAFF).changed == 1
     assert row_of(dana).assignee == ron
     assert names(dana, assigned=str(ron.pk)) == [CLIENT]
-    assert chats_assign(chat_ids=[chat.pk], assignee=None, actor=STAFF) == 1
+    assert chats_assign(chat_ids=[chat.pk], assignee=None, actor=STAFF).changed == 1
     assert row_of(dana).assignee is None
     person = User.objects.create_user("visitor")
     with pytest.raises(ReviewError):

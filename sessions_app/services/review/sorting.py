@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -62,26 +63,44 @@ def chats_unlabel(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> 
     return len(gone)
 
 
+@dataclass(frozen=True)
+class Assigned:
+    """How many chats got another assignee, and by username who has those that were left alone."""
+
+    changed: int
+    kept_by: Sequence[str] = ()
+
+
 def chats_assign(
-    *, chat_ids: Collection[UUID], assignee: User | None, actor: Actor, was: str | None = None
-) -> int:
-    """Let one of the staff look after chats, or nobody; returns how many that changes. ``was``:
-    who looked after them when that was decided, by the user's key, "" for nobody; None where
-    that doesn't matter. Raises ReviewError for who isn't of the staff (any more), and where
-    somebody else looks after one of them by now."""
+    *,
+    chat_ids: Collection[UUID],
+    assignee: User | None,
+    actor: Actor,
+    was: Mapping[UUID, str] = MappingProxyType({}),
+) -> Assigned:
+    """Let one of the staff look after chats, or nobody. ``was``: who looked after a chat when
+    that was decided, by the user's key, "" for nobody; where somebody else does by now, the chat
+    is left to them. Of chats that aren't in it that doesn't matter. Raises ReviewError for an
+    assignee who isn't of the staff (any more)."""
     if assignee is not None and not (assignee.is_active and assignee.is_staff):
         raise ReviewError(_("Conversations can only be assigned to staff who can log in."))
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        assigned = Assignment.objects.filter(chat__in=chats)
-        if was is not None:
-            _refuse_if_taken(assigned, was, assignee)
+        assigned = Assignment.objects.filter(chat__in=chats).select_related("assignee")
+        # Two who take the same conversation shouldn't both believe that they have it.
+        taken = {
+            each.chat_id: each.assignee.get_username()
+            for each in assigned
+            if each.assignee != assignee
+            and was.get(each.chat_id, str(each.assignee.pk)) != str(each.assignee.pk)
+        }
         if assignee is None:
-            changed = sorted(assigned.values_list("chat", flat=True))
-            assigned.delete()
+            given_up = assigned.exclude(chat__in=taken)
+            changed = sorted(given_up.values_list("chat", flat=True))
+            given_up.delete()
         else:
             same = assigned.filter(assignee=assignee).values_list("chat", flat=True)
-            changed = sorted({*chats} - {*same})
+            changed = sorted({*chats} - {*same} - {*taken})
             now = timezone.now()
             Assignment.objects.bulk_create(
                 [Assignment(chat_id=key, assignee=assignee, assigned_at=now) for key in changed],
@@ -91,12 +110,4 @@ def chats_assign(
             )
         details = {"assignee": assignee.get_username() if assignee else ""}
         chats_record("chat.assign", changed, actor, details)
-    return len(changed)
-
-
-def _refuse_if_taken(assigned: QuerySet[Assignment], was: str, assignee: User | None) -> None:
-    """Two who take the same conversation shouldn't both believe that they have it."""
-    for each in assigned.select_related("assignee"):
-        if each.assignee != assignee and str(each.assignee.pk) != was:
-            text = _("Meanwhile %(name)s looks after it. Assign it again if you mean it.")
-            raise ReviewError(text % {"name": each.assignee.get_username()})
+    return Assigned(len(changed), sorted(taken.values()))
