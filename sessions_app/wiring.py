@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import TextIO
 from uuid import UUID
 
 from django.conf import settings
@@ -39,6 +38,7 @@ from sessions_app.roles import Limits
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.extraction.extract import Extractor
 from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.hand_reply import OwnNumber
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.storage_notices import StorageNotices
 from sessions_app.services.strategies import (
@@ -76,12 +76,12 @@ def answer_rules() -> AnswerRules:
     )
 
 
-def tools(*, console: TextIO | None = None) -> Tools:
-    """All that a turn needs. ``console``: where answers to terminal chats are written."""
+def tools() -> Tools:
+    """All that a turn needs."""
     return Tools(
         chat_model=chat_model(),
         embedder=embedder(),
-        providers=providers(console=console),
+        providers=providers(),
         chat_memory=chat_memory(),
         rules=answer_rules(),
         storage_notices=storage_notices(),
@@ -225,7 +225,7 @@ def _openai_chat(api_key: str, base_url: str, model: str) -> OpenAIChatModel:
     return OpenAIChatModel(api_key=api_key, base_url=base_url, model=model)
 
 
-def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:
+def providers() -> dict[str, WhatsAppProvider]:
     """By name; one that isn't configured refuses to send and says which setting is missing."""
     return {
         "cloud": CloudProvider(
@@ -238,8 +238,18 @@ def providers(*, console: TextIO | None = None) -> dict[str, WhatsAppProvider]:
             id_instance=settings.GREEN_API_ID_INSTANCE,
             token=settings.GREEN_API_TOKEN,
         ),
-        "console": ConsoleProvider(console),
+        "console": ConsoleProvider(),
     }
+
+
+def number_for_others() -> OwnNumber:
+    """What WHATSAPP_PROVIDER names, for chats that came by neither provider."""
+    numbers = {
+        "cloud": settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+        "green": settings.GREEN_API_ID_INSTANCE,
+    }
+    provider = settings.WHATSAPP_PROVIDER
+    return OwnNumber(provider, numbers.get(provider, ""))
 
 
 @lru_cache(maxsize=1)

@@ -25,6 +25,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.audit.staff import staff_actor
 from sessions_app import wiring
 from sessions_app.models import Chat, ChatPause, Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.reply_window import window_closes
 from sessions_app.services.hand_reply import (
@@ -36,6 +37,7 @@ from sessions_app.services.hand_reply import (
     TooLongError,
     WindowClosedError,
     chat_reply,
+    number_of,
 )
 from sessions_app.services.pauses import chat_pause, chat_resume, last_held
 
@@ -51,7 +53,9 @@ MOST_COUNTED = 100
 class Panel:
     """What the panel shows. ``closes``: until when the chat may be written to. ``held``: how
     many messages came in meanwhile and got no answer; ``waits``: whether the last of them can
-    still be answered. ``text`` and ``problem``: what was refused, and why."""
+    still be answered. ``goes_by``: the provider by which a reply goes to a chat that came by
+    none, empty where it goes nowhere; None for all others. ``text`` and ``problem``: what was
+    refused, and why."""
 
     chat: Chat
     pause: ChatPause | None
@@ -62,6 +66,7 @@ class Panel:
     key: UUID
     may_act: bool
     morning: datetime
+    goes_by: str | None = None
     text: str = ""
     problem: str = ""
 
@@ -225,6 +230,7 @@ def _send(request: HttpRequest, chat: Chat, text: str) -> HandReply:
         actor=staff_actor(request),
         rules=wiring.intake_rules(),
         providers=wiring.providers(),
+        otherwise=wiring.number_for_others(),
         enqueue=wiring.enqueue_chat,
         now=timezone.now(),
     )
@@ -289,7 +295,15 @@ def _panel(request: HttpRequest, chat: Chat) -> Panel:
         key=uuid.uuid4(),
         may_act=may_act,
         morning=_next_morning(now),
+        goes_by=_goes_by(chat),
     )
+
+
+def _goes_by(chat: Chat) -> str | None:
+    if chat.provider != str(Provider.CONSOLE):
+        return None
+    by = number_of(chat, wiring.number_for_others()).provider
+    return "" if by == str(Provider.CONSOLE) else Provider(by).label
 
 
 def _page(request: HttpRequest, chat: Chat, panel: Panel, status: int = 200) -> HttpResponse:

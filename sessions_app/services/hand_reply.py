@@ -14,6 +14,7 @@ from memoryproject.audit.events import Actor, audit_record
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.splitting import split_text
 from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
 from sessions_app.reply_window import last_heard
@@ -52,6 +53,14 @@ class KeyUsedError(ReplyRefusedError):
 
 
 @dataclass(frozen=True)
+class OwnNumber:
+    """One of our numbers, at its provider."""
+
+    provider: str
+    number_id: str = ""
+
+
+@dataclass(frozen=True)
 class HandReply:
     """``fresh`` is false where this key had been sent before. ``paused_until``: the assistant was
     paused until then because somebody wrote in between."""
@@ -70,11 +79,13 @@ def chat_reply(
     actor: Actor,
     rules: IntakeRules,
     providers: Mapping[str, WhatsAppProvider],
+    otherwise: OwnNumber,
     enqueue: Callable[[UUID], None],
     now: datetime,
 ) -> HandReply:
-    """Store the text as an assistant message and hand it to the chat's provider. The same
-    ``key`` sends once, however often it comes. Where the assistant isn't paused it is, for
+    """Store the text as an assistant message and hand it to the chat's provider, or by
+    ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key``
+    sends once, however often it comes. Where the assistant isn't paused it is, for
     OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
@@ -95,7 +106,8 @@ def chat_reply(
         if pause_in_force(chat.pk, now) is None:
             until = now + OWN_PAUSE
             chat_pause(chat_id=chat.pk, until=until, by=author_id, actor=actor, now=now)
-        turn = _store(chat, text, key, author_id, heard, rules, actor, now)
+        by = number_of(chat, otherwise)
+        turn = _store(chat, by, text, key, author_id, heard, rules, actor, now)
         parts_store(turn, split_text(text, providers[turn.provider].text_limit) or [text])
         audit_record(
             action="takeover.reply",
@@ -109,6 +121,13 @@ def chat_reply(
     return HandReply(turn, fresh=True, paused_until=until)
 
 
+def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
+    """By which of our numbers a reply goes out."""
+    if chat.provider == str(Provider.CONSOLE):
+        return otherwise
+    return OwnNumber(chat.provider, chat.number_id)
+
+
 def _sent_before(sent: Turn, chat: Chat, text: str) -> HandReply:
     """The turn of the same form, posted twice."""
     said = sent.reply.content if sent.reply else sent.unstored_reply
@@ -120,6 +139,7 @@ def _sent_before(sent: Turn, chat: Chat, text: str) -> HandReply:
 
 def _store(
     chat: Chat,
+    by: OwnNumber,
     text: str,
     key: UUID,
     author_id: int,
@@ -134,14 +154,14 @@ def _store(
         chat=chat,
         by_hand=True,
         state=TurnState.REPLIED,
-        provider=chat.provider,
-        number_id=chat.number_id,
+        provider=by.provider,
+        number_id=by.number_id,
         user_role=role,
         asked_at=heard,
         context={"kind": "text", AUTHOR: author_id},
     )
     if rules.remember(chat):
-        turn.reply = _message(chat, text, author_id, role, rules, actor, now)
+        turn.reply = _message(chat, by, text, author_id, role, rules, actor, now)
         turn.session = turn.reply.session
     else:
         # As the assistant's answers: kept until it is sent.
@@ -152,6 +172,7 @@ def _store(
 
 def _message(
     chat: Chat,
+    by: OwnNumber,
     text: str,
     author_id: int,
     role: str,
@@ -166,8 +187,8 @@ def _message(
         timestamp=now,
         sender="assistant",
         recipient=chat.whatsapp_chat,
-        provider=chat.provider,
-        number_id=chat.number_id,
+        provider=by.provider,
+        number_id=by.number_id,
         was_received=False,
         metadata={"by_hand": True, AUTHOR: author_id},
     )

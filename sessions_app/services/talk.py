@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from memoryproject.integrations.whatsapp.events import InboundMessage, Party
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.services.inbound import events_receive
@@ -75,7 +74,6 @@ def talk_begin(
 def talk_finish(*, turn: Turn, tools: Tools, patience: timedelta | None = None) -> Talk:
     """Answer the turn, or wait until somebody has; ``patience``: how long at most. Raises
     NoAnswerError."""
-    tools = replace(tools, providers={**tools.providers, CONSOLE: RecordingProvider(name=CONSOLE)})
     until = None if patience is None else time.monotonic() + patience.total_seconds()
     while turn.state in (*WAITING_STATES, TurnState.SENDING):
         if not chat_answer(chat_id=turn.chat_id, tools=tools):

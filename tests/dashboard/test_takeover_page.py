@@ -278,3 +278,29 @@ def test_the_panel_says_how_long_the_window_is_open(admin_client: Client, told: 
     Turn.objects.update(asked_at=datetime(2020, 1, 1, tzinfo=ZoneInfo("UTC")))
     shown = html.unescape(panel(admin_client, told)).replace("\xa0", " ")
     assert "<span data-left>4 hours, 4 minutes</span> left" in shown
+
+
+@pytest.mark.parametrize(
+    ("by", "hint"),
+    [("green", "goes out by Green API"), ("console", "is sent to nobody")],
+)
+def test_a_chat_that_came_by_neither_provider_says_where_a_reply_goes(
+    admin_client: Client, world: World, settings: Any, by: str, hint: str
+) -> None:
+    settings.WHATSAPP_PROVIDER = by
+    settings.GREEN_API_ID_INSTANCE = "1101000001"
+    world.say(CLIENT, "Hi", provider="console", number_id="")
+    shown = panel(admin_client, world)
+    assert "came by neither provider" in shown
+    assert hint in shown
+    reply = {"text": "Hello", "key": key_of(shown)}
+    assert admin_client.post(address(world, "reply/"), reply).status_code == 302
+    turn = Turn.objects.get(by_hand=True)
+    assert (turn.provider, turn.number_id) == (
+        by,
+        "1101000001" if by == "green" else "",
+    )
+
+
+def test_a_chat_that_came_by_whatsapp_needs_no_such_hint(admin_client: Client, told: World) -> None:
+    assert "neither provider" not in panel(admin_client, told)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.audit.events import Actor
 from sessions_app.models import ChatPause, Turn
-from sessions_app.services.hand_reply import HandReply, chat_reply
+from sessions_app.services.hand_reply import HandReply, OwnNumber, chat_reply
 from sessions_app.services.pauses import Resumed, chat_pause, chat_resume
 from sessions_app.services.rerun import turn_rerun
 from tests.world import CLIENT, World
@@ -28,6 +28,7 @@ class Desk:
 
     world: World
     user: User
+    otherwise: OwnNumber = OwnNumber("console")
 
     @property
     def actor(self) -> Actor:
@@ -69,6 +70,7 @@ class Desk:
             actor=self.actor,
             rules=self.world.rules,
             providers=self.world.tools.providers,
+            otherwise=self.otherwise,
             enqueue=self.world.enqueued.append,
             now=now or timezone.now(),
         )

@@ -20,6 +20,7 @@ from sessions_app.services.hand_reply import (
     LONGEST,
     EmptyReplyError,
     KeyUsedError,
+    OwnNumber,
     TooLongError,
     WindowClosedError,
 )
@@ -116,6 +117,39 @@ def test_who_writes_in_between_takes_over_for_an_hour(world: World, desk: Desk) 
     world.work()
     assert world.say(CLIENT, "Thanks") == []
     assert desk.write("You're welcome").paused_until is None
+
+
+def test_a_chat_that_came_by_the_api_is_written_to_by_the_provider_for_such(
+    world: World, desk: Desk
+) -> None:
+    world.say(CLIENT, "Hi", provider="console", number_id="")
+    before = len(world.provider.sent)
+    desk.otherwise = OwnNumber("cloud", NUMBER_ID)
+    turn = desk.write("Hello from us").turn
+    world.work()
+    (out,) = world.provider.sent[before:]
+    assert (out.text, out.to.phone) == ("Hello from us", CLIENT.split("@")[0])
+    assert (turn.provider, turn.number_id) == ("cloud", NUMBER_ID)
+    reply = world.messages(CLIENT)[-1]
+    assert (reply.provider, reply.number_id, reply.delivery_status) == ("cloud", NUMBER_ID, "sent")
+
+
+def test_without_one_a_reply_there_stands_in_the_conversation_alone(
+    world: World, desk: Desk
+) -> None:
+    world.say(CLIENT, "Hi", provider="console", number_id="")
+    before = len(world.provider.sent)
+    desk.write("Hello from us")
+    world.work()
+    assert world.provider.sent[before:] == []
+    assert world.messages(CLIENT)[-1].content == "Hello from us"
+    assert Turn.objects.get(by_hand=True).state == "sent"
+
+
+def test_a_chat_that_came_by_a_provider_stays_with_it(world: World, desk: Desk) -> None:
+    world.say(CLIENT, "Hi")
+    desk.otherwise = OwnNumber("green", "1101000001")
+    assert desk.write("Hello").turn.provider == "cloud"
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])

@@ -98,7 +98,7 @@ MODELS: Meanings = {
     "TRANSCRIPTION_MODEL": _("Who writes voice messages down. Not set: nobody."),
 }
 WHATSAPP: Meanings = {
-    "WHATSAPP_PROVIDER": _("By which provider chats are answered that came by none."),
+    "WHATSAPP_PROVIDER": _("By which provider staff's replies go to chats that came by none."),
     "WHATSAPP_CLOUD_API_URL": _("Meta's Cloud API; the address holds the version."),
     "WHATSAPP_CLOUD_APP_SECRET": _("Verifies Meta's webhooks."),
     "WHATSAPP_CLOUD_VERIFY_TOKEN": _("For the handshake of Meta's webhook."),
