@@ -108,6 +108,7 @@ class DocumentsApi(ApiView):
 
 class DocumentsView(ListView):
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["memories_app.view_memorydocument"]}
     bound_tokens = False
     queryset = MemoryDocument.objects.all()
     serializer_class = FoundSerializer
@@ -126,6 +127,10 @@ class DocumentsView(ListView):
 
 class DocumentView(DocumentsApi):
     scopes = {"GET": "read", "PUT": "write"}
+    staff_rights = {
+        "GET": ["memories_app.view_memorydocument"],
+        "PUT": ["memories_app.add_memorydocument", "memories_app.change_memorydocument"],
+    }
     answers = {"PUT": [CHANGED_MEANWHILE]}
     parser_classes = [RawJson]
 
@@ -201,6 +206,7 @@ class DocumentView(DocumentsApi):
 
 class DocumentArchiveView(DocumentsApi):
     scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.change_memorydocument"]}
 
     @extend_schema(
         operation_id="documents_archive",
@@ -221,6 +227,7 @@ class DocumentArchiveView(DocumentsApi):
 
 class DocumentCleanupView(DocumentsApi):
     scopes = {"POST": "forget"}
+    staff_rights = {"POST": ["memories_app.delete_memorydocument"]}
     kinds = {"POST": "forget"}
 
     @extend_schema(

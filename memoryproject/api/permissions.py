@@ -21,9 +21,16 @@ class HasScope(BasePermission):
         method = str(request.method)
         if method == "OPTIONS" or method not in view.allowed_methods:
             return True  # answered with what there is, or with 405
-        scope = getattr(view, "scopes", {}).get("GET" if method == "HEAD" else method)
-        if scope is None or scope not in caller.scopes:
-            who = "Your account lacks" if caller.is_staff else "The token lacks"
+        method = "GET" if method == "HEAD" else method
+        scope = getattr(view, "scopes", {}).get(method)
+        who = "Your account lacks" if caller.is_staff else "The token lacks"
+        if caller.is_staff and method in view.staff_rights:
+            lacking = [
+                name for name in view.staff_rights[method] if not request.user.has_perm(name)
+            ]
+            if lacking:
+                raise PermissionDenied(f"{who} the permission {', '.join(lacking)}.")
+        elif scope is None or scope not in caller.scopes:
             raise PermissionDenied(f"{who} the scope {scope or 'for this'}.")
         if caller.is_bound and not view.bound_tokens:
             raise PermissionDenied("The token is bound to chats, and this concerns all of them.")

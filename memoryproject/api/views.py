@@ -30,6 +30,8 @@ ALWAYS_ALLOWED = frozenset({"format"})
 class ApiView(GenericAPIView[Any]):
     """See the package's docstring for what a view declares.
 
+    ``staff_rights``: by method, the admin's permissions that staff need for it, where they aren't
+    those of its scope: who may not do a thing in the admin may not do it here.
     ``raises``: for each error of the services, what makes an answer of it. The first that fits.
     ``answers``: by method, what the schema tells of besides what all operations may answer.
     ``max_body_bytes``: larger bodies are refused with 413. ``needs_body``: whether POST
@@ -37,6 +39,7 @@ class ApiView(GenericAPIView[Any]):
     """
 
     scopes: ClassVar[Mapping[str, str]] = {}
+    staff_rights: ClassVar[Mapping[str, Sequence[str]]] = {}
     kinds: ClassVar[Mapping[str, str]] = {}
     raises: ClassVar[Mapping[type[Exception], Callable[[Exception], APIException]]] = {}
     answers: ClassVar[Mapping[str, Sequence[Refusal]]] = {}

@@ -76,6 +76,10 @@ def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer
 
 class CardView(ApiView):
     scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {
+        "GET": ["cards_app.view_memorycard"],
+        "POST": ["cards_app.view_memorycard", "sessions_app.review_chat"],
+    }
     answers = {
         "POST": [conflicting("The session changes all the time.", "The session is being written.")]
     }

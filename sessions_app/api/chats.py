@@ -22,6 +22,7 @@ from sessions_app.services.forget.kinds import chat_forget
 
 class ChatsView(ListView):
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
     queryset = Chat.objects.prefetch_related(
         Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
     )
@@ -41,6 +42,7 @@ class ChatsView(ListView):
 
 class ChatView(ApiView):
     scopes = {"GET": "read", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
     answers = {"DELETE": [NOT_FORGOTTEN]}
     raises = FORGETTING
 

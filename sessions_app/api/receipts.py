@@ -20,6 +20,7 @@ class ReceiptView(ApiView):
     """A receipt doesn't say whose text it was, so that bound tokens can't be let at it."""
 
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_forgetreceipt"]}
     bound_tokens = False
 
     @extend_schema(

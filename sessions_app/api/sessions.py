@@ -40,6 +40,7 @@ REFUSALS = {
 
 class SessionsView(ListView):
     scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {"GET": ["sessions_app.view_chatsession"]}
     raises = REFUSALS
     queryset = ChatSession.objects.select_related("chat")
     serializer_class = SessionSerializer
@@ -83,6 +84,7 @@ class SessionsView(ListView):
 
 class OneSessionView(ApiView):
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chatsession"]}
 
     @extend_schema(
         operation_id="sessions_get",

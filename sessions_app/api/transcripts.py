@@ -125,6 +125,7 @@ class TranscriptSerializer(serializers.Serializer[Any]):
 
 class SessionTranscriptView(ApiView):
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chatsession", "sessions_app.view_message"]}
     renderer_classes = [TranscriptText, Json]
 
     @extend_schema(

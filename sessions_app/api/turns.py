@@ -18,6 +18,7 @@ from sessions_app.models import Turn
 
 class TurnView(ApiView):
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
 
     @extend_schema(
         operation_id="turns_get",

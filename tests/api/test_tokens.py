@@ -6,9 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -17,8 +18,9 @@ from memoryproject.api.models import ApiToken
 from memoryproject.api.tokens import token_create, token_revoke
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.audit.models import AuditEvent
-from sessions_app.models import Chat
+from sessions_app.models import Chat, Turn
 from tests.api.calling import Api, error_of
+from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
 
@@ -133,6 +135,61 @@ def test_who_is_no_staff_is_nobody_and_staff_have_what_the_admin_lets_them(
     user.is_staff = True
     user.save()
     assert "Your account" in error_of(Api(None, client).get("sessions/"), 403)["detail"]
+
+
+EXPORT = "memories/export/"
+FACT = {"content": "The gate is closed on Mondays", "visibility": "public"}
+
+
+@pytest.mark.parametrize(
+    ("group", "path", "body", "status"),
+    [
+        ("Viewer", "memories/", None, 200),
+        ("Viewer", "memories/", FACT, 403),
+        ("Viewer", EXPORT, None, 403),
+        ("Reviewer", EXPORT, None, 403),
+        ("Memory manager", EXPORT, None, 200),
+        ("Memory manager", "memories/", FACT, 201),
+        ("Memory manager", "chat/", {"whatsapp_chat": "15550100123@c.us", "content": "Hi"}, 403),
+        ("Auditor", "memories/", None, 403),
+        ("Auditor", "audit/", None, 200),
+    ],
+)
+def test_staff_may_do_here_what_their_group_may_do_in_the_admin(
+    client: Client, world: World, group: str, path: str, body: Any, status: int
+) -> None:
+    user = User.objects.create_user("dana", is_staff=True)
+    user.groups.add(Group.objects.get(name=group))
+    client.force_login(user)
+    api = Api(None, client)
+    answer = api.get(path) if body is None else api.post(path, body)
+    assert answer.status_code == status, answer.content
+
+
+def test_who_may_not_open_a_page_may_not_read_it_here(client: Client, world: World) -> None:
+    """Two rights alone, given by hand."""
+    world.say(CLIENT, "Hello")
+    user = User.objects.create_user("dana", is_staff=True)
+    names = ["view_message", "view_memory"]
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(user)
+    api = Api(None, client)
+    session = world.session(CLIENT)
+    turn = Turn.objects.get()
+    for path, needed in {
+        "chats/": "view_chat",
+        f"chats/{CLIENT}/": "view_chat",
+        "sessions/": "view_chatsession",
+        f"sessions/{session.pk}/": "view_chatsession",
+        f"sessions/{session.pk}/transcript/": "view_chatsession",
+        f"sessions/{session.pk}/card/": "view_memorycard",
+        f"turns/{turn.turn_id}/": "view_turn",
+        f"receipts/{uuid4()}/": "view_forgetreceipt",
+        "documents/": "view_memorydocument",
+        "documents/context/plan/": "view_memorydocument",
+    }.items():
+        assert needed in error_of(api.get(path), 403)["detail"], path
+    assert api.get(f"sessions/{session.pk}/messages/").status_code == 200
 
 
 def test_the_admin_makes_a_token_shows_it_once_and_revokes_it(

@@ -38,6 +38,7 @@ def memory_etag(memory: Any) -> str:
 
 class MemoriesView(ListView):
     scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {"GET": ["memories_app.view_memory"], "POST": ["memories_app.add_memory"]}
     raises = RAISES
     answers = {
         "POST": [conflicting("The known memory is being changed.", "It was changed meanwhile.")]
@@ -93,6 +94,7 @@ class MemoriesView(ListView):
 
 class MemoryBatchView(ApiView):
     scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.add_memory"]}
     kinds = {"POST": "bulk"}
     raises = {MemoryValidationError: invalid_batch, **{
         kind: make for kind, make in RAISES.items() if kind is not MemoryValidationError

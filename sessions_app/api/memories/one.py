@@ -36,6 +36,7 @@ from sessions_app.services.forget.kinds import memory_forget
 
 class MemoryView(ApiView):
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
+    staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
     answers = {
         "PATCH": [
             conflicting(

@@ -52,6 +52,7 @@ class ImportSerializer(serializers.Serializer[Any]):
 
 class MemoryExportView(ApiView):
     scopes = {"GET": "read"}
+    staff_rights = {"GET": ["memories_app.view_memory", "memories_app.export_memory"]}
     kinds = {"GET": "bulk"}
     query_serializer_class = ExportQuery
     renderer_classes = [Json, NdJson]
@@ -83,6 +84,7 @@ class MemoryImportView(ApiView):
     """Whatever visibility the lines have they get, so that bound tokens can't import."""
 
     scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
     kinds = {"POST": "bulk"}
     bound_tokens = False
     raises = {EmbedderError: no_vector}
