@@ -91,6 +91,7 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
             ),
             Entry("key", model="api.apitoken"),
             Entry("webhook", model="hooks.webhookendpoint", title=_("Webhook endpoints")),
+            Entry("outbox", model="hooks.webhookdelivery", title=_("Webhook deliveries")),
             Entry("group", model="auth.user"),
             Entry("groups", model="auth.group"),
             Entry("lock", model="dashboard.failedlogin"),

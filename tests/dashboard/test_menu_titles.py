@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,13 @@ pytestmark = pytest.mark.django_db
 def words(html: str) -> str:
     """What is read of it; symbols are hidden from those who listen."""
     seen = re.sub(r'<span[^>]*aria-hidden="true"[^>]*>.*?</span>', "", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", seen)).strip()
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", seen))).strip()
+
+
+def menu_of(client: Client, **headers: Any) -> str:
+    page = client.get("/admin/", headers=headers).content.decode()
+    (menu,) = re.findall(r'<nav id="nav-sidebar".*?</nav>', page, re.DOTALL)
+    return str(menu)
 
 
 @pytest.mark.parametrize("language", ["en", "he"])
@@ -22,8 +30,7 @@ def test_every_entry_of_the_menu_is_the_title_of_its_page(
     admin_client: Client, language: str
 ) -> None:
     headers: Any = {"accept-language": language}
-    page = admin_client.get("/admin/", headers=headers).content.decode()
-    (menu,) = re.findall(r'<nav id="nav-sidebar".*?</nav>', page, re.DOTALL)
+    menu = menu_of(admin_client, **headers)
     links = re.findall(r'<li><a href="([^"]+)"[^>]*>(.*?)</a></li>', menu, re.DOTALL)
     assert len(links) > 25
     called = {}
@@ -32,3 +39,23 @@ def test_every_entry_of_the_menu_is_the_title_of_its_page(
         (title,) = re.findall(r"<h1[^>]*>(.*?)</h1>", answer, re.DOTALL)
         called[words(shown)] = words(title)
     assert called == {name: name for name in called}
+
+
+def test_the_docs_name_entries_that_the_menu_has(admin_client: Client) -> None:
+    """*Group → Entry*, and what follows is on that page."""
+    menu = menu_of(admin_client)
+    has = set()
+    for part in re.split(r"(?=<h2|<summary)", menu)[1:]:
+        heading = re.match(r"<(h2|summary)[^>]*>(.*?)</\1>", part, re.DOTALL)
+        assert heading is not None
+        for shown in re.findall(r"<li><a [^>]*>(.*?)</a></li>", part, re.DOTALL):
+            has.add((words(heading[2]), words(shown)))
+    root = Path(__file__).parents[2]
+    texts = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").glob("*.md"))]
+    named = {
+        (path.name, *named)
+        for path in texts
+        for named in re.findall(r"\*([^*→\n]+) → ([^*→\n]+)(?: → [^*\n]+)?\*", path.read_text())
+    }
+    assert len(named) > 20
+    assert {each for each in named if each[1:] not in has} == set(), sorted(has)
