@@ -53,7 +53,6 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "The whole id of a memory, message or session, a user name, a pseudonym, or a chat's id, "
         "which finds all of its person."
     )
-    # Counts beside the filters would read every row.
     fieldsets = (
         (None, {"fields": ("at", "shown_action", "action", "shown_actor", "shown_chat")}),
         (

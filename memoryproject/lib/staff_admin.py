@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -12,6 +14,7 @@ from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
+from django.utils.translation import gettext
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from memoryproject.lib.bounded_pages import BoundedPaginator
@@ -35,6 +38,11 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
     warn_unsaved_form = True
+    # So many rows an action is done with where all of a list are chosen: each is done by itself
+    # while somebody waits, and a page that asks once more posts them all.
+    most_at_once = 900
+    # Actions that aren't, or that have a limit of their own.
+    unbounded_actions: Collection[str] = ()
     # Of the list, where the menu calls it otherwise than its rows.
     list_title: Any = ""
     list_filter_submit = False
@@ -87,7 +95,16 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         chosen = posted.getlist(ACTION_CHECKBOX_NAME)
         posted.setlist(ACTION_CHECKBOX_NAME, [key for key in chosen if self._may_be_key(key)])
         request.POST = posted  # type: ignore[assignment]
+        bounded = posted.get("action") not in self.unbounded_actions
+        if bounded and posted.get("select_across") == "1" and self._is_long(queryset):
+            text = gettext("That is done with at most {most} at once. Narrow the list first.")
+            messages.error(request, text.format(most=self.most_at_once))
+            return None
         return super().response_action(request, queryset)
+
+    def _is_long(self, queryset: QuerySet[Any]) -> bool:
+        """The number that the list shows is where it stopped to count."""
+        return bool(queryset.order_by()[self.most_at_once :][:1].exists())
 
     def _may_be_key(self, key: str) -> bool:
         try:

@@ -51,6 +51,10 @@ class HoldsFilter(admin.SimpleListFilter):
 class MakeCards(ConversationAdmin):
     """The part of a page that makes the cards of what is chosen."""
 
+    def has_make_permission(self, request: HttpRequest) -> bool:
+        """Who only reads changes nothing."""
+        return bool(request.user.has_perm("sessions_app.review_chat"))
+
     def make_cards(self, request: HttpRequest, session_ids: list[Any]) -> None:
         """Some at once; of many only the work is put on record."""
         if len(session_ids) > MADE_AT_ONCE:
@@ -119,7 +123,7 @@ class MemoryCardAdmin(MakeCards):
             return queryset.filter(chat_id__in=named), False
         return cards_with_words(queryset, asked), False
 
-    @admin.action(description=gettext_lazy("Make the card again"))
+    @admin.action(description=gettext_lazy("Make the card again"), permissions=["make"])
     def make_again(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> None:
         self.make_cards(request, list(queryset.values_list("pk", flat=True)))
 

@@ -3,6 +3,7 @@ and forgotten once that is confirmed. See forget_runs.py."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib import admin, messages
@@ -31,6 +32,8 @@ class ForgetAction(ReadOnlyAdmin):
     """The part of a list that lets staff forget what is chosen in it: one, several, or all that
     the list's search and filters found."""
 
+    unbounded_actions: Collection[str] = ("forget_selected",)
+
     def has_forget_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm(FORGET))
 
@@ -38,7 +41,12 @@ class ForgetAction(ReadOnlyAdmin):
     def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         """Note the choice, and show what would go."""
         kind = KINDS[self.model]
-        keys = queryset.order_by().values_list("pk", flat=True)[: MOST_ITEMS + 1]
+        keys = list(queryset.order_by().values_list("pk", flat=True)[: MOST_ITEMS + 1])
+        if not keys:
+            # Somebody else forgot it while the list was open, or it left the filter.
+            text = _("What was chosen isn't in the list any more.")
+            self.message_user(request, text, messages.WARNING)
+            return None
         try:
             run = run_draft(
                 chosen=[(kind, key) for key in keys], asked_by=request.user.get_username()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from memoryproject.audit.events import audit_record
+from memoryproject.audit.events import Event, audit_record_many
 from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_state
 from memoryproject.lib.late_page import late_page
@@ -41,7 +42,7 @@ from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunS
 from sessions_app.receipts.document import run_document
 from sessions_app.receipts.words import swept_words
 from sessions_app.services.forget.preview import preview_make
-from sessions_app.services.forget.runs import run_confirm
+from sessions_app.services.forget.runs import chats_of, run_confirm
 
 TEMPLATE = "admin/sessions_app/forgetrun/run.html"
 DRAFT = "admin/sessions_app/forgetrun/draft.html"
@@ -225,19 +226,30 @@ def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     preview = preview_make(chosen=chosen, tools=wiring.forget_tools())
     readable = may_read(request)
     if readable:
-        audit_record(
-            action="conversation.read",
-            actor=staff_actor(request),
-            object_type="forget run",
-            object_id=run.pk,
-            details={"list": "forget preview"},
-        )
+        _record_read(request, run, chats_of(chosen))
     return {
         "preview": preview,
         "tables": swept_words(preview.tables),
         "sections": preview_shown(preview.witness) if readable else [],
         "gone": run.total - preview.there,
     }
+
+
+def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) -> None:
+    """Under each person whose texts were shown, so that it is found by them."""
+    people: Collection[UUID | None] = chats or [None]
+    events = [
+        Event(
+            action="conversation.read",
+            actor=staff_actor(request),
+            object_type="forget run",
+            object_id=run.pk,
+            details={"list": "forget preview"},
+            chat_id=chat,
+        )
+        for chat in people
+    ]
+    audit_record_many(events=events)
 
 
 def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def choose_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
 
 def _chosen(request: HttpRequest, wanted: Wanted) -> list[Chosen]:
     if "all" in request.POST:
-        return list(matches_all(wanted, embedder=wiring.embedder()))
+        return matches_all(wanted, embedder=wiring.embedder(), most=MOST_ITEMS + 1)
     return [
         (kind, UUID(key))
         for kind, _colon, key in (each.partition(":") for each in request.POST.getlist("chosen"))

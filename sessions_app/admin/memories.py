@@ -31,6 +31,7 @@ from sessions_app.models import Chat
 @admin.register(Memory)
 class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
     actions = (*MemoryPages.actions, "export_selected", "forget_selected")
+    unbounded_actions = ("export_selected", "forget_selected")
     search_help_text = gettext_lazy("By meaning and words; or an id, or a chat's address")
 
     def get_urls(self) -> list[URLPattern]:

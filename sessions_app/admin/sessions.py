@@ -97,7 +97,7 @@ class ChatSessionAdmin(ForgetAction, MakeCards):
         )
         return shown_link(address, _("read %(n)d") % {"n": count})
 
-    @admin.action(description=gettext_lazy("Make the memory card"))
+    @admin.action(description=gettext_lazy("Make the memory card"), permissions=["make"])
     def make_selected_cards(self, request: HttpRequest, queryset: QuerySet[ChatSession]) -> None:
         self.make_cards(request, list(queryset.values_list("pk", flat=True)))
 

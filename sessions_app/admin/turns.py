@@ -31,7 +31,7 @@ from sessions_app.admin.spans import duration
 from sessions_app.admin.takeover import takeover_paths
 from sessions_app.admin.turn_finding import ModelFilter, quick_links, turns_found
 from sessions_app.admin.turn_words import BAD, GOOD, STATES
-from sessions_app.models import OutboundPart, Turn
+from sessions_app.models import Chat, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.rerun import RerunRefusedError, turn_rerun
 
@@ -61,7 +61,6 @@ class TurnAdmin(ConversationAdmin):
     search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
     list_select_related = ("chat",)
     list_before_template = "admin/sessions_app/turn/quick_links.html"
-    # Counts beside the filters would read every row.
     actions = ("send_again",)
 
     def get_urls(self) -> list[Any]:
@@ -212,7 +211,8 @@ class TurnAdmin(ConversationAdmin):
                 enqueue=wiring.enqueue_chat,
                 now=timezone.now(),
             )
-        except RerunRefusedError:
+        except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
+            # Also where it is erased or merged meanwhile: the others are run.
             return False
         return True
 

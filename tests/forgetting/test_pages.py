@@ -19,10 +19,14 @@ from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
 from memoryproject.audit.models import AuditEvent
+from memoryproject.audit.pseudonyms import pseudonyms_for
+from memoryproject.audit.wiring import audit_key
 from memoryproject.lib.late_page import late_page
+from memoryproject.lib.text.terms import index_text
 from sessions_app.admin.forget_forms import WORDS
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
 from sessions_app.services.forget import search as searches
+from sessions_app.services.forget.runs import MOST_ITEMS, run_draft
 from sessions_app.tasks import carry_out_forgetting
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -112,6 +116,32 @@ def test_several_and_all_of_a_list(world: World, staff: Client) -> None:
     post = {"action": "forget_selected", "_selected_action": str(keys[0]), "select_across": "1"}
     answer = staff.post(reverse("admin:memories_app_memory_changelist"), post)
     assert ForgetRun.objects.get(pk=answer["Location"].split("/")[-3]).total == 2
+
+
+def test_what_somebody_else_forgot_meanwhile_is_told(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    key = Memory.objects.get().pk
+    Memory.objects.all().delete()
+    post = {"action": "forget_selected", "_selected_action": str(key)}
+    answer = staff.post(reverse("admin:memories_app_memory_changelist"), post, follow=True)
+    assert "in the list any more" in text(answer)
+    assert not ForgetRun.objects.exists()
+
+
+def test_a_preview_that_was_read_is_found_by_each_person(world: World, staff: Client) -> None:
+    world.remember(CLIENT, FACT)
+    world.say(OTHER_CLIENT, "Hello")
+    memory = Memory.objects.get()
+    other = world.messages(OTHER_CLIENT)[0]
+    run = run_draft(
+        chosen=[("memory", memory.pk), ("message", other.pk), ("message", uuid4())],
+        asked_by="admin",
+    )
+    text(staff.get(f"{RUNS}{run.pk}/change/"))
+    read = AuditEvent.objects.filter(action="conversation.read", object_id=str(run.pk))
+    people = [world.chat(whose).pk for whose in (CLIENT, OTHER_CLIENT)]
+    names = pseudonyms_for(key=audit_key(), chat_ids=people)
+    assert sorted(read.values_list("chat", flat=True)) == sorted(names.values())
 
 
 class TestWhatTakesItsTime:
@@ -339,6 +369,35 @@ def test_the_chosen_hits_or_all_of_them(world: World, staff: Client, monkeypatch
         ForgetRun.objects.get(pk=each["Location"].split("/")[-3]).total for each in (one, every)
     ]
     assert totals == [1, 3]
+
+
+def test_more_than_can_be_forgotten_at_once_isnt_offered(staff: Client) -> None:
+    shed = index_text("It is kept in the blue shed")
+    Memory.objects.bulk_create(
+        Memory(
+            content=f"It is kept in the blue shed {number}",
+            visibility="owner",
+            fact_key=f"{number:064}",
+            terms=shed.terms,
+            term_count=shed.length,
+        )
+        for number in range(MOST_ITEMS + 1)
+    )
+    shown = text(searched(staff, "blue shed", kinds=["memory"]))
+    assert "At most 10000 are forgotten at once" in shown
+    assert 'name="all"' not in shown
+    given = {"words": "blue shed", "kinds": ["memory"], "how": "words", "all": "yes"}
+    assert "At most 10000" in text(staff.post(f"{SEARCH}choose/", given))
+    assert not ForgetRun.objects.exists()
+
+    # Of a list neither, nor is anything else done with all of so many.
+    every = {"_selected_action": str(Memory.objects.first().pk), "select_across": "1"}  # type: ignore[union-attr]
+    memories = reverse("admin:memories_app_memory_changelist")
+    for action, told in (("forget_selected", "At most 10000"), ("pin", "at most 900")):
+        answer = staff.post(memories, {**every, "action": action}, follow=True)
+        assert told in text(answer)
+    assert not ForgetRun.objects.exists()
+    assert not Memory.objects.filter(pinned=True).exists()
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ LISTS: Mapping[str, Rows] = {
     "sessions_app.chataddress": Rows(READ),
     "sessions_app.label": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
     "sessions_app.chatsession": Rows(
-        READ, actions={"forget_selected": MANAGE, "make_selected_cards": READ}
+        READ, actions={"forget_selected": MANAGE, "make_selected_cards": REVIEW}
     ),
     "sessions_app.message": Rows(READ, actions={"forget_selected": MANAGE}),
     "sessions_app.messageembedding": Rows(READ),
@@ -68,7 +68,7 @@ LISTS: Mapping[str, Rows] = {
     "sessions_app.inbounddelivery": Rows(READ),
     "sessions_app.summarizationmetadata": Rows(READ),
     "sessions_app.assistantprofile": Rows(READ, change=ADMINISTER),
-    "cards_app.memorycard": Rows(READ, actions={"make_again": READ}),
+    "cards_app.memorycard": Rows(READ, actions={"make_again": REVIEW}),
     # --- memories
     "memories_app.memory": Rows(
         READ,

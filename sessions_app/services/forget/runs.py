@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,9 +19,18 @@ from django.db import DatabaseError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from memories_app.models import Memory
 from memoryproject.audit.events import Actor, audit_record
 from memoryproject.lib.liveness import owner_is_gone, this_process
-from sessions_app.models import ChatAddress, ForgetItem, ForgetReceipt, ForgetRun, ForgottenKind
+from sessions_app.models import (
+    ChatAddress,
+    ChatSession,
+    ForgetItem,
+    ForgetReceipt,
+    ForgetRun,
+    ForgottenKind,
+    Message,
+)
 from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
 from sessions_app.services.forget.asking import prober_for
 from sessions_app.services.forget.carry_out import ForgetTools
@@ -69,6 +79,23 @@ def run_draft(*, chosen: Iterable[Chosen], asked_by: str) -> ForgetRun:
             batch_size=1_000,
         )
     return run
+
+
+def chats_of(chosen: Iterable[Chosen]) -> set[UUID]:
+    """The chats that the chosen ones are of."""
+    keys: dict[str, list[UUID]] = defaultdict(list)
+    for kind, key in chosen:
+        keys[kind].append(key)
+    chats = set(keys[str(ForgottenKind.CHAT)])
+    tables = {
+        str(ForgottenKind.MESSAGE): Message,
+        str(ForgottenKind.SESSION): ChatSession,
+        str(ForgottenKind.MEMORY): Memory,
+    }
+    for kind, table in tables.items():
+        of_kind = table._default_manager.filter(pk__in=keys[kind], chat_id__isnull=False)
+        chats |= set(of_kind.values_list("chat_id", flat=True))
+    return chats
 
 
 def _traces(chat_ids: list[UUID]) -> dict[UUID, int]:

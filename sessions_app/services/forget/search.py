@@ -85,18 +85,17 @@ def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
     return Matches(shown, totals)
 
 
-def matches_all(wanted: Wanted, *, embedder: Embedder) -> Iterator[tuple[str, UUID]]:
-    """Kind and id of all that ``matches_find`` counts. Raises TooSlowError."""
+def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[str, UUID]]:
+    """Kind and id of all that ``matches_find`` counts, or of ``most`` of them. Raises
+    TooSlowError."""
     if wanted.by_meaning:
-        yield from ((each.kind, each.key) for each in _by_meaning(wanted, embedder))
-        return
+        return [(each.kind, each.key) for each in _by_meaning(wanted, embedder)][:most]
+    keys: list[tuple[str, UUID]] = []
     with _soon():
-        keys = [
-            (kind, key)
-            for kind, rows in _by_words(wanted).items()
-            for key in rows.values_list("pk", flat=True)
-        ]
-    yield from keys
+        for kind, rows in _by_words(wanted).items():
+            room = most - len(keys)
+            keys += [(kind, key) for key in rows.values_list("pk", flat=True)[:room]]
+    return keys
 
 
 @contextmanager
