@@ -142,8 +142,12 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         return TemplateResponse(request, "admin/access/reset_second_factor.html", context)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        """Whose it is is found as Django finds it: 7, +7 and 007 are one account."""
+        """Whose it is is found as Django finds it: 7, +7 and 007 are one account. One's own goes
+        by the page that asks for the old one: who found a session open doesn't keep the account."""
         user = self.get_object(request, unquote(id))
+        own = user is not None and user.pk == request.user.pk
+        if own and self.has_change_permission(request, user):
+            return HttpResponseRedirect(reverse("admin:password_change"))
         if user is None or request.method != "POST":
             return super().user_change_password(request, id, form_url)
         with transaction.atomic():
