@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.views import PasswordChangeView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -128,6 +129,7 @@ class OwnPassword(PasswordChangeView):
             failure_count(self.request, self.request.user.get_username(), "password")
         return super().form_invalid(form)
 
+    @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         audit_record(

@@ -167,6 +167,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         _record(request, "user.remove", obj)
         super().delete_model(request, obj)
 
+    @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for user in queryset:
             _record(request, "user.remove", user)
@@ -226,6 +227,7 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
         _record(request, "group.remove", obj)
         super().delete_model(request, obj)
 
+    @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
         for group in queryset:
             _record(request, "group.remove", group)
