@@ -301,9 +301,8 @@ AXES_LOCKOUT_CALLABLE = "memoryproject.dashboard.access.lockout.locked_page"
 AXES_RESET_ON_SUCCESS = True
 # Who tries on while locked doesn't lengthen it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-# The audit log has the logins; nothing that was typed is kept.
+# The audit log has the logins. Nothing that was typed is kept: see keep_nothing_typed.
 AXES_DISABLE_ACCESS_LOG = True
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code", "next", "csrfmiddlewaretoken"]
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 

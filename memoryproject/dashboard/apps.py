@@ -19,6 +19,7 @@ class DashboardConfig(AppConfig):
         labels_translate()
         post_migrate.connect(groups.after_migrate, dispatch_uid="staff_groups")
         lockout.record_locks()
+        lockout.keep_nothing_typed()
         sessions.connect()
 
 

@@ -45,6 +45,7 @@ def test_setting_it_up(visit: Visit) -> None:
     page.fill("#id_password", PASSWORD)
     with page.expect_navigation():
         page.keyboard.press("Enter")
+    page.get_by_label("Password").fill(PASSWORD)
     with page.expect_navigation():
         page.get_by_role("button", name="Set it up").press("Enter")
     expect(page.locator(".access-qr svg")).to_be_visible()

@@ -49,9 +49,13 @@ def forget_last_code(user: User) -> None:
     )
 
 
+def begin_two_factor(client: Client, password: str = PASSWORD) -> Any:
+    return client.post(TWO_FACTOR, {"do": "begin", "password": password})
+
+
 def set_up_two_factor(client: Client) -> tuple[TOTPDevice, list[str]]:
     """By the page, as the person does; returns the device and the backup codes."""
-    client.post(TWO_FACTOR, {"do": "begin"})
+    begin_two_factor(client)
     device = TOTPDevice.objects.get(confirmed=False)
     page = client.post(TWO_FACTOR, {"do": "confirm", "code": code_now(device)})
     codes: list[str] = page.context["codes"]

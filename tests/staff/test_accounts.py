@@ -195,6 +195,35 @@ class TestAccounts:
         assert (event.actor, event.object_id) == ("ada", str(vera.pk))
         assert NEW not in str(AuditEvent.objects.values_list())
 
+    @pytest.mark.parametrize(
+        "written", ["+{}", "%20{}", "{:012d}", "%0A{}", "{}_0A", "_2B{}", "{}%C2%A0"]
+    )
+    def test_it_is_told_however_the_address_writes_the_account(
+        self, administrator: Client, written: str
+    ) -> None:
+        vera = person("vera", "Viewer")
+        address = f"{USERS}{written.format(vera.pk)}/password/"
+        administrator.post(address, {"password1": NEW, "password2": NEW})
+        assert User.objects.get(pk=vera.pk).check_password(NEW)
+        (event,) = told("user.password")
+        assert (event.actor, event.object_id) == ("ada", str(vera.pk))
+
+    @pytest.mark.parametrize("written", ["{}", "+{}", "{:012d}"])
+    @pytest.mark.parametrize("name", ["ada", "boss"])
+    def test_ones_own_is_changed_by_the_page_that_asks_for_the_old_one(
+        self, boss: User, name: str, written: str
+    ) -> None:
+        person("ada", "Administrator")
+        client = Client()
+        type_password(client, name)
+        user = User.objects.get(username=name)
+        address = f"{USERS}{written.format(user.pk)}/password/"
+        assert client.get(address).url == "/admin/password_change/"
+        posted = client.post(address, {"password1": NEW, "password2": NEW})
+        assert posted.url == "/admin/password_change/"
+        assert User.objects.get(pk=user.pk).check_password(PASSWORD)
+        assert told("user.password") == []
+
     def test_a_password_that_is_refused_is_not_told(self, administrator: Client) -> None:
         vera = person("vera", "Viewer")
         two = {"password1": NEW, "password2": "another-one-of-tests"}

@@ -21,6 +21,7 @@ from tests.processes.waiting import wait_until
 from tests.staff.people import (
     CODE,
     TWO_FACTOR,
+    begin_two_factor,
     code_now,
     is_in,
     person,
@@ -102,7 +103,7 @@ def test_a_code_that_is_used_at_a_login_proves_nothing_at_the_same_moment(dana: 
 
 
 def test_a_second_factor_that_is_confirmed_twice_at_once_is_set_up_once(dana: Client) -> None:
-    dana.post(TWO_FACTOR, {"do": "begin"})
+    begin_two_factor(dana)
     confirm = {"do": "confirm", "code": code_now(TOTPDevice.objects.get())}
     same = Client()
     same.cookies = deepcopy(dana.cookies)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from axes.models import AccessAttempt
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client, RequestFactory
@@ -17,6 +17,9 @@ from memoryproject.dashboard.access.lockout import client_address
 from tests.staff.people import PASSWORD, is_in, person, told, type_password
 
 pytestmark = pytest.mark.django_db
+
+# Where django-axes could keep something.
+STORED = (AccessAttempt, AccessFailureLog, AccessLog)
 
 
 @pytest.fixture
@@ -131,11 +134,29 @@ class TestTheOwnPassword:
         dana.refresh_from_db()
         assert dana.check_password("another-passw0rd-9")
 
+    def test_neither_of_them_is_stored(self, client: Client, dana: User) -> None:
+        type_password(client, "dana")
+        # The second failure is written to the row of the first.
+        for _ in range(2):
+            typed = {
+                "old_password": "my-passw0rd",
+                "new_password1": "another-passw0rd-9",
+                "new_password2": "another-passw0rd-9",
+                "a_field_of_another_page": "yet-an0ther",
+            }
+            client.post(f"{self.ADDRESS}?password=in-the-addr3ss", typed)
+        rows = str([list(model.objects.values()) for model in STORED])
+        assert AccessAttempt.objects.get().failures_since_start == 2
+        assert "my-passw0rd" not in rows
+        assert "another-passw0rd-9" not in rows
+        assert "yet-an0ther" not in rows
+        assert "in-the-addr3ss" not in rows
+
 
 def test_what_was_typed_is_nowhere(client: Client, dana: User) -> None:
     fail(client, 3, "my-passw0rd")
     fail(client, 2, "dana")
-    rows = str(list(AccessAttempt.objects.values()))
+    rows = str([list(model.objects.values()) for model in STORED])
     assert "my-passw0rd" not in rows
     assert "dana" not in rows
 

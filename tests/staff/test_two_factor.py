@@ -24,6 +24,7 @@ from tests.staff.people import (
     CODE,
     PASSWORD,
     TWO_FACTOR,
+    begin_two_factor,
     code_now,
     forget_last_code,
     is_in,
@@ -56,7 +57,7 @@ def test_without_one_the_password_alone_lets_in(client: Client, dana: User) -> N
 class TestSettingItUp:
     def test_the_page_draws_the_secret_and_writes_it(self, logged_in: Client, dana: User) -> None:
         assert "Set it up" in logged_in.get(TWO_FACTOR).content.decode()
-        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        begin_two_factor(logged_in)
         page = logged_in.get(TWO_FACTOR)
         text = page.content.decode()
         assert "<svg" in text
@@ -76,8 +77,60 @@ class TestSettingItUp:
         (event,) = told("second_factor.set_up")
         assert (event.actor, event.object_type, event.object_id) == ("dana", "user", str(dana.pk))
 
+    @pytest.mark.parametrize("typed", [{}, {"password": ""}, {"password": "my-passw0rd"}])
+    def test_it_takes_the_password(
+        self, logged_in: Client, dana: User, typed: dict[str, str]
+    ) -> None:
+        page = logged_in.post(TWO_FACTOR, {"do": "begin", **typed})
+        assert page.context["begin_form"].errors["password"]
+        assert not TOTPDevice.objects.exists()
+        assert len(told("login.failed")) == (1 if typed.get("password") else 0)
+
+    def test_wrong_passwords_lock_as_failed_logins_do(self, logged_in: Client, dana: User) -> None:
+        for _ in range(4):
+            assert begin_two_factor(logged_in, "my-passw0rd").status_code == 200
+        assert begin_two_factor(logged_in, "my-passw0rd").status_code == 429
+        assert begin_two_factor(logged_in).status_code == 429
+        assert not TOTPDevice.objects.exists()
+        assert type_password(Client(), "dana").status_code == 429
+
+    def test_another_secret_takes_it_again(self, logged_in: Client, dana: User) -> None:
+        begin_two_factor(logged_in)
+        before = TOTPDevice.objects.get()
+        page = begin_two_factor(logged_in, "my-passw0rd")
+        assert "The password is wrong." in page.content.decode()
+        assert TOTPDevice.objects.get() == before
+
+    def test_what_was_begun_elsewhere_is_neither_shown_nor_turned_on(
+        self, logged_in: Client, dana: User
+    ) -> None:
+        """Who finds another session of hers open has given no password there."""
+        elsewhere = Client()
+        type_password(elsewhere, "dana")
+        begin_two_factor(logged_in)
+        page = elsewhere.get(TWO_FACTOR)
+        assert page.context["secret"] == ""
+        assert page.context["qr_code"] is None
+        code = code_now(TOTPDevice.objects.get())
+        answer = elsewhere.post(TWO_FACTOR, {"do": "confirm", "code": code}, follow=True)
+        assert "Begin again" in answer.content.decode()
+        assert not TOTPDevice.objects.get().confirmed
+        logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code})
+        assert TOTPDevice.objects.get().confirmed
+
+    def test_what_was_begun_long_ago_counts_no_more(self, logged_in: Client, dana: User) -> None:
+        begin_two_factor(logged_in)
+        session = logged_in.session
+        begun = session["second_factor_begun"]
+        session["second_factor_begun"] = {**begun, "at": begun["at"] - 901}
+        session.save()
+        device = TOTPDevice.objects.get()
+        assert logged_in.get(TWO_FACTOR).context["secret"] == ""
+        logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code_now(device)})
+        assert not TOTPDevice.objects.get().confirmed
+
     def test_a_wrong_code_does_not(self, logged_in: Client, dana: User) -> None:
-        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        begin_two_factor(logged_in)
         device = TOTPDevice.objects.get()
         page = logged_in.post(TWO_FACTOR, {"do": "confirm", "code": wrong_code(device)})
         assert "This code is wrong" in page.content.decode()
@@ -89,7 +142,7 @@ class TestSettingItUp:
     def test_begun_and_not_confirmed_it_is_not_asked_for(
         self, logged_in: Client, dana: User, client: Client
     ) -> None:
-        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        begin_two_factor(logged_in)
         assert type_password(Client(), "dana").url == "/admin/"
 
     def test_sessions_that_were_begun_without_it_end(self, logged_in: Client, dana: User) -> None:
@@ -122,16 +175,16 @@ class TestSettingItUp:
 
     def test_nothing_is_done_where_there_is_one(self, logged_in: Client, dana: User) -> None:
         device, _ = set_up_two_factor(logged_in)
-        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        begin_two_factor(logged_in)
         logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code_now(device)})
         assert list(TOTPDevice.objects.values_list("pk", "key")) == [(device.pk, device.key)]
 
     def test_begun_anew_the_secret_before_counts_no_more(
         self, logged_in: Client, dana: User
     ) -> None:
-        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        begin_two_factor(logged_in)
         before = TOTPDevice.objects.get()
-        logged_in.post(TWO_FACTOR, {"do": "begin"})
+        begin_two_factor(logged_in)
         after = TOTPDevice.objects.get()
         assert after.key != before.key
         logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code_now(before)})

@@ -26,14 +26,19 @@ class CodeForm(forms.Form):
     )
 
 
-class ProofForm(CodeForm):
-    """The password and a code: for what would lower the guard."""
+class PasswordForm(forms.Form):
+    """The own password once more: whoever finds a session open doesn't know it."""
 
     password = forms.CharField(
         label=_("Password"),
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "dir": "ltr"}),
     )
+
+
+class ProofForm(PasswordForm, CodeForm):
+    """The password and a code: for what would lower the guard."""
+
     field_order = ("password", "code")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,6 +1,7 @@
 """The lock after failed logins: whom django-axes counts, from where, and what it answers.
 
-Of a name that was typed only a keyed mark is kept: people type passwords there.
+Of a name that was typed only a keyed mark is kept: people type passwords there. Of everything else
+that was typed nothing is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_login_failed
 from django.db import transaction
 from django.db.models import Max, QuerySet, Sum
+from django.db.models.signals import pre_save
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -164,6 +166,16 @@ def login_unlock(*, attempts: Iterable[AccessAttempt], actor: Actor) -> int:
 
 def record_locks() -> None:
     user_locked_out.connect(_locked, dispatch_uid="audit_login_locked")
+
+
+def keep_nothing_typed() -> None:
+    """django-axes stores with a failure what was posted, but for fields whose names it is told.
+    Each page has other names, and one that nobody thought of is a password in the database."""
+    pre_save.connect(_nothing_typed, sender=AccessAttempt, dispatch_uid="failed_login_typed")
+
+
+def _nothing_typed(instance: AccessAttempt, **_: Any) -> None:
+    instance.get_data = instance.post_data = ""
 
 
 def _locked(request: HttpRequest, **_: Any) -> None:

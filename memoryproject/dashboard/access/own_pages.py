@@ -6,16 +6,19 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.views import PasswordChangeView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
-from memoryproject.dashboard.access.forms import CodeForm, ProofForm
+from memoryproject.dashboard.access.forms import CodeForm, PasswordForm, ProofForm
 from memoryproject.dashboard.access.lockout import failure_count, lock_holds
 from memoryproject.dashboard.access.login import code_checked, refusal_of
 from memoryproject.dashboard.access.second_factor import (
@@ -31,6 +34,8 @@ from memoryproject.dashboard.access.second_factor import (
 from memoryproject.dashboard.access.sessions import device_of, prove
 
 BEGIN, CONFIRM, CODES, REMOVE = "begin", "confirm", "codes", "remove"
+BEGUN = "second_factor_begun"
+BEGUN_SECONDS = 900
 
 
 @sensitive_post_parameters("code", "password")
@@ -40,8 +45,7 @@ def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpRes
     doing = request.POST.get("do", "") if request.method == "POST" else ""
     has_one = device_of(request.user) is not None
     if doing == BEGIN and not has_one:
-        second_factor_begin(user=request.user)
-        return _here()
+        return _begin(request, context)
     if doing == CONFIRM and not has_one:
         return _confirm(request, context)
     if doing in (CODES, REMOVE) and has_one:
@@ -49,7 +53,29 @@ def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpRes
     return _page(request, context)
 
 
+def _begin(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Who found a session open would lock its owner out by a phone of his own."""
+    form = PasswordForm(request.POST)
+    if not form.is_valid() or not _knows_password(request, form):
+        return _page(request, context, **{BEGIN: form})
+    device = second_factor_begin(user=request.user)
+    request.session[BEGUN] = {"device": device.pk, "at": int(timezone.now().timestamp())}
+    return _here()
+
+
+def _begun_here(request: HttpRequest) -> TOTPDevice | None:
+    """What waits for its first code, for a while and only where the password was given: anywhere
+    else its secret isn't shown, and no code turns it on."""
+    device, begun = begun_of(request.user), request.session.get(BEGUN)
+    if device is None or begun is None or begun["device"] != device.pk:
+        return None
+    return device if timezone.now().timestamp() - begun["at"] <= BEGUN_SECONDS else None
+
+
 def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    if _begun_here(request) is None:
+        messages.info(request, _("Begin again: this was too long ago, or done elsewhere."))
+        return _here()
     form = CodeForm(request.POST)
     if form.is_valid():
         codes = second_factor_confirm(user=request.user, code=form.cleaned_data["code"])
@@ -75,12 +101,7 @@ def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> Ht
 
 def _proved(request: HttpRequest, form: ProofForm) -> bool:
     """The code isn't looked at where the password is wrong, so that none is used up."""
-    name = request.user.get_username()
-    if lock_holds(request, name):
-        return False
-    if not request.user.check_password(form.cleaned_data["password"]):
-        failure_count(request, name, "password")
-        form.add_error("password", _("The password is wrong."))
+    if not _knows_password(request, form):
         return False
     checked = code_checked(request, request.user, form.cleaned_data["code"])
     if checked.device is None:
@@ -88,15 +109,27 @@ def _proved(request: HttpRequest, form: ProofForm) -> bool:
     return checked.device is not None
 
 
+def _knows_password(request: HttpRequest, form: PasswordForm) -> bool:
+    name = request.user.get_username()
+    if lock_holds(request, name):
+        return False
+    if not request.user.check_password(form.cleaned_data["password"]):
+        failure_count(request, name, "password")
+        form.add_error("password", _("The password is wrong."))
+        return False
+    return True
+
+
 def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpResponse:
     device = device_of(request.user)
-    begun = begun_of(request.user) if device is None else None
+    begun = _begun_here(request) if device is None else None
     shown = {
         "title": _("Two-factor login"),
         "device": device,
         "codes_left": backup_codes_left(request.user) if device else 0,
         "qr_code": qr_code(begun) if begun else None,
         "secret": secret_shown(begun) if begun else "",
+        "begin_form": forms.get(BEGIN) or PasswordForm(),
         "confirm_form": forms.get(CONFIRM) or CodeForm(),
         "codes_form": forms.get(CODES) or ProofForm(auto_id="codes_%s"),
         "remove_form": forms.get(REMOVE) or ProofForm(auto_id="remove_%s"),
@@ -128,6 +161,7 @@ class OwnPassword(PasswordChangeView):
             failure_count(self.request, self.request.user.get_username(), "password")
         return super().form_invalid(form)
 
+    @transaction.atomic
     def form_valid(self, form: Any) -> HttpResponse:
         answer = super().form_valid(form)
         audit_record(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, ManyToManyField, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -140,12 +142,19 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         return TemplateResponse(request, "admin/access/reset_second_factor.html", context)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        before = User.objects.filter(pk=id).first() if id.isdecimal() and len(id) < 10 else None
-        answer = super().user_change_password(request, id, form_url)
-        if before is not None and request.method == "POST":
-            after = User.objects.get(pk=before.pk)
-            if after.password != before.password:
-                _record(request, "user.password", after)
+        """Whose it is is found as Django finds it: 7, +7 and 007 are one account. One's own goes
+        by the page that asks for the old one: who found a session open doesn't keep the account."""
+        user = self.get_object(request, unquote(id))
+        own = user is not None and user.pk == request.user.pk
+        if own and self.has_change_permission(request, user):
+            return HttpResponseRedirect(reverse("admin:password_change"))
+        if user is None or request.method != "POST":
+            return super().user_change_password(request, id, form_url)
+        with transaction.atomic():
+            before = User.objects.select_for_update().get(pk=user.pk)
+            answer = super().user_change_password(request, id, form_url)
+            if User.objects.get(pk=user.pk).password != before.password:
+                _record(request, "user.password", user)
         return answer
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
@@ -158,6 +167,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         _record(request, "user.remove", obj)
         super().delete_model(request, obj)
 
+    @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for user in queryset:
             _record(request, "user.remove", user)
@@ -217,6 +227,7 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
         _record(request, "group.remove", obj)
         super().delete_model(request, obj)
 
+    @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
         for group in queryset:
             _record(request, "group.remove", group)

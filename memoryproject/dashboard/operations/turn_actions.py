@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.audit.events import Actor, audit_record
@@ -16,14 +17,16 @@ def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
     Raises BrokerGoneError; the sweep of each minute tries the same."""
     if turn.state not in OPEN or is_held(turn, timezone.now()):
         return False
-    name = f"answer {turn.chat_id}"
-    enqueue("sessions_app.tasks.answer_chat", str(turn.chat_id), task_name=name)
-    audit_record(
-        action="turn.take_up",
-        actor=actor,
-        object_type="turn",
-        object_id=turn.turn_id,
-        details={"state": turn.state},
-        chat_id=turn.chat_id,
-    )
+    # The queue last, as in queue_actions: what can't be recorded isn't done.
+    with transaction.atomic():
+        audit_record(
+            action="turn.take_up",
+            actor=actor,
+            object_type="turn",
+            object_id=turn.turn_id,
+            details={"state": turn.state},
+            chat_id=turn.chat_id,
+        )
+        name = f"answer {turn.chat_id}"
+        enqueue("sessions_app.tasks.answer_chat", str(turn.chat_id), task_name=name)
     return True

@@ -1,0 +1,138 @@
+"""What can't be recorded isn't done: here the audit log's table takes no row, as on a full disk.
+Each request commits as it does on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
+from django.test import Client
+from django.utils import timezone
+from django_q.models import Failure, OrmQ, Schedule, Task
+
+from memoryproject.audit.models import AuditEvent
+from sessions_app.models import Turn
+from tests.staff.people import PASSWORD, is_in, person, type_password
+from tests.world import CLIENT, World, message_from
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEW = "a-quite-new-password"
+USERS = "/admin/auth/user/"
+ROOM = "/admin/operations/"
+AUDIT_LOG = "audit_auditevent"
+
+
+@contextmanager
+def full(table: str) -> Iterator[None]:
+    """Whoever adds a row to the table gets an error that no page knows."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT full_disk CHECK (false) NOT VALID")
+    try:
+        with pytest.raises(DatabaseError, match="full_disk"):
+            yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT full_disk")
+
+
+@pytest.fixture
+def ada(client: Client) -> Client:
+    person("ada", "Administrator")
+    type_password(client, "ada")
+    # What logging in wants sealed isn't what these tests look for.
+    OrmQ.objects.all().delete()
+    return client
+
+
+@pytest.fixture
+def failed() -> Task:
+    now = timezone.now()
+    return Task.objects.create(
+        id="a" * 32,
+        name="cards",
+        func="sessions_app.tasks.make_cards",
+        args=([],),
+        kwargs={},
+        started=now,
+        stopped=now,
+        success=False,
+    )
+
+
+@pytest.mark.parametrize("verb", ["retry", "drop"])
+def test_a_failed_job_stays_failed(ada: Client, failed: Task, verb: str) -> None:
+    address = f"{ROOM}queue/{failed.id}/{verb}/"
+    with full(AUDIT_LOG):
+        ada.post(address)
+    kept = Failure.objects.get()
+    assert (kept.id, kept.func, kept.args) == (failed.id, failed.func, failed.args)
+    assert not OrmQ.objects.exists()
+    # With room on the disk it goes.
+    ada.post(address)
+    assert not Failure.objects.exists()
+
+
+def test_a_job_that_the_queue_refuses_stays_failed(ada: Client, failed: Task) -> None:
+    """The queue is a table here."""
+    with full("django_q_ormq"):
+        ada.post(f"{ROOM}queue/{failed.id}/retry/")
+    assert Failure.objects.get().id == failed.id
+    assert not AuditEvent.objects.filter(action="job.retry").exists()
+
+
+def test_a_schedule_does_not_run(ada: Client) -> None:
+    schedule = Schedule.objects.create(name="Expire", func="sessions_app.tasks.expire_sessions")
+    with full(AUDIT_LOG):
+        ada.post(f"{ROOM}schedules/{schedule.pk}/run/")
+    assert not OrmQ.objects.exists()
+    assert Schedule.objects.get().task is None
+
+
+def test_a_stuck_turn_is_not_taken_up(ada: Client, world: World) -> None:
+    world.receive(message_from(CLIENT, "Good morning"))
+    turn = Turn.objects.get()
+    OrmQ.objects.all().delete()
+    with full(AUDIT_LOG):
+        ada.post(f"{ROOM}turns/{turn.pk}/take-up/")
+    assert not OrmQ.objects.exists()
+
+
+def test_ones_own_password_stays(ada: Client) -> None:
+    typed = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
+    with full(AUDIT_LOG):
+        ada.post("/admin/password_change/", typed)
+    assert User.objects.get(username="ada").check_password(PASSWORD)
+    assert is_in(ada)
+
+
+def test_a_colleagues_password_stays(ada: Client) -> None:
+    vera = person("vera", "Viewer")
+    with full(AUDIT_LOG):
+        ada.post(f"{USERS}{vera.pk}/password/", {"password1": NEW, "password2": NEW})
+    vera.refresh_from_db()
+    assert vera.check_password(PASSWORD)
+
+
+def test_accounts_that_can_not_be_removed_were_not(ada: Client) -> None:
+    """The other way round: the database refuses the removal, so no event may tell of one."""
+    chosen: dict[str, Any] = {"action": "delete_selected", "post": "yes"}
+    one, two = person("one"), person("two")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$BEGIN RAISE EXCEPTION 'refused'; END$$;"
+            "CREATE TRIGGER refuse BEFORE DELETE ON auth_user "
+            "FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+    try:
+        with pytest.raises(DatabaseError, match="refused"):
+            ada.post(USERS, {**chosen, "_selected_action": [one.pk, two.pk]})
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER refuse ON auth_user; DROP FUNCTION refuse()")
+    assert not AuditEvent.objects.filter(action="user.remove").exists()
