@@ -154,15 +154,20 @@ class MemoryDecisions(MemoryRows):
         )
         if done:
             return HttpResponseRedirect(_waiting_address(request))
-        return self._waiting_page(request, typed={memory_id: content})
+        return self._waiting_page(request, typed=(memory_id, content))
 
     def waiting_view(self, request: HttpRequest) -> HttpResponse:
         """What was learned with doubts, newest first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        return self._waiting_page(request, typed={})
+        return self._waiting_page(request)
 
-    def _waiting_page(self, request: HttpRequest, *, typed: dict[UUID, str]) -> HttpResponse:
+    def _waiting_page(
+        self, request: HttpRequest, *, typed: tuple[UUID, str] | None = None
+    ) -> HttpResponse:
+        """``typed``: a correction that wasn't stored. Where its memory isn't among those that are
+        shown any more, the text stands by itself."""
+        about, text = typed or (None, "")
         found = Memory.objects.filter(status=MemoryStatus.PROPOSED).defer("terms", "likeness")
         pages: Paginator[Any] = BoundedPaginator(
             found.order_by("-created_at", "memory_id"), WAITING_AT_ONCE
@@ -185,11 +190,12 @@ class MemoryDecisions(MemoryRows):
                     "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
                     "place": places.get(row.source_message_id),
                     "chat": names.get(row.chat_id),
-                    "typed": typed.get(row.pk, row.content),
-                    "open": row.pk in typed,
+                    "typed": text if row.pk == about else row.content,
+                    "open": row.pk == about,
                 }
                 for row in rows
             ],
+            "unstored": text if about not in {row.pk for row in rows} else "",
             "reasons": DecisionReason.choices,
             "can_decide": decides(request),
         }

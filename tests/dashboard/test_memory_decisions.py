@@ -98,6 +98,17 @@ def test_it_is_approved_by_one_click(admin_client: Client, waiting: Memory) -> N
     assert "Nothing waits for you" in shown(admin_client, WAITING)
 
 
+def test_a_correction_of_what_somebody_else_decided_meanwhile_is_given_back(
+    admin_client: Client, waiting: Memory
+) -> None:
+    seen = waiting.content_hash
+    memory_approve(memory_id=waiting.pk, actor=OTHER, seen=seen)
+    answered = answer(admin_client, waiting, "correct", content="Dana likes <green> tea")
+    assert "Dana likes &lt;green&gt; tea</textarea>" in answered.content.decode()
+    assert "Your text, to copy" in answered.content.decode()
+    assert now(waiting) == ("active", "Dana likes tea")
+
+
 def test_it_is_approved_as_staff_correct_it(admin_client: Client, waiting: Memory) -> None:
     answered = answer(admin_client, waiting, "correct", content="Dana likes green tea")
     assert "as you wrote it" in said(answered)

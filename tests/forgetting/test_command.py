@@ -43,27 +43,41 @@ def test_search_forgets_all_that_match_each_with_its_receipt(world: World) -> No
     assert Memory.objects.get().content == "Breakfast is at seven"
 
 
-def test_a_chat_is_erased_after_its_memories_were_written(world: World, tmp_path: Path) -> None:
+def test_a_chat_is_erased_after_all_of_it_was_written(world: World, tmp_path: Path) -> None:
     world.remember(CLIENT, FACT)
     file = tmp_path / "before.ndjson"
     run("chat", CLIENT, yes=True, export=str(file))
-    assert json.loads(file.read_text().splitlines()[0])["content"] == FACT
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["content"] for line in lines if line["record"] == "memory"] == [FACT]
+    said = [line["content"] for line in lines if line["record"] == "message"]
+    assert f"/remember {FACT}" in said
     assert file.stat().st_mode & 0o077 == 0
     assert not Chat.objects.filter(whatsapp_chat=CLIENT).exists()
 
 
+def test_a_chat_that_can_t_be_written_first_stays(world: World, tmp_path: Path) -> None:
+    world.remember(CLIENT, FACT)
+    file = tmp_path / "before.ndjson"
+    file.write_text("somebody's")
+    with pytest.raises(CommandError, match=r"before\.ndjson can't be written"):
+        run("chat", CLIENT, yes=True, export=str(file))
+    assert file.read_text() == "somebody's"
+    assert Chat.objects.filter(whatsapp_chat=CLIENT).exists()
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "code"),
     [
-        (("memory",), "Say which memory"),
-        (("memory", "no-id"), "is no id"),
-        (("chat", "15550009999@c.us"), "There is no chat"),
-        (("message", "8c6b1f4e-0000-4000-8000-000000000000"), "There is no message"),
+        (("memory",), "Say which memory", 2),
+        (("memory", "no-id"), "is no id", 2),
+        (("chat", "15550009999@c.us"), "There is no chat", 1),
+        (("message", "8c6b1f4e-0000-4000-8000-000000000000"), "There is no message", 1),
     ],
 )
-def test_wrong_use_is_told(db: None, arguments: tuple[str, ...], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_wrong_use_is_told(db: None, arguments: tuple[str, ...], said: str, code: int) -> None:
+    with pytest.raises(CommandError, match=said) as refused:
         run(*arguments, yes=True)
+    assert refused.value.returncode == code
 
 
 def test_without_yes_nothing_is_forgotten(world: World) -> None:

@@ -13,12 +13,11 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memories_app.models import Memory
 from memories_app.selectors import memories_for_staff, memories_with_words
 from memoryproject.audit.events import COMMAND_LINE
 from sessions_app import wiring
 from sessions_app.chat_selectors import chat_at
-from sessions_app.models import ForgetReceipt
+from sessions_app.models import Chat, ForgetReceipt
 from sessions_app.services.forget.kinds import (
     NothingToForgetError,
     chat_forget,
@@ -30,7 +29,7 @@ from sessions_app.services.forget.kinds import (
 )
 from sessions_app.services.forget.probe import StillFoundError
 from sessions_app.services.forget.purge import purge
-from sessions_app.services.memory_transfer import memories_export
+from sessions_app.services.person_export import person_export
 
 KINDS = ("memory", "message", "session", "document", "chat", "search", "purge")
 
@@ -48,7 +47,9 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="Don't ask.")
         parser.add_argument("--json", action="store_true", help="The receipts as JSON.")
         parser.add_argument(
-            "--export", metavar="FILE", help="With chat: write its memories there first, as NDJSON."
+            "--export",
+            metavar="FILE",
+            help="With chat: write all that is kept of it there first, as NDJSON.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -78,7 +79,7 @@ class Command(BaseCommand):
             if chat is None:
                 raise NothingToForgetError(f"There is no chat {what}.")
             if options["export"]:
-                self._export(chat.pk, options["export"])
+                self._export(chat, options["export"])
             self._ask(f"the chat {what} with everything in it", options)
             return [chat_forget(chat_id=chat.pk, tools=tools, actor=COMMAND_LINE)]
         key = _id(what)
@@ -101,17 +102,14 @@ class Command(BaseCommand):
         if input(f"Forget {what}? It can't be undone. [y/N] ").strip().lower() != "y":
             raise CommandError("Nothing was forgotten.")
 
-    def _export(self, chat_id: UUID, file: str) -> None:
-        memories = Memory.objects.filter(chat_id=chat_id)
+    def _export(self, chat: Chat, file: str) -> None:
         try:
             with open(file, "x", encoding="utf-8", opener=_private) as out:
-                for line in memories_export(
-                    memories=memories, actor=COMMAND_LINE, embeddings=False
-                ):
+                for line in person_export(chat=chat, actor=COMMAND_LINE):
                     out.write(line + "\n")
         except OSError as error:
             raise CommandError(f"{file} can't be written: {error.strerror}.") from error
-        self.stderr.write(f"The memories were written to {file}.")
+        self.stderr.write(f"All that is kept of the chat was written to {file}.")
 
     def _purge(self) -> None:
         try:
@@ -141,7 +139,8 @@ def _id(what: str) -> UUID:
     try:
         return UUID(what)
     except ValueError:
-        raise CommandError(f"{what!r} is no id such as a page of the admin shows.") from None
+        text = f"{what!r} is no id such as a page of the admin shows."
+        raise CommandError(text, returncode=2) from None
 
 
 def _private(path: str, flags: int) -> int:
