@@ -23,6 +23,7 @@ from memoryproject.lib.period_filter import PARAMETER as WHEN
 from memoryproject.lib.periods import UnknownSpanError, span_of
 from sessions_app.admin.kinds import TICKS, Kind, Tick, kind_of
 from sessions_app.admin.links import conversation_address
+from sessions_app.admin.made import made_stamp
 from sessions_app.inbox import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
@@ -74,6 +75,7 @@ def inbox_page(
     """``actions``: what else can be done with chosen chats, by the admin's own way."""
     user = request.user
     assert isinstance(user, User)
+    made = made_stamp(timezone.now())
     wanted = wanted_of(request)
     chats = chats_wanted(wanted, user, memory_default=settings.ENABLE_MEMORY_SYSTEM)
     page = inbox_pages(chats).get_page(request.GET.get("p"))
@@ -85,6 +87,7 @@ def inbox_page(
         **site,
         "title": _("Inbox"),
         "opts": Chat._meta,
+        "made": made,
         "page": page,
         "lines": _lines(page, user, reads=reads),
         "hits": hits,

@@ -22,6 +22,7 @@ from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_actor
 from sessions_app.admin.inbox import chosen_chats
 from sessions_app.admin.links import conversation_address
+from sessions_app.admin.made import made_at
 from sessions_app.admin.note_form import NoteForm
 from sessions_app.models import Chat, Label, Note
 from sessions_app.services.review import marks, notes, sorting
@@ -167,7 +168,11 @@ def _back(request: HttpRequest, otherwise: str) -> str:
 
 def _reviewed(asked: Asked) -> str:
     count = marks.chats_review(
-        user=asked.user, chat_ids=asked.chats, actor=asked.actor, seen=asked.seen()
+        user=asked.user,
+        chat_ids=asked.chats,
+        actor=asked.actor,
+        seen=asked.seen(),
+        seen_at=made_at(asked.request.POST.get("made", "")),
     )
     return ngettext(
         "%(count)s conversation is marked as reviewed.",

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.utils import timezone
 
 from memoryproject.audit.events import SYSTEM
 from memoryproject.audit.models import AuditEvent
@@ -22,6 +23,7 @@ from sessions_app.models import (
     Note,
     ReadMark,
     ReviewedMark,
+    Turn,
 )
 from sessions_app.services.review import sorting
 from tests.forms import opened, save
@@ -175,6 +177,59 @@ def test_many_are_reviewed_up_to_what_the_list_showed(
     world.say(CLIENT, "meanwhile")
     told(reviewer, MANY, do="reviewed", **chosen(chats), **{f"seen-{chats[0].pk}": seen.pk})
     assert ReviewedMark.objects.get(chat=chats[0]).order_num == seen.order_num
+
+
+def made_on(shown: str) -> str:
+    (made,) = re.findall(r'name="made"[^>]* value="([^"]*)"', shown)
+    return str(made)
+
+
+def fail_answers(chat: Chat) -> None:
+    Turn.objects.filter(chat=chat).update(state="failed", finished_at=timezone.now())
+
+
+def is_failed(client: Client, chat: Chat) -> bool:
+    return str(chat.pk) in client.get(INBOX, {"failed": "1"}).content.decode()
+
+
+@pytest.mark.parametrize("page", [INBOX, "{one}conversation/"])
+def test_an_answer_that_failed_while_the_page_was_open_is_not_reviewed(
+    reviewer: Client, chats: list[Chat], page: str
+) -> None:
+    """Neither in the inbox nor on the conversation's page: it adds no message."""
+    chat = chats[0]
+    address = page.format(one=f"{INBOX}{chat.pk}/")
+    made = made_on(reviewer.get(address).content.decode())
+    fail_answers(chat)
+    assert "is marked as reviewed" in told(
+        reviewer, MANY, do="reviewed", made=made, **chosen([chat])
+    )
+    assert is_failed(reviewer, chat)
+    made = made_on(reviewer.get(address).content.decode())
+    told(reviewer, MANY, do="reviewed", made=made, **chosen([chat]))
+    assert not is_failed(reviewer, chat)
+
+
+def test_a_conversation_that_refreshed_itself_is_reviewed_up_to_then(
+    reviewer: Client, chats: list[Chat]
+) -> None:
+    chat = chats[0]
+    address = f"{INBOX}{chat.pk}/conversation/"
+    reviewer.get(address)
+    fail_answers(chat)
+    answer = reviewer.get(address, headers={"X-Live": "yes"})
+    assert "the answer failed" in answer.content.decode()
+    told(reviewer, one(chat), do="reviewed", made=answer["X-Made"])
+    assert not is_failed(reviewer, chat)
+
+
+@pytest.mark.parametrize("made", ["", "x", "2001-01-01T00:00:00+00:00", "\x00é:x:y"])
+def test_a_page_that_does_not_say_when_it_was_made_was_made_now(
+    reviewer: Client, chats: list[Chat], made: str
+) -> None:
+    fail_answers(chats[0])
+    told(reviewer, one(chats[0]), do="reviewed", made=made)
+    assert not is_failed(reviewer, chats[0])
 
 
 def test_nothing_chosen_is_told(reviewer: Client, chats: list[Chat]) -> None:

@@ -37,6 +37,7 @@
     const where = chosen()?.id;
     timeline.innerHTML = text;
     timeline.dataset.tag = answer.headers.get("ETag");
+    timeline.dataset.made = answer.headers.get("X-Made");
     if (where) document.getElementById(where)?.focus({ preventScroll: true });
     if (wasAtTheEnd) toTheEnd();
   }
@@ -62,8 +63,10 @@
   // Reviewed is what was seen, and not what came in after the page was made.
   const review = document.getElementById("review-form");
   review?.addEventListener("submit", () => {
+    if (!timeline.dataset.live) return;
     const last = bubbles().at(-1);
-    if (last && timeline.dataset.live) review.querySelector(".seen").value = last.dataset.message;
+    if (last) review.querySelector(".seen").value = last.dataset.message;
+    if (timeline.dataset.made) review.querySelector(".made").value = timeline.dataset.made;
   });
 
   function go(step) {
