@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 from uuid import uuid4
@@ -246,7 +247,6 @@ def test_nothing_chosen_is_told(reviewer: Client, chats: list[Chat]) -> None:
         ({"do": "assign", "assignee": "99999"}, "Say who"),
         ({"do": "assign:\x00"}, "Say who"),
         ({"do": "note", "text": "  "}, "Write something first"),
-        ({"do": "note", "text": "x" * 10_001}, "at most 10000 characters"),
         ({"do": f"bookmark:{uuid4()}"}, "there any more"),
     ],
 )
@@ -271,6 +271,58 @@ def test_chats_and_notes_that_are_gone(reviewer: Client) -> None:
     assert "0 conversations are marked" in told(
         reviewer, MANY, do="reviewed", _selected_action=[str(uuid4())]
     )
+
+
+def given_back(client: Client, path: str, **data: Any) -> tuple[str, str]:
+    """What the page says after a note couldn't be kept, and the text in its field."""
+    answer = client.post(path, data)
+    assert answer.status_code == 200
+    shown = answer.content.decode()
+    (text,) = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.S)
+    return shown, html.unescape(text)
+
+
+def test_a_note_on_a_message_that_is_gone_is_given_back_and_can_still_be_kept(
+    reviewer: Client, world: World, chats: list[Chat]
+) -> None:
+    message = world.messages(CLIENT)[0]
+    key = message.pk
+    message.delete()
+    long = "A long note.\n<b>Call back</b> " + "x" * 5_000
+    shown, text = given_back(reviewer, one(chats[0]), do="note", message=key, text=long)
+    assert "The message isn&#x27;t there any more." in shown
+    assert text == long
+    assert str(key) not in shown
+    assert not Note.objects.exists()
+    assert f'action="{one(chats[0])}"' in shown
+    assert 'name="message" value=""' in shown
+    assert "Only staff see it" in told(reviewer, one(chats[0]), do="note", message="", text=text)
+    assert (Note.objects.get().text, Note.objects.get().message) == (long, None)
+
+
+def test_a_note_that_is_too_long_is_given_back_with_its_message(
+    reviewer: Client, world: World, chats: list[Chat]
+) -> None:
+    key = world.messages(CLIENT)[0].pk
+    shown, text = given_back(reviewer, one(chats[0]), do="note", message=key, text="x" * 10_001)
+    assert "at most 10000 characters" in shown
+    assert text == "x" * 10_001
+    assert f'name="message" value="{key}"' in shown
+    assert not Note.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("of", "do"), [(f"{INBOX}{{}}/review/", "note"), (f"{INBOX}notes/{{}}/", "edit")]
+)
+def test_a_note_whose_place_is_gone_is_given_back_to_be_copied(
+    reviewer: Client, of: str, do: str
+) -> None:
+    """The chat was forgotten, or became part of another one; or the note went with its message."""
+    shown, text = given_back(reviewer, of.format(uuid4()), do=do, text="A long note")
+    assert "isn&#x27;t there any more." in shown
+    assert text == "A long note"
+    assert 'value="note"' not in shown
+    assert "there any more" in told(reviewer, of.format(uuid4()), do=do, text="  ")
 
 
 def test_nobody_changes_anothers_note(reviewer: Client, world: World, chats: list[Chat]) -> None:
