@@ -141,6 +141,25 @@ def test_of_several_assigned_at_once_those_taken_meanwhile_stay(
     assert Assignment.objects.count() == 2
 
 
+@pytest.mark.parametrize("lost", ["is_active", "is_staff"])
+def test_who_is_switched_off_is_still_shown_as_who_looks_after_it(
+    reviewer: Client, chats: list[Chat], lost: str
+) -> None:
+    """In the conversation and in the filter, but not offered anywhere else."""
+    here, other = chats
+    dana = User.objects.create_user("dana", is_staff=True)
+    sorting.chats_assign(chat_ids=[here.pk], assignee=dana, actor=SYSTEM)
+    User.objects.filter(pk=dana.pk).update(**{lost: False})
+
+    chosen_here = f'<option value="{dana.pk}" selected>dana (switched off)</option>'
+    assert chosen_here in reviewer.get(f"{INBOX}{here.pk}/conversation/").content.decode()
+    assert "switched off" not in reviewer.get(f"{INBOX}{other.pk}/conversation/").content.decode()
+    filtered = reviewer.get(INBOX, {"assigned": dana.pk}).content.decode()
+    assert chosen_here in filtered
+    assert f'value="assign:{dana.pk}"' not in filtered
+    assert "switched off" not in reviewer.get(INBOX).content.decode()
+
+
 def test_a_message_is_bookmarked_and_noted_on_and_one_comes_back_to_it(
     reviewer: Client, world: World, chats: list[Chat]
 ) -> None:
