@@ -129,6 +129,21 @@ def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world
     assert visit.troubles() == []
 
 
+def test_j_begins_at_what_is_unread_also_after_the_page_refreshed_itself(
+    staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "one")
+    open_conversation(staff)
+    staff.goto(CHATS)
+    world.say(CLIENT, "two")
+    open_conversation(staff)
+    world.say(CLIENT, "three")
+    expect(staff.locator(".bubble")).to_have_count(6, timeout=20_000)
+    press(staff, "j")
+    expect(staff.locator(".bubble").nth(2)).to_be_focused()
+    expect(staff.locator(".bubble:focus .text")).to_have_text("two")
+
+
 def test_what_failed_while_somebody_looked_is_reviewed_with_the_rest(
     staff: Page, world: World
 ) -> None:

@@ -71,9 +71,13 @@
 
   function go(step) {
     const all = bubbles();
+    const last = all.length - 1;
     const from = all.indexOf(chosen());
-    const begin = step > 0 && news ? all.findIndex((each) => news.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING) : all.length - 1;
-    const to = from < 0 ? begin : Math.min(Math.max(from + step, 0), all.length - 1);
+    // Each look makes the border anew; nothing may be left behind it.
+    const news = document.getElementById("news");
+    const unread = step > 0 && news ? all.findIndex((each) => news.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING) : -1;
+    const begin = unread < 0 ? last : unread;
+    const to = from < 0 ? begin : Math.min(Math.max(from + step, 0), last);
     all[to]?.focus();
   }
 
