@@ -163,8 +163,8 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
 
 
 def turns_gone_wrong() -> QuerySet[Turn]:
-    """Turns that failed, or of which nobody knows whether they went out, since their chat was
-    reviewed last."""
+    """Turns that failed, or of which nobody knows whether they went out, since the page was made
+    on which their chat was reviewed last."""
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
     never = Q(chat__reviewed__isnull=True)

@@ -54,7 +54,7 @@ def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
         "mark": mark,
         "is_reviewed": mark is not None and not since,
         "assignee": assignment.assignee if assignment else None,
-        "staff": staff_choices(),
+        "staff": staff_choices(also=assignment.assignee_id if assignment else None),
         "labels": labels,
         "other_labels": list(Label.objects.exclude(pk__in=[label.pk for label in labels])),
         "notes": [

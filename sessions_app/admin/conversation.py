@@ -28,6 +28,7 @@ from sessions_app.admin.beside import beside, review_of
 from sessions_app.admin.bubbles import bubbles_of
 from sessions_app.admin.found import found_in
 from sessions_app.admin.links import conversation_address
+from sessions_app.admin.made import made_stamp
 from sessions_app.admin.takeover import takeover_context
 from sessions_app.marks import FROM_PEOPLE, MOST_NEWS, news_count, news_first, place_marked
 from sessions_app.models import Chat, Message, ReadMark
@@ -42,11 +43,13 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     """``?before=``, ``?after=`` and ``?at=`` take a message's id, ``?date=`` a day, ``?q=`` words
     to find; without them the newest messages. With the header ``X-Live`` the messages alone, or
     304 where nothing changed since: the page asks for that while it is open, and tells by
-    ``X-News`` from where on its messages were news when it was opened."""
+    ``X-News`` from where on its messages were news when it was opened; ``X-Made`` of the answer
+    tells when these messages were read."""
     user = request.user
     if not user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
         raise PermissionDenied
     assert isinstance(user, User)
+    made = made_stamp(timezone.now())
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         raise Http404("There is no such chat, or not any more.")
@@ -69,7 +72,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     shown = render_to_string(PART, context, request)
     tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
     if is_live:
-        return _live(request, chat, page, shown, tag)
+        return _live(request, chat, page, shown, {"ETag": tag, "X-Made": made})
     _record(request, chat)
     _look(request, chat, page)
     whole = {
@@ -81,6 +84,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         **takeover_context(request, chat),
         "title": chat.client_name or chat.whatsapp_chat,
         "tag": tag,
+        "made": made,
         "shown": shown,
         "news": news,
         "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MOST_NEWS).get(chat.pk, 0),
@@ -93,14 +97,14 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
 
 
 def _live(
-    request: HttpRequest, chat: Chat, page: TimelinePage, shown: str, tag: str
+    request: HttpRequest, chat: Chat, page: TimelinePage, shown: str, headers: dict[str, str]
 ) -> HttpResponse:
-    same = get_conditional_response(request, etag=tag)
+    same = get_conditional_response(request, etag=headers["ETag"])
     if same is not None and same.status_code == HttpResponse(status=304).status_code:
         return same
     _record(request, chat)
     _look(request, chat, page)
-    return HttpResponse(shown, headers={"ETag": tag})
+    return HttpResponse(shown, headers=headers)
 
 
 def _news(chat: Chat, seen_to: Place) -> UUID | None:

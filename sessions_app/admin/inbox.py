@@ -11,6 +11,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.paginator import Page
+from django.db.models import Q
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -23,6 +24,7 @@ from memoryproject.lib.period_filter import PARAMETER as WHEN
 from memoryproject.lib.periods import UnknownSpanError, span_of
 from sessions_app.admin.kinds import TICKS, Kind, Tick, kind_of
 from sessions_app.admin.links import conversation_address
+from sessions_app.admin.made import made_stamp
 from sessions_app.inbox import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
@@ -60,6 +62,14 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """One of the staff as an option of a form."""
+
+    pk: int
+    name: str
+
+
+@dataclass(frozen=True)
 class Hit:
     """A message that was found."""
 
@@ -74,6 +84,7 @@ def inbox_page(
     """``actions``: what else can be done with chosen chats, by the admin's own way."""
     user = request.user
     assert isinstance(user, User)
+    made = made_stamp(timezone.now())
     wanted = wanted_of(request)
     chats = chats_wanted(wanted, user, memory_default=settings.ENABLE_MEMORY_SYSTEM)
     page = inbox_pages(chats).get_page(request.GET.get("p"))
@@ -85,6 +96,7 @@ def inbox_page(
         **site,
         "title": _("Inbox"),
         "opts": Chat._meta,
+        "made": made,
         "page": page,
         "lines": _lines(page, user, reads=reads),
         "hits": hits,
@@ -96,6 +108,7 @@ def inbox_page(
         "reviews": user.has_perm("sessions_app.review_chat"),
         "actions": actions,
         "staff": staff_choices(),
+        "assignees": staff_choices(also=_number(wanted.assigned)),
         "labels": list(Label.objects.all()),
         "providers": Provider.choices,
         "when": request.GET.get(WHEN, ""),
@@ -127,9 +140,18 @@ def wanted_of(request: HttpRequest) -> Wanted:
     )
 
 
-def staff_choices() -> list[User]:
-    """Whom a conversation can be assigned to."""
-    return list(User.objects.filter(is_active=True, is_staff=True).order_by("username"))
+def staff_choices(*, also: int | None = None) -> list[Choice]:
+    """Whom a conversation can be assigned to. ``also``: who is chosen already, who may be switched
+    off by now; without them a form would show somebody else, or nobody."""
+    can_log_in = Q(is_active=True, is_staff=True)
+    found = User.objects.filter(can_log_in | Q(pk=also)).order_by("username")
+    return [Choice(each.pk, _choice_name(each)) for each in found]
+
+
+def _choice_name(user: User) -> str:
+    if user.is_active and user.is_staff:
+        return user.get_username()
+    return _("%(name)s (switched off)") % {"name": user.get_username()}
 
 
 def _lines(page: Page[Chat], user: User, *, reads: bool) -> Iterator[Line]:

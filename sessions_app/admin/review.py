@@ -22,8 +22,9 @@ from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_actor
 from sessions_app.admin.inbox import chosen_chats
 from sessions_app.admin.links import conversation_address
+from sessions_app.admin.made import made_at
 from sessions_app.admin.note_form import NoteForm
-from sessions_app.models import Chat, Label, Note
+from sessions_app.models import Chat, Label, Message, Note
 from sessions_app.services.review import marks, notes, sorting
 from sessions_app.services.review.errors import ReviewError
 
@@ -80,7 +81,10 @@ def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     if Chat.objects.filter(pk=chat_id).exists():
         return _done(request, [chat_id], {**FOR_MANY, **FOR_ONE}, conversation_address(chat_id))
     _check(request)
-    messages.error(request, _("The conversation isn't there any more."))
+    told = _("The conversation isn't there any more.")
+    if request.POST.get("do") == "note" and _typed(request).strip():
+        return _note_unkept(request, told)
+    messages.error(request, told)
     return redirect("admin:sessions_app_chat_changelist")
 
 
@@ -117,6 +121,8 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
         else:
             return HttpResponseBadRequest(_("Nobody knows what is to be done."))
     except ReviewError as error:
+        if request.POST.get("do") == "edit" and note is None and _typed(request).strip():
+            return _note_unkept(request, str(error))
         messages.error(request, str(error))
     return redirect(_back(request, back))
 
@@ -132,6 +138,26 @@ def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse
     return TemplateResponse(request, "admin/sessions_app/chat/note.html", context)
 
 
+def _note_unkept(request: HttpRequest, told: str, asked: Asked | None = None) -> HttpResponse:
+    """Give back what was written: to be kept on the message, or the conversation, if that is
+    still there, else to be copied."""
+    chat = Chat.objects.filter(pk=asked.chat).first() if asked else None
+    key = asked.message if asked else None
+    message = Message.objects.filter(chat=chat, pk=key).only("pk").first() if chat else None
+    context = {
+        **admin.site.each_context(request),
+        "title": _("It wasn't saved"),
+        "opts": Chat._meta,
+        "told": told,
+        "text": _typed(request),
+        "chat": chat,
+        "message": message,
+        "lost_message": chat is not None and key is not None and message is None,
+        "back": conversation_address(chat.pk, key if message else None) if chat else "",
+    }
+    return TemplateResponse(request, "admin/sessions_app/chat/note_unkept.html", context)
+
+
 def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: str) -> HttpResponse:
     user = _check(request)
     if request.method != "POST":
@@ -140,13 +166,15 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
     do = known.get(name)
     if do is None:
         return HttpResponseBadRequest(_("Nobody knows what is to be done."))
+    asked = Asked(request, user, staff_actor(request), chats, value)
     try:
-        asked = Asked(request, user, staff_actor(request), chats, value)
         messages.success(request, do(asked))
         if name in FOR_ONE and asked.message:
             # Back to the message that it was about.
             back = conversation_address(asked.chat, asked.message)
     except ReviewError as error:
+        if name == "note" and _typed(request).strip():
+            return _note_unkept(request, str(error), asked)
         messages.error(request, str(error))
     return redirect(_back(request, back))
 
@@ -167,7 +195,11 @@ def _back(request: HttpRequest, otherwise: str) -> str:
 
 def _reviewed(asked: Asked) -> str:
     count = marks.chats_review(
-        user=asked.user, chat_ids=asked.chats, actor=asked.actor, seen=asked.seen()
+        user=asked.user,
+        chat_ids=asked.chats,
+        actor=asked.actor,
+        seen=asked.seen(),
+        seen_at=made_at(asked.request.POST.get("made", "")),
     )
     return ngettext(
         "%(count)s conversation is marked as reviewed.",
@@ -279,9 +311,12 @@ def _mark(asked: Asked, *, wanted: bool) -> str:
 
 
 def _note(asked: Asked) -> str:
-    text = asked.request.POST.get("text", "")
     notes.note_write(
-        user=asked.user, chat_id=asked.chat, text=text, actor=asked.actor, message_id=asked.message
+        user=asked.user,
+        chat_id=asked.chat,
+        text=_typed(asked.request),
+        actor=asked.actor,
+        message_id=asked.message,
     )
     return _("The note is kept. Only staff see it.")
 
@@ -296,6 +331,11 @@ FOR_MANY: dict[str, Do] = {
     "unlabel": _unlabel,
 }
 FOR_ONE: dict[str, Do] = {"bookmark": _bookmark, "unbookmark": _unbookmark, "note": _note}
+
+
+def _typed(request: HttpRequest) -> str:
+    """The note in the form."""
+    return request.POST.get("text", "")
 
 
 def _is_key(value: str) -> bool:

@@ -45,7 +45,11 @@ class ReadMark(UpTo):
 
 
 class ReviewedMark(UpTo):
-    """That somebody reviewed a chat, and up to where: what is said later isn't reviewed."""
+    """That somebody reviewed a chat, and up to where: what is said later isn't reviewed.
+
+    ``reviewed_at``: when the page was made on which it was reviewed. An answer that failed later
+    wasn't seen, though it may add no message.
+    """
 
     chat = models.OneToOneField(
         Chat, primary_key=True, on_delete=models.CASCADE, related_name="reviewed"

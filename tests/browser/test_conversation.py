@@ -4,6 +4,7 @@ screen, and by a keyboard alone."""
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import Bookmark, Label, Note, ReviewedMark
@@ -126,6 +127,36 @@ def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world
     expect(staff.locator(".review .state.good")).to_have_text("reviewed")
     assert ReviewedMark.objects.get().order_num == 4
     assert visit.troubles() == []
+
+
+def test_j_begins_at_what_is_unread_also_after_the_page_refreshed_itself(
+    staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "one")
+    open_conversation(staff)
+    staff.goto(CHATS)
+    world.say(CLIENT, "two")
+    open_conversation(staff)
+    world.say(CLIENT, "three")
+    expect(staff.locator(".bubble")).to_have_count(6, timeout=20_000)
+    press(staff, "j")
+    expect(staff.locator(".bubble").nth(2)).to_be_focused()
+    expect(staff.locator(".bubble:focus .text")).to_have_text("two")
+
+
+def test_what_failed_while_somebody_looked_is_reviewed_with_the_rest(
+    staff: Page, world: World
+) -> None:
+    """The page's time moves on with what it shows."""
+    world.say(CLIENT, "Good morning")
+    open_conversation(staff)
+    world.chat(CLIENT).turns.update(state="failed", finished_at=timezone.now())
+    expect(staff.get_by_text("the answer failed")).to_be_visible(timeout=20_000)
+    with staff.expect_navigation():
+        press(staff, "r")
+    staff.goto(CHATS)
+    expect(staff.locator(".chat .state.good")).to_have_text("reviewed")
+    expect(staff.get_by_text("1 answer failed")).to_have_count(0)
 
 
 def test_many_are_reviewed_in_the_inbox(staff: Page, world: World) -> None:

@@ -50,6 +50,16 @@ def test_figures_are_kept_up_to_date_and_lead_to_their_lists(
     assert visit.troubles() == []
 
 
+def test_figures_are_not_left_standing_for_who_is_logged_out(staff: Page, world: World) -> None:
+    world.say(CLIENT, "Good morning")
+    staff.goto("/admin/")
+    expect(staff.locator("#figure-messages .value")).to_have_text("2")
+    staff.context.clear_cookies()
+    staff.evaluate(LOOK_AGAIN)
+    expect(staff.get_by_label("Username")).to_be_visible()
+    expect(staff.locator("#figure-messages")).to_have_count(0)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_everybody_can_read_it(

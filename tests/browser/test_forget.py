@@ -95,6 +95,17 @@ def test_a_search_chooses_all_that_is_shown(visit: Visit, staff: Page, world: Wo
     assert visit.troubles() == []
 
 
+def test_who_is_logged_out_while_it_is_being_forgotten_is_asked_to_log_in(staff: Page) -> None:
+    """The page asks as one that refreshes itself, which keeps nobody logged in."""
+    run = ForgetRun.objects.create(asked_by="staff", total=1, state="waiting")
+    staff.goto(f"{RUNS}{run.pk}/change/")
+    with staff.expect_request("**/progress/") as asked:
+        expect(staff.get_by_role("progressbar")).to_be_visible()
+    assert asked.value.headers["x-requested-with"] == "live"
+    staff.context.clear_cookies()
+    expect(staff.get_by_label("Username")).to_be_visible(timeout=20_000)
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_fits_and_can_be_used_by_all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 from uuid import uuid4
@@ -9,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.utils import timezone
 
 from memoryproject.audit.events import SYSTEM
 from memoryproject.audit.models import AuditEvent
@@ -22,6 +24,7 @@ from sessions_app.models import (
     Note,
     ReadMark,
     ReviewedMark,
+    Turn,
 )
 from sessions_app.services.review import sorting
 from tests.forms import opened, save
@@ -138,6 +141,25 @@ def test_of_several_assigned_at_once_those_taken_meanwhile_stay(
     assert Assignment.objects.count() == 2
 
 
+@pytest.mark.parametrize("lost", ["is_active", "is_staff"])
+def test_who_is_switched_off_is_still_shown_as_who_looks_after_it(
+    reviewer: Client, chats: list[Chat], lost: str
+) -> None:
+    """In the conversation and in the filter, but not offered anywhere else."""
+    here, other = chats
+    dana = User.objects.create_user("dana", is_staff=True)
+    sorting.chats_assign(chat_ids=[here.pk], assignee=dana, actor=SYSTEM)
+    User.objects.filter(pk=dana.pk).update(**{lost: False})
+
+    chosen_here = f'<option value="{dana.pk}" selected>dana (switched off)</option>'
+    assert chosen_here in reviewer.get(f"{INBOX}{here.pk}/conversation/").content.decode()
+    assert "switched off" not in reviewer.get(f"{INBOX}{other.pk}/conversation/").content.decode()
+    filtered = reviewer.get(INBOX, {"assigned": dana.pk}).content.decode()
+    assert chosen_here in filtered
+    assert f'value="assign:{dana.pk}"' not in filtered
+    assert "switched off" not in reviewer.get(INBOX).content.decode()
+
+
 def test_a_message_is_bookmarked_and_noted_on_and_one_comes_back_to_it(
     reviewer: Client, world: World, chats: list[Chat]
 ) -> None:
@@ -177,6 +199,59 @@ def test_many_are_reviewed_up_to_what_the_list_showed(
     assert ReviewedMark.objects.get(chat=chats[0]).order_num == seen.order_num
 
 
+def made_on(shown: str) -> str:
+    (made,) = re.findall(r'name="made"[^>]* value="([^"]*)"', shown)
+    return str(made)
+
+
+def fail_answers(chat: Chat) -> None:
+    Turn.objects.filter(chat=chat).update(state="failed", finished_at=timezone.now())
+
+
+def is_failed(client: Client, chat: Chat) -> bool:
+    return str(chat.pk) in client.get(INBOX, {"failed": "1"}).content.decode()
+
+
+@pytest.mark.parametrize("page", [INBOX, "{one}conversation/"])
+def test_an_answer_that_failed_while_the_page_was_open_is_not_reviewed(
+    reviewer: Client, chats: list[Chat], page: str
+) -> None:
+    """Neither in the inbox nor on the conversation's page: it adds no message."""
+    chat = chats[0]
+    address = page.format(one=f"{INBOX}{chat.pk}/")
+    made = made_on(reviewer.get(address).content.decode())
+    fail_answers(chat)
+    assert "is marked as reviewed" in told(
+        reviewer, MANY, do="reviewed", made=made, **chosen([chat])
+    )
+    assert is_failed(reviewer, chat)
+    made = made_on(reviewer.get(address).content.decode())
+    told(reviewer, MANY, do="reviewed", made=made, **chosen([chat]))
+    assert not is_failed(reviewer, chat)
+
+
+def test_a_conversation_that_refreshed_itself_is_reviewed_up_to_then(
+    reviewer: Client, chats: list[Chat]
+) -> None:
+    chat = chats[0]
+    address = f"{INBOX}{chat.pk}/conversation/"
+    reviewer.get(address)
+    fail_answers(chat)
+    answer = reviewer.get(address, headers={"X-Live": "yes"})
+    assert "the answer failed" in answer.content.decode()
+    told(reviewer, one(chat), do="reviewed", made=answer["X-Made"])
+    assert not is_failed(reviewer, chat)
+
+
+@pytest.mark.parametrize("made", ["", "x", "2001-01-01T00:00:00+00:00", "\x00é:x:y"])
+def test_a_page_that_does_not_say_when_it_was_made_was_made_now(
+    reviewer: Client, chats: list[Chat], made: str
+) -> None:
+    fail_answers(chats[0])
+    told(reviewer, one(chats[0]), do="reviewed", made=made)
+    assert not is_failed(reviewer, chats[0])
+
+
 def test_nothing_chosen_is_told(reviewer: Client, chats: list[Chat]) -> None:
     assert "Tick the conversations first" in told(reviewer, MANY, do="reviewed")
     assert "Tick the conversations first" in told(reviewer, INBOX, action="forget_selected")
@@ -191,7 +266,6 @@ def test_nothing_chosen_is_told(reviewer: Client, chats: list[Chat]) -> None:
         ({"do": "assign", "assignee": "99999"}, "Say who"),
         ({"do": "assign:\x00"}, "Say who"),
         ({"do": "note", "text": "  "}, "Write something first"),
-        ({"do": "note", "text": "x" * 10_001}, "at most 10000 characters"),
         ({"do": f"bookmark:{uuid4()}"}, "there any more"),
     ],
 )
@@ -216,6 +290,58 @@ def test_chats_and_notes_that_are_gone(reviewer: Client) -> None:
     assert "0 conversations are marked" in told(
         reviewer, MANY, do="reviewed", _selected_action=[str(uuid4())]
     )
+
+
+def given_back(client: Client, path: str, **data: Any) -> tuple[str, str]:
+    """What the page says after a note couldn't be kept, and the text in its field."""
+    answer = client.post(path, data)
+    assert answer.status_code == 200
+    shown = answer.content.decode()
+    (text,) = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.S)
+    return shown, html.unescape(text)
+
+
+def test_a_note_on_a_message_that_is_gone_is_given_back_and_can_still_be_kept(
+    reviewer: Client, world: World, chats: list[Chat]
+) -> None:
+    message = world.messages(CLIENT)[0]
+    key = message.pk
+    message.delete()
+    long = "A long note.\n<b>Call back</b> " + "x" * 5_000
+    shown, text = given_back(reviewer, one(chats[0]), do="note", message=key, text=long)
+    assert "The message isn&#x27;t there any more." in shown
+    assert text == long
+    assert str(key) not in shown
+    assert not Note.objects.exists()
+    assert f'action="{one(chats[0])}"' in shown
+    assert 'name="message" value=""' in shown
+    assert "Only staff see it" in told(reviewer, one(chats[0]), do="note", message="", text=text)
+    assert (Note.objects.get().text, Note.objects.get().message) == (long, None)
+
+
+def test_a_note_that_is_too_long_is_given_back_with_its_message(
+    reviewer: Client, world: World, chats: list[Chat]
+) -> None:
+    key = world.messages(CLIENT)[0].pk
+    shown, text = given_back(reviewer, one(chats[0]), do="note", message=key, text="x" * 10_001)
+    assert "at most 10000 characters" in shown
+    assert text == "x" * 10_001
+    assert f'name="message" value="{key}"' in shown
+    assert not Note.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("of", "do"), [(f"{INBOX}{{}}/review/", "note"), (f"{INBOX}notes/{{}}/", "edit")]
+)
+def test_a_note_whose_place_is_gone_is_given_back_to_be_copied(
+    reviewer: Client, of: str, do: str
+) -> None:
+    """The chat was forgotten, or became part of another one; or the note went with its message."""
+    shown, text = given_back(reviewer, of.format(uuid4()), do=do, text="A long note")
+    assert "isn&#x27;t there any more." in shown
+    assert text == "A long note"
+    assert 'value="note"' not in shown
+    assert "there any more" in told(reviewer, of.format(uuid4()), do=do, text="  ")
 
 
 def test_nobody_changes_anothers_note(reviewer: Client, world: World, chats: list[Chat]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -160,6 +160,37 @@ def test_wrong_turns_are_told_until_somebody_reviews_them(world: World, dana: Us
     later = timezone.now() + timedelta(minutes=1)
     Turn.objects.filter(chat=world.chat(CLIENT)).update(state="unconfirmed", finished_at=later)
     assert row_of(dana).unconfirmed == 1
+
+
+def test_an_answer_that_failed_after_the_page_was_made_is_not_reviewed(
+    world: World, dana: User
+) -> None:
+    """It adds no message, so that a chat may be reviewed to its end without it."""
+    world.say(CLIENT, "one")
+    chat, failed = world.chat(CLIENT), timezone.now()
+    Turn.objects.filter(chat=chat).update(state="failed", finished_at=failed)
+
+    def review(seen_at: datetime) -> None:
+        chats_review(user=dana, chat_ids=[chat.pk], actor=STAFF, seen_at=seen_at)
+
+    review(failed - timedelta(minutes=1))
+    assert row_of(dana).reviewed
+    assert row_of(dana).failed == 1
+    assert names(dana, failed=True) == [CLIENT]
+    review(failed + timedelta(microseconds=1))
+    assert row_of(dana).failed == 0
+    # A page that was opened earlier brings nothing back.
+    review(failed - timedelta(minutes=1))
+    assert row_of(dana).failed == 0
+
+
+def test_nobody_has_seen_what_is_still_to_come(world: World, dana: User) -> None:
+    world.say(CLIENT, "one")
+    chat, now = world.chat(CLIENT), timezone.now()
+    chats_review(user=dana, chat_ids=[chat.pk], actor=STAFF, seen_at=now + timedelta(days=1))
+    later = now + timedelta(minutes=1)
+    Turn.objects.filter(chat=chat).update(state="failed", finished_at=later)
+    assert row_of(dana).failed == 1
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@
     const where = chosen()?.id;
     timeline.innerHTML = text;
     timeline.dataset.tag = answer.headers.get("ETag");
+    timeline.dataset.made = answer.headers.get("X-Made");
     if (where) document.getElementById(where)?.focus({ preventScroll: true });
     if (wasAtTheEnd) toTheEnd();
   }
@@ -62,15 +63,21 @@
   // Reviewed is what was seen, and not what came in after the page was made.
   const review = document.getElementById("review-form");
   review?.addEventListener("submit", () => {
+    if (!timeline.dataset.live) return;
     const last = bubbles().at(-1);
-    if (last && timeline.dataset.live) review.querySelector(".seen").value = last.dataset.message;
+    if (last) review.querySelector(".seen").value = last.dataset.message;
+    if (timeline.dataset.made) review.querySelector(".made").value = timeline.dataset.made;
   });
 
   function go(step) {
     const all = bubbles();
+    const last = all.length - 1;
     const from = all.indexOf(chosen());
-    const begin = step > 0 && news ? all.findIndex((each) => news.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING) : all.length - 1;
-    const to = from < 0 ? begin : Math.min(Math.max(from + step, 0), all.length - 1);
+    // Each look makes the border anew; nothing may be left behind it.
+    const news = document.getElementById("news");
+    const unread = step > 0 && news ? all.findIndex((each) => news.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING) : -1;
+    const begin = unread < 0 ? last : unread;
+    const to = from < 0 ? begin : Math.min(Math.max(from + step, 0), last);
     all[to]?.focus();
   }
 

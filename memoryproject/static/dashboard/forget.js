@@ -6,7 +6,12 @@ const bar = document.getElementById("progress");
 const all = document.querySelector("[data-all]");
 
 async function look() {
-  const answer = await fetch(bar.dataset.address, { cache: "no-store", redirect: "error" });
+  const headers = { "X-Requested-With": "live" };
+  const answer = await fetch(bar.dataset.address, { headers, cache: "no-store", redirect: "error" });
+  // Logged out, or no right any more: the page itself says so.
+  if ([401, 403].includes(answer.status)) {
+    location.reload();
+  }
   if (!answer.ok) {
     return;
   }

@@ -89,6 +89,10 @@
     }
     const headers = { "X-Live": "yes", "If-None-Match": board.dataset.tag };
     const answer = await fetch(board.dataset.address, { headers, cache: "no-store", redirect: "error" });
+    // Logged out, or no right any more: figures that may not be seen aren't left standing.
+    if ([401, 403].includes(answer.status)) {
+      location.reload();
+    }
     if (answer.status === 200) {
       show(await answer.text());
       board.dataset.tag = answer.headers.get("ETag");

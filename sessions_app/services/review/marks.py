@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -60,9 +61,11 @@ def chats_review(
     chat_ids: Collection[UUID],
     actor: Actor,
     seen: Mapping[UUID, UUID] | None = None,
+    seen_at: datetime | None = None,
 ) -> int:
     """These chats are reviewed, each up to the message that was ``seen`` last, or up to its
-    last one; what is said later isn't. Returns how many chats.
+    last one; what is said later isn't. Answers that failed are reviewed up to ``seen_at``, or
+    up to now: they needn't leave a message. Returns how many chats.
 
     Raises ReviewError where a message that was seen isn't there any more.
     """
@@ -71,13 +74,17 @@ def chats_review(
         places = {key: place for key, (_id, place) in last_said(chats).items()}
         places |= _places_of({key: seen[key] for key in chats if seen and key in seen})
         now = timezone.now()
+        # What nobody can have seen yet isn't reviewed.
+        border = min(seen_at or now, now)
         for key, place in sorted(places.items()):
-            who = {"reviewed_by": user, "reviewed_at": now}
+            fields = {**place_fields(place), "reviewed_by": user, "reviewed_at": border}
             mark, is_new = ReviewedMark.objects.select_for_update().get_or_create(
-                chat_id=key, defaults={**place_fields(place), **who}
+                chat_id=key, defaults=fields
             )
             if not is_new and _place(mark) <= _tuple(place):
-                ReviewedMark.objects.filter(pk=key).update(**place_fields(place), **who)
+                # An older page doesn't take back what was reviewed on a newer one.
+                fields["reviewed_at"] = max(border, mark.reviewed_at)
+                ReviewedMark.objects.filter(pk=key).update(**fields)
         chats_record("chat.review", chats, actor)
     return len(chats)
 
