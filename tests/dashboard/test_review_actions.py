@@ -463,8 +463,15 @@ def test_labels_are_managed_by_reviewers(reviewer: Client) -> None:
 
 def test_a_label_that_is_in_use_can_be_deleted(reviewer: Client, chats: list[Chat]) -> None:
     label = Label.objects.create(name="Urgent")
-    reviewer.post(one(chats[0]), {"do": f"label:{label.pk}"})
-    reviewer.post(f"/admin/sessions_app/label/{label.pk}/delete/", {"post": "yes"})
+    for chat in chats:
+        reviewer.post(one(chat), {"do": f"label:{label.pk}"})
+    address = f"/admin/sessions_app/label/{label.pk}/delete/"
+    asked = reviewer.get(address)
+    # How many chats have it, and not each of them.
+    (shown,) = asked.context["deleted_objects"]
+    assert "Urgent" in shown
+    assert dict(asked.context["model_count"])["chat labels"] == len(chats)
+    reviewer.post(address, {"post": "yes"})
     assert not ChatLabel.objects.exists()
 
 
