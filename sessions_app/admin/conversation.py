@@ -78,22 +78,36 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     whole = {
         **site,
         **context,
+        **_around(request, chat, user),
+        **_unread(chat, page, seen_to, news),
+        "tag": tag,
+        "made": made,
+        "shown": shown,
+        "live": not page.newer and "q" not in request.GET,
+    }
+    return TemplateResponse(request, TEMPLATE, whole)
+
+
+def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
+    """What stands beside and under the messages."""
+    return {
         **found_in(request, chat),
         **beside(request, chat),
         **review_of(request, chat, user),
         **takeover_context(request, chat),
         "title": chat.client_name or chat.whatsapp_chat,
-        "tag": tag,
-        "made": made,
-        "shown": shown,
-        "news": news,
-        "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MOST_NEWS).get(chat.pk, 0),
-        "news_is_here": any(message.pk == news for message in page.messages),
-        "live": not page.newer and "q" not in request.GET,
         "opts": Chat._meta,
         "original": chat,
     }
-    return TemplateResponse(request, TEMPLATE, whole)
+
+
+def _unread(chat: Chat, page: TimelinePage, seen_to: Place, news: UUID | None) -> dict[str, Any]:
+    """What this one hasn't seen, by what was seen before this page was shown."""
+    return {
+        "news": news,
+        "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MOST_NEWS).get(chat.pk, 0),
+        "news_is_here": any(message.pk == news for message in page.messages),
+    }
 
 
 def _live(

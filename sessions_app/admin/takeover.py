@@ -203,6 +203,8 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         return _page(request, chat, panel, status=409)
     if not done.fresh:
         messages.info(request, _("This reply was sent already."))
+    elif done.turn.provider == str(Provider.CONSOLE):
+        messages.success(request, _("Your reply stands in the conversation. Nobody was sent it."))
     elif done.paused_until:
         told = _("Your reply is on its way. The assistant is paused until %(time)s.")
         messages.success(request, told % {"time": _shown(done.paused_until)})

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 from django_q.models import Failure, Schedule, Task
 
 from memoryproject.dashboard.operations import broker
 from sessions_app.models import Turn
 from sessions_app.services.schedules import schedules_install
+from tests.jobs import failed_job
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -44,17 +44,7 @@ def gone(request: pytest.FixtureRequest, settings: Any, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def failed() -> Task:
-    now = timezone.now()
-    return Task.objects.create(
-        id="a" * 32,
-        name="x",
-        func="sessions_app.tasks.make_cards",
-        args=([],),
-        kwargs={},
-        started=now,
-        stopped=now,
-        success=False,
-    )
+    return failed_job("x")
 
 
 @pytest.mark.parametrize("name", ["", "settings/", "queue/", "schedules/", "turns/", "provider/"])

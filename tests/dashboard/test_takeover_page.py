@@ -294,7 +294,10 @@ def test_a_chat_that_came_by_neither_provider_says_where_a_reply_goes(
     assert "came by neither provider" in shown
     assert hint in shown
     reply = {"text": "Hello", "key": key_of(shown)}
-    assert admin_client.post(address(world, "reply/"), reply).status_code == 302
+    answer = admin_client.post(address(world, "reply/"), reply, follow=True)
+    (said,) = words(answer)
+    assert ("is on its way" in said) == (by == "green")
+    assert ("Nobody was sent it" in said) == (by == "console")
     turn = Turn.objects.get(by_hand=True)
     assert (turn.provider, turn.number_id) == (
         by,

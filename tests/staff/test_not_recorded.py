@@ -11,11 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 from django.test import Client
-from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Task
 
 from memoryproject.audit.models import AuditEvent
 from sessions_app.models import Turn
+from tests.jobs import failed_job
 from tests.staff.people import PASSWORD, is_in, person, type_password
 from tests.world import CLIENT, World, message_from
 
@@ -51,17 +51,7 @@ def ada(client: Client) -> Client:
 
 @pytest.fixture
 def failed() -> Task:
-    now = timezone.now()
-    return Task.objects.create(
-        id="a" * 32,
-        name="cards",
-        func="sessions_app.tasks.make_cards",
-        args=([],),
-        kwargs={},
-        started=now,
-        stopped=now,
-        success=False,
-    )
+    return failed_job("cards")
 
 
 @pytest.mark.parametrize("verb", ["retry", "drop"])
