@@ -73,6 +73,7 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
     """Staff read the whole conversation, and switch memory on and off for a chat; its addresses
     come from the provider."""
 
+    list_title = gettext_lazy("Inbox")
     actions = ("forget_selected",)
     form = ChatForm
     read_as = "chat"

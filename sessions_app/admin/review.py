@@ -132,6 +132,7 @@ def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse
         **admin.site.each_context(request),
         "title": _("It wasn't saved"),
         "opts": Chat._meta,
+        "list_title": _("Inbox"),
         "form": form,
         "back": back,
     }
@@ -148,6 +149,7 @@ def _note_unkept(request: HttpRequest, told: str, asked: Asked | None = None) ->
         **admin.site.each_context(request),
         "title": _("It wasn't saved"),
         "opts": Chat._meta,
+        "list_title": _("Inbox"),
         "told": told,
         "text": _typed(request),
         "chat": chat,

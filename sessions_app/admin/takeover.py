@@ -313,6 +313,7 @@ def _page(request: HttpRequest, chat: Chat, panel: Panel, status: int = 200) -> 
         **admin.site.each_context(request),
         "title": _("Taking over"),
         "opts": Chat._meta,
+        "list_title": _("Inbox"),
         "chat": chat,
         "back": _conversation(chat),
         "takeover": panel,

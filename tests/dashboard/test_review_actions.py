@@ -327,6 +327,7 @@ def test_a_note_that_is_too_long_is_given_back_with_its_message(
     assert "at most 10000 characters" in shown
     assert text == "x" * 10_001
     assert f'name="message" value="{key}"' in shown
+    assert f'<a href="{INBOX}">Inbox</a></nav>' in shown
     assert not Note.objects.exists()
 
 
