@@ -9,7 +9,7 @@ from uuid import UUID
 from django.apps import AppConfig
 
 from memoryproject.hooks.signals import deliveries_due
-from sessions_app.signals import cards_due
+from sessions_app.signals import cards_due, one_person_found
 
 CARDS_AT_ONCE = 50
 
@@ -24,8 +24,10 @@ class SessionsAppConfig(AppConfig):
         from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
 
         from sessions_app import checks  # noqa: F401, PLC0415 registers the checks
+        from sessions_app.services.merge import chats_merge  # noqa: PLC0415 imports models
 
         post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
+        one_person_found.connect(chats_merge, dispatch_uid="chats_merge")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 

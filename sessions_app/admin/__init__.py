@@ -15,6 +15,7 @@ from sessions_app.admin import (
     sessions,
     summaries,
     tokens,
+    turn_pages,
     turns,
     webhooks,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "sessions",
     "summaries",
     "tokens",
+    "turn_pages",
     "turns",
     "webhooks",
 ]

@@ -28,7 +28,6 @@ from sessions_app.admin.replay import question_of, replay_of
 from sessions_app.admin.rerun import max_age, rerun_offer, rerun_page
 from sessions_app.admin.row_finding import parts_found
 from sessions_app.admin.spans import duration
-from sessions_app.admin.takeover import takeover_paths
 from sessions_app.admin.turn_finding import ModelFilter, quick_links, turns_found
 from sessions_app.admin.turn_words import BAD, GOOD, STATES
 from sessions_app.models import Chat, OutboundPart, Turn
@@ -39,7 +38,6 @@ HEAVY = ("prompt", "recalled", "left_out", "context", "unstored_text", "unstored
 LONGEST_TROUBLE = 120
 
 
-@admin.register(Turn)
 class TurnAdmin(ConversationAdmin):
     """The list leads to what went wrong; a turn's own page is its replay."""
 
@@ -69,7 +67,7 @@ class TurnAdmin(ConversationAdmin):
             path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
             path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
         ]
-        return [*takeover_paths(wrap), *own, *super().get_urls()]
+        return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         return super().get_queryset(request).defer(*HEAVY)

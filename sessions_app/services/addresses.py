@@ -19,7 +19,7 @@ from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.models.chats import Provider
 from sessions_app.services.activity import activity_said
-from sessions_app.services.merge import chat_merge
+from sessions_app.signals import one_person_found
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     for address in come:
         for link in ChatAddress.objects.filter(address=address).exclude(chat=chat):
             if _began_after(link.chat, at):
-                chat = chat_merge(chat, link.chat)
+                chat = _merge(chat, link.chat)
             else:
                 _detach(link)
         _link(chat, provider=provider, address=address)
@@ -181,8 +181,14 @@ def _one_person(chats: list[Chat]) -> Chat | None:
         return None
     first, *others = sorted(chats, key=lambda chat: (chat.created_at, chat.id))
     for other in others:
-        first = chat_merge(first, other)
+        first = _merge(first, other)
     return first
+
+
+def _merge(one: Chat, other: Chat) -> Chat:
+    """Have the receiver of ``one_person_found`` merge two chats; return the one that stays."""
+    ((_, kept),) = one_person_found.send(sender=Chat, one=one, other=other)
+    return kept
 
 
 def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from django.utils import timezone
 
@@ -31,7 +32,7 @@ from sessions_app.services.sessions import session_end
 logger = logging.getLogger(__name__)
 
 
-def chat_merge(one: Chat, other: Chat) -> Chat:
+def chats_merge(*, one: Chat, other: Chat, **_signal: Any) -> Chat:
     """Move everything of the younger chat into the older one and return that.
 
     The newer active session stays active. Call it in a transaction that holds the lock of
