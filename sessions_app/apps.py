@@ -49,21 +49,10 @@ def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
 def _sweep_at_start(**_: Any) -> None:
     """A worker that starts may stand in for one that was killed: what that one left is taken
     up now, not at the next scheduled sweep."""
-    from sessions_app.tasks import (  # noqa: PLC0415 imports models
-        sweep_cards,
-        sweep_documents,
-        sweep_extractions,
-        sweep_summaries,
-        sweep_turns,
-        sweep_webhooks,
-    )
+    from sessions_app.tasks import sweep_cards, sweep_work  # noqa: PLC0415 imports models
 
     try:
-        sweep_turns()
-        sweep_summaries()
-        sweep_extractions()
-        sweep_documents()
+        sweep_work()
         sweep_cards()
-        sweep_webhooks()
     except Exception:
         logger.exception("The sweep at a worker's start failed; the scheduled one follows.")

@@ -12,26 +12,24 @@ from memories_app.models import SourceDocument
 from memories_app.services.consolidate import memories_propose_merges
 from memories_app.services.document_leases import DocumentBusyError
 from memories_app.services.document_store import document_store
-from memories_app.services.document_sweep import documents_sweep
 from memories_app.services.memory_documents.lifecycle import documents_tend
 from memoryproject.hooks.deliveries import deliveries_drop
 from memoryproject.hooks.sending import endpoint_send
-from memoryproject.hooks.waking import deliveries_sweep
+from memoryproject.lib.leases import leases_sweep
 from sessions_app import wiring
 from sessions_app.services.cards.make import cards_make
 from sessions_app.services.cards.work import cards_sweep
 from sessions_app.services.embed import session_embed
 from sessions_app.services.expiry import sessions_archive, sessions_expire
 from sessions_app.services.extraction.extract import chat_learn
-from sessions_app.services.extraction.work import extractions_sweep
-from sessions_app.services.forget.runs import run_work, runs_sweep
+from sessions_app.services.forget.runs import run_work
 from sessions_app.services.inbound import raw_deliveries_drop
 from sessions_app.services.leases import turns_sweep
 from sessions_app.services.pauses import pauses_end
 from sessions_app.services.reembed.tend import embeddings_tend
-from sessions_app.services.summaries.leases import summaries_sweep
 from sessions_app.services.transcripts.one_text import leftovers_remove
 from sessions_app.services.work import chat_answer
+from sessions_app.sweeps import leased_kinds, unconfirmed_after
 
 
 def answer_chat(chat_id: str) -> int:
@@ -43,13 +41,17 @@ def answer_chat(chat_id: str) -> int:
     )
 
 
+def sweep_work() -> dict[str, int]:
+    """Enqueue the work that dead workers left or that is due again; return how much of each
+    kind."""
+    return leases_sweep(list(leased_kinds()))
+
+
 def sweep_turns() -> dict[str, int]:
-    """Take up what dead workers left, and let the assistant go on where a pause is over."""
+    """Enqueue the chats that dead workers left, and let the assistant go on where a pause is
+    over: of the sweep, the turns only."""
     pauses_end(now=timezone.now())
-    return turns_sweep(
-        enqueue=wiring.enqueue_chat,
-        unconfirmed_after=timedelta(minutes=settings.UNCONFIRMED_AFTER_MINUTES),
-    )
+    return turns_sweep(enqueue=wiring.enqueue_chat, unconfirmed_after=unconfirmed_after())
 
 
 def summarize_session(session_id: str) -> int:
@@ -57,24 +59,10 @@ def summarize_session(session_id: str) -> int:
     return wiring.chat_memory().manage(conversation_id=UUID(session_id))
 
 
-def sweep_summaries() -> int:
-    """Take up the summaries that a dead worker left or a failing model put off."""
-    if settings.CHAT_MEMORY_STRATEGY == "none":
-        return 0
-    return summaries_sweep(enqueue=wiring.enqueue_summary)
-
-
 def learn_from_chat(chat_id: str) -> int:
     """Learn from the chat's turns that are due."""
     extractor = wiring.extractor()
     return 0 if extractor is None else chat_learn(chat_id=UUID(chat_id), extractor=extractor)
-
-
-def sweep_extractions() -> int:
-    """Take up what a dead worker or a failing model left unlearned."""
-    if not wiring.learns():
-        return 0
-    return extractions_sweep(enqueue=wiring.enqueue_learning)
 
 
 def make_cards(session_ids: list[str]) -> int:
@@ -92,11 +80,6 @@ def carry_out_forgetting(run_id: str) -> int:
     return run_work(
         run_id=UUID(run_id), tools=wiring.forget_tools(), enqueue=wiring.enqueue_forgetting
     )
-
-
-def sweep_forgettings() -> int:
-    """Take up the forgettings that a dead worker left."""
-    return runs_sweep(enqueue=wiring.enqueue_forgetting)
 
 
 def expire_sessions() -> int:
@@ -137,11 +120,6 @@ def read_document(document_id: str) -> str:
         return str(error)
 
 
-def sweep_documents() -> dict[str, int]:
-    """Take up the documents that a dead worker left, and remove left-over files."""
-    return documents_sweep(folder=wiring.documents_folder(), enqueue=wiring.enqueue_document)
-
-
 def tend_embeddings() -> dict[str, int]:
     """Make the index of the model in use where it is missing, clear a model out of use."""
     return embeddings_tend(embedder=wiring.embedder(), now=timezone.now())
@@ -173,11 +151,6 @@ def drop_transcript_backups() -> int:
 def send_webhooks(endpoint_id: int) -> int:
     """Send what is due to an endpoint."""
     return endpoint_send(endpoint_id=endpoint_id, tools=wiring.hook_tools())
-
-
-def sweep_webhooks() -> int:
-    """Take up the deliveries that are due again, and those that a dead worker left."""
-    return deliveries_sweep()
 
 
 def drop_webhook_deliveries() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -11,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
+from memoryproject.lib.leases import LeasedWork
 
 
 class DocumentState(models.TextChoices):
@@ -22,12 +24,15 @@ class DocumentState(models.TextChoices):
     FAILED = "failed"
 
 
-class SourceDocument(models.Model):
+class SourceDocument(LeasedWork):
     """A file that was read; its text is its memories. The file itself is kept only until
     then. ``chat_id`` and ``visibility`` are those of its memories.
 
     A worker owns it while it holds the lease, whose token is new with every claim.
     """
+
+    # Longer than reading takes, or one batch of vectors with its retries.
+    lease_length = timedelta(minutes=5)
 
     document_id = models.UUIDField(
         verbose_name=_("document id"), primary_key=True, default=uuid.uuid4, editable=False
@@ -56,9 +61,6 @@ class SourceDocument(models.Model):
     uploaded_by = models.CharField(verbose_name=_("uploaded by"), max_length=150, blank=True)
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
     attempts = models.PositiveIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("document")

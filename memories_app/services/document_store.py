@@ -15,10 +15,8 @@ from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDo
 from memories_app.services.document_files import document_file, file_remove
 from memories_app.services.document_leases import (
     WAITING,
+    DocumentLease,
     document_claim,
-    document_locked,
-    lease_release,
-    lease_renew,
 )
 from memories_app.services.hooks import passages_created
 from memories_app.services.remember import content_hash
@@ -71,16 +69,16 @@ def document_store(
     document = SourceDocument.objects.get(pk=document_id)
     if document.state not in WAITING:
         return document
-    token = document_claim(document)
+    lease = document_claim(document)
     try:
-        return _store(document, token, folder, extractor, embedder, actor, before_step)
+        return _store(document, lease, folder, extractor, embedder, actor, before_step)
     finally:
-        lease_release(document, token)
+        lease.release()
 
 
 def _store(
     document: SourceDocument,
-    token: UUID,
+    lease: DocumentLease,
     folder: Path,
     extractor: TextExtractor,
     embedder: Embedder,
@@ -95,12 +93,12 @@ def _store(
     except DocumentError as error:
         if not error.permanent:
             raise
-        return _fail(document, token, error, folder)
+        return _fail(document, lease, error, folder)
     whole = "\n".join(section.text for section in found.sections)
     cuts = _with_pages(found, cut_text(whole))
-    vectors, warnings = _vectors(cuts, embedder, document, token, before_step)
+    vectors, warnings = _vectors(cuts, embedder, lease, before_step)
     with transaction.atomic():
-        document = document_locked(document.document_id, token)
+        document = lease.lock()
         _insert(document, cuts, vectors, embedder)
         _describe(document, found, len(whole), warnings)
         audit_record(
@@ -142,8 +140,7 @@ def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[_Cut]:
 def _vectors(
     cuts: list[_Cut],
     embedder: Embedder,
-    document: SourceDocument,
-    token: UUID,
+    lease: DocumentLease,
     before_step: Callable[[], None],
 ) -> tuple[list[list[float] | None], list[str]]:
     """A vector for each passage, made in batches. Where the embedder fails there are none,
@@ -153,10 +150,10 @@ def _vectors(
     try:
         while batch := list(islice(texts, BATCH)):
             before_step()
-            lease_renew(document, token)
+            lease.renew()
             vectors += covered_vectors(embedder, batch)
     except EmbedderError as error:
-        logger.warning("Document %s has no vectors: %s", document.document_id, error)
+        logger.warning("Document %s has no vectors: %s", lease.row.pk, error)
         return [None] * len(cuts), ["It has no vectors: its passages are found by their words."]
     return vectors, []
 
@@ -218,12 +215,10 @@ def _describe(
 
 
 def _fail(
-    document: SourceDocument, token: UUID, error: DocumentError, folder: Path
+    document: SourceDocument, lease: DocumentLease, error: DocumentError, folder: Path
 ) -> SourceDocument:
     logger.warning("Document %s can't be read: %s", document.document_id, error)
-    SourceDocument.objects.filter(pk=document.pk, lease_token=token).update(
-        state=DocumentState.FAILED, error=str(error), error_code=error.code
-    )
+    lease.held().update(state=DocumentState.FAILED, error=str(error), error_code=error.code)
     file_remove(folder, document.document_id)
     document.refresh_from_db()
     return document

@@ -1,17 +1,16 @@
-"""Takes up documents that a dead worker left, and removes files that nobody waits for."""
+"""Finds documents that a dead worker left, and removes files that nobody waits for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
-from django.utils import timezone
+from django.db.models import Q
 
 from memories_app.models import SourceDocument
 from memories_app.services.document_files import files_lying
-from memories_app.services.document_leases import WAITING, is_held
+from memories_app.services.document_leases import WAITING
 
 # Somebody has just received it and is about to enqueue it.
 JUST_NOW = timedelta(seconds=30)
@@ -19,24 +18,22 @@ JUST_NOW = timedelta(seconds=30)
 LEFT_TO_ITS_TURN = timedelta(hours=1)
 
 
-def documents_sweep(
-    *, folder: Path, enqueue: Callable[[UUID], None], now: datetime | None = None
-) -> dict[str, int]:
-    """Enqueue what waits with nobody at work, remove files that are left over. Safe to run
-    at any time, by several at once. Returns how many of each."""
-    now = now or timezone.now()
-    enqueued = 0
-    for document in SourceDocument.objects.filter(state__in=WAITING).order_by("created_at"):
-        patience = LEFT_TO_ITS_TURN if document.source_message_id else JUST_NOW
-        if now - document.created_at > patience and not is_held(document, now):
-            enqueue(document.document_id)
-            enqueued += 1
+def documents_abandoned(now: datetime) -> list[UUID]:
+    """Return the documents that have waited for some time with nobody at work."""
+    uploaded = Q(source_message_id__isnull=True, created_at__lt=now - JUST_NOW)
+    waited = uploaded | Q(created_at__lt=now - LEFT_TO_ITS_TURN)
+    waiting = SourceDocument.objects.filter(waited, state__in=WAITING).order_by("created_at")
+    return [document.pk for document in waiting.abandoned(now)]
+
+
+def leftovers_remove(folder: Path) -> int:
+    """Remove the files that no document waits for; return how many."""
     removed = 0
     for path, document_id, is_old in list(files_lying(folder)):
         if _is_left_over(document_id, is_old=is_old):
             path.unlink(missing_ok=True)
             removed += 1
-    return {"enqueued": enqueued, "files_removed": removed}
+    return removed
 
 
 def _is_left_over(document_id: UUID | None, *, is_old: bool) -> bool:

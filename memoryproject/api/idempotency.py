@@ -22,7 +22,7 @@ from rest_framework.request import Request
 from memoryproject.api.callers import caller_of
 from memoryproject.api.errors import AnotherBody, Conflict, refuse
 from memoryproject.api.models import IdempotentAnswer
-from memoryproject.lib.liveness import owner_is_gone, this_process
+from memoryproject.lib.leases import LeaseLostError
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +30,6 @@ KEPT = timedelta(hours=24)
 LONGEST_KEY = 255
 # Printable ASCII; HTTP itself takes spaces from the ends of a header.
 PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
-# Longer than any call takes; who dies is found out at once on the same machine.
-LEASE = timedelta(minutes=10)
 # How long a twin waits for the first one, and how often it looks.
 PATIENCE_SECONDS = 90.0
 LOOK_AGAIN_SECONDS = 0.05
@@ -53,10 +51,6 @@ class NotKept(Conflict):
         "The first call with this key was carried out. Its answer isn't kept, because something "
         "was forgotten meanwhile."
     )
-
-
-class LostClaim(Exception):
-    """Another process carries the call out now: nothing more may be written here."""
 
 
 def idempotent(*, atomic: bool) -> Callable[[Handler], Handler]:
@@ -104,8 +98,7 @@ class Once:
 
     def answer(self, carry_out: Callable[[], Any], *, atomic: bool) -> Any:
         """The answer of whoever was first."""
-        lease = uuid.uuid4()
-        row = self._claim_or_wait(lease)
+        row = self._claim_or_wait()
         if row.status is not None:
             return _again(row)
         try:
@@ -117,13 +110,14 @@ class Once:
             self._give_up(row)
             raise
 
-    def _claim_or_wait(self, lease: uuid.UUID) -> IdempotentAnswer:
+    def _claim_or_wait(self) -> IdempotentAnswer:
         """Our own fresh row, or the one that holds the answer."""
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
-            row = self._claim(lease) or self._others()
-            if row is not None and row.lease_token == lease:
-                return row
+            ours = self._claim()
+            if ours is not None:
+                return ours
+            row = self._others()
             if row is not None and row.request_hash != self.request_hash:
                 raise AnotherBody(
                     "This Idempotency-Key was used for another call. Take a new key for each."
@@ -134,15 +128,9 @@ class Once:
                 raise StillRunning
             time.sleep(LOOK_AGAIN_SECONDS)
 
-    def _claim(self, lease: uuid.UUID) -> IdempotentAnswer | None:
+    def _claim(self) -> IdempotentAnswer | None:
         """A new row of ours, or one that a dead process left; None where somebody was first."""
         now = timezone.now()
-        values = {
-            "request_hash": self.request_hash,
-            "lease_token": lease,
-            "lease_owner": this_process(),
-            "lease_until": now + LEASE,
-        }
         mine = IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash)
         mine.filter(created_at__lte=now - KEPT).delete()
         found = mine.first()
@@ -150,22 +138,23 @@ class Once:
             try:
                 with transaction.atomic():
                     return IdempotentAnswer.objects.create(
-                        caller=self.caller, key_hash=self.key_hash, **values
+                        caller=self.caller,
+                        key_hash=self.key_hash,
+                        request_hash=self.request_hash,
+                        **IdempotentAnswer.lease_values(uuid.uuid4(), now),
                     )
             except IntegrityError:
                 return None
-        same = found.status is None and found.request_hash == self.request_hash
-        if same and (found.lease_until <= now or owner_is_gone(found.lease_owner)):
-            taken = mine.filter(pk=found.pk, status=None, lease_token=found.lease_token)
-            if taken.update(**values):
-                return mine.get(pk=found.pk)
-        return None
+        if found.status is not None or found.request_hash != self.request_hash:
+            return None
+        taken = mine.filter(status=None).claim(found, now=now)
+        return mine.get(pk=found.pk) if taken else None
 
     def _others(self) -> IdempotentAnswer | None:
         return IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash).first()
 
     def _store(self, row: IdempotentAnswer, response: Any) -> HttpResponse:
-        """Keep the answer and give it. Raises LostClaim."""
+        """Keep the answer and give it. Raises LeaseLostError."""
         rendered = _rendered(self.request, response)
         ours = IdempotentAnswer.objects.filter(pk=row.pk, lease_token=row.lease_token)
         values = {
@@ -180,7 +169,7 @@ class Once:
             return rendered
         if ours.update(status=rendered.status_code):
             return rendered
-        raise LostClaim(row.pk)
+        raise LeaseLostError(f"call {row.pk} is carried out by another process now")
 
     def _give_up(self, row: IdempotentAnswer) -> None:
         """It failed: nothing was done, and the next one may try."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from memoryproject.api.scopes import SCOPES
+from memoryproject.lib.leases import LeasedWork
 
 
 class ApiToken(models.Model):
@@ -50,7 +51,7 @@ class ApiToken(models.Model):
         return self.expires_at is not None and self.expires_at <= now
 
 
-class IdempotentAnswer(models.Model):
+class IdempotentAnswer(LeasedWork):
     """The answer to a call with an Idempotency-Key, to be given again to its twins.
 
     ``key_hash`` and ``request_hash`` are keyed hashes, since clients put what they like into
@@ -58,13 +59,13 @@ class IdempotentAnswer(models.Model):
     ``withheld``: something was forgotten meanwhile or since, so that the answer isn't kept.
     """
 
+    # Longer than any call takes; a dead owner is found out at once on the same machine.
+    lease_length = timedelta(minutes=10)
+
     caller = models.CharField(max_length=64)
     key_hash = models.CharField(max_length=64)
     request_hash = models.CharField(max_length=64)
     created_at = models.DateTimeField(default=timezone.now)
-    lease_token = models.UUIDField(null=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField()
     status = models.PositiveSmallIntegerField(null=True)
     content_type = models.CharField(max_length=64, blank=True)
     headers = models.JSONField(default=dict)

@@ -13,9 +13,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from memoryproject.hooks.kinds import EVENT_TYPES
+from memoryproject.lib.leases import LeasedWork
 
 
-class WebhookEndpoint(models.Model):
+class WebhookEndpoint(LeasedWork):
     """An integrator's address. ``event_types``: what it is told; empty: everything.
     ``chat_ids``: the chats that it is bound to; None: it is bound to none and told of all.
 
@@ -43,9 +44,6 @@ class WebhookEndpoint(models.Model):
     failures = models.PositiveIntegerField(default=0, editable=False)
     paused_until = models.DateTimeField(null=True, blank=True, editable=False)
     asked_at = models.DateTimeField(null=True, blank=True, editable=False)
-    lease_token = models.UUIDField(null=True, blank=True, editable=False)
-    lease_owner = models.CharField(max_length=255, blank=True, editable=False)
-    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = "endpoint"

@@ -16,11 +16,12 @@ from django.utils import timezone
 
 from memoryproject.hooks.backoff import next_wait, pause
 from memoryproject.hooks.endpoints import endpoint_disable
-from memoryproject.hooks.leases import HookLease, HookLeaseLostError, endpoint_claim
+from memoryproject.hooks.leases import endpoint_claim
 from memoryproject.hooks.models import DeliveryState, WebhookDelivery, WebhookEndpoint
 from memoryproject.hooks.payload import ChatName, body_of, headers_of
-from memoryproject.hooks.waking import deliveries_sweep
+from memoryproject.hooks.waking import endpoints_abandoned, endpoints_wake
 from memoryproject.integrations.hooks.base import Poster, PostError
+from memoryproject.lib.leases import Lease, LeaseLostError
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +68,12 @@ def endpoint_send(*, endpoint_id: int, tools: HookTools) -> int:
             delivered += 1
             if tools.clock() >= end:
                 break
-    except HookLeaseLostError as lost:
+    except LeaseLostError as lost:
         logger.warning("%s", lost)
     finally:
         lease.release()
     # What is left here, and endpoints that waited because enough workers were sending.
-    deliveries_sweep(now=tools.clock())
+    endpoints_wake(endpoint_ids=endpoints_abandoned(tools.clock()))
     return delivered
 
 
@@ -106,7 +107,7 @@ def _due(endpoint_id: int, now: datetime) -> WebhookDelivery | None:
     return due.order_by("due_at", "id").first()
 
 
-def _send(delivery: WebhookDelivery, lease: HookLease, tools: HookTools) -> bool:
+def _send(delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools) -> bool:
     lease.renew()
     now = tools.clock()
     body = body_of(delivery, tools.chat_name)
@@ -125,7 +126,9 @@ def _send(delivery: WebhookDelivery, lease: HookLease, tools: HookTools) -> bool
     return False
 
 
-def _succeeded(delivery: WebhookDelivery, lease: HookLease, tools: HookTools, status: int) -> None:
+def _succeeded(
+    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools, status: int
+) -> None:
     now = tools.clock()
     _note(
         delivery,
@@ -141,7 +144,7 @@ def _succeeded(delivery: WebhookDelivery, lease: HookLease, tools: HookTools, st
 
 
 def _failed(
-    delivery: WebhookDelivery, lease: HookLease, tools: HookTools, failure: _Failure
+    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools, failure: _Failure
 ) -> None:
     now = tools.clock()
     wait = next_wait(
@@ -153,7 +156,7 @@ def _failed(
         else {"due_at": now + wait}
     )
     _note(delivery, now, last_status=failure.status, error=failure.error, **later)
-    endpoint = WebhookEndpoint.objects.get(pk=lease.endpoint_id)
+    endpoint = WebhookEndpoint.objects.get(pk=lease.row.pk)
     since = endpoint.failing_since or now
     left_alone = pause(failures=endpoint.failures + 1, retry_after=failure.retry_after)
     lease.renew(

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from memoryproject.hooks.leases import is_held
 from memoryproject.hooks.models import DeliveryState, WebhookDelivery, WebhookEndpoint
 from memoryproject.hooks.signals import deliveries_due
 
@@ -22,10 +21,12 @@ JOB_IS_LOST_AFTER = timedelta(seconds=60)
 def endpoints_wake(*, endpoint_ids: Iterable[int]) -> int:
     """Have these endpoints' deliveries sent, unless a job that does it waits already; returns
     how many jobs were asked for. Call it outside of a transaction."""
-    return sum(_wake(key) for key in endpoint_ids)
+    return sum(endpoint_wake(key) for key in endpoint_ids)
 
 
-def _wake(endpoint_id: int) -> bool:
+def endpoint_wake(endpoint_id: int) -> bool:
+    """Have an endpoint's deliveries sent, unless a job that does it waits already; return
+    whether a job was asked for."""
     now = timezone.now()
     unasked = Q(asked_at__isnull=True) | Q(asked_at__lte=now - JOB_IS_LOST_AFTER)
     if not WebhookEndpoint.objects.filter(unasked, pk=endpoint_id).update(asked_at=now):
@@ -38,14 +39,11 @@ def _wake(endpoint_id: int) -> bool:
     return True
 
 
-def deliveries_sweep(*, now: datetime | None = None) -> int:
-    """Have sent what is due with nobody at it; returns how many jobs were asked for. Safe to
-    run at any time, by several at once."""
-    moment = now or timezone.now()
+def endpoints_abandoned(now: datetime) -> list[int]:
+    """Return the endpoints with deliveries that are due and nobody at work."""
     due = WebhookDelivery.objects.filter(
-        endpoint=OuterRef("pk"), state=DeliveryState.PENDING, due_at__lte=moment
+        endpoint=OuterRef("pk"), state=DeliveryState.PENDING, due_at__lte=now
     )
-    ready = Q(paused_until__isnull=True) | Q(paused_until__lte=moment)
+    ready = Q(paused_until__isnull=True) | Q(paused_until__lte=now)
     found = WebhookEndpoint.objects.filter(Exists(due), ready, enabled=True).order_by("asked_at")
-    free = [endpoint.pk for endpoint in found if not is_held(endpoint, moment)]
-    return endpoints_wake(endpoint_ids=free)
+    return [endpoint.pk for endpoint in found.abandoned(now)]

@@ -7,10 +7,11 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.turns import Turn
 
 
-class ExtractionWork(models.Model):
+class ExtractionWork(LeasedWork):
     """That a turn is to be learned from, and who is at it. A worker owns the work while it
     holds the lease; ``lease_token`` is new with every claim.
 
@@ -23,9 +24,6 @@ class ExtractionWork(models.Model):
     )
     due = models.BooleanField(default=True)
     attempts = models.PositiveIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
     not_before = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
     outcome = models.CharField(max_length=255, blank=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -10,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 
 
@@ -41,12 +43,15 @@ class ItemState(models.TextChoices):
 TROUBLES = (str(ItemState.MOVED), str(ItemState.FOUND), str(ItemState.FAILED))
 
 
-class ForgetRun(models.Model):
+class ForgetRun(LeasedWork):
     """Things that are forgotten together, one after the other. It holds ids and no content.
 
     A worker owns the run while it holds the lease; ``lease_token`` is new with every claim.
     ``done`` counts the items that are over, in whatever way, ``failed`` those in trouble.
     """
+
+    # Longer than the queue lets a task run: a worker that is at it wasn't stopped.
+    lease_length = timedelta(minutes=12)
 
     run_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     asked_by = models.CharField(max_length=255)
@@ -57,9 +62,6 @@ class ForgetRun(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     confirmed_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    lease_token = models.UUIDField(null=True, blank=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("forgetting")

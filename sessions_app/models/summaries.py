@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
+from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.sessions import ChatSession
 
@@ -68,7 +69,7 @@ class SummarizationMetadata(models.Model):
         return f"summary {self.number}: messages {self.first_order} to {self.last_order}"
 
 
-class SummaryWork(models.Model):
+class SummaryWork(LeasedWork):
     """That a session has messages to sum up, and who is at it. A worker owns the work while
     it holds the lease; ``lease_token`` is new with every claim."""
 
@@ -77,9 +78,6 @@ class SummaryWork(models.Model):
     )
     due = models.BooleanField(default=False)
     attempts = models.PositiveIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
     not_before = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True)
 

@@ -9,6 +9,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
+from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import Message
 from sessions_app.models.sessions import ChatSession
@@ -52,7 +53,7 @@ UNUSUAL_STATES = (
 TOLD_IDS = "jsonb_path_query_array(recalled, '$[*].id') || coalesce(context -> 'shown', '[]')"
 
 
-class Turn(models.Model):
+class Turn(LeasedWork):
     """Turns of a chat are answered by rising ``id``. A worker owns a turn while it holds the
     lease; ``lease_token`` is new with every claim, so that a late worker can't write.
 
@@ -98,9 +99,6 @@ class Turn(models.Model):
 
     state = models.CharField(max_length=16, choices=TurnState.choices, default=TurnState.PENDING)
     attempts = models.PositiveIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
     not_before = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)

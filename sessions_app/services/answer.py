@@ -11,6 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.lib.leases import LeaseLostError
 from memoryproject.lib.storage import is_disk_full
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
@@ -20,7 +21,7 @@ from sessions_app.services.commands.reply import command_reply
 from sessions_app.services.draft import Draft
 from sessions_app.services.forget.guard import ForgottenMeanwhileError, forgetting_mark
 from sessions_app.services.hooks import ANSWERING, turn_failed
-from sessions_app.services.leases import Lease, LeaseLostError
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.model_reply import model_reply
 from sessions_app.services.reply_store import reply_store
 from sessions_app.services.scrub import unstored_forget
@@ -40,7 +41,7 @@ STORAGE_PAUSE = timedelta(minutes=1)
 DRAFTS = 3
 
 
-def turn_run(*, lease: Lease, tools: Tools) -> None:
+def turn_run(*, lease: TurnLease, tools: Tools) -> None:
     """Answer a claimed turn and send the answer; ends with the lease given back.
 
     An unexpected fault leaves the turn for another try; after the third the person gets an
@@ -71,7 +72,7 @@ def turn_run(*, lease: Lease, tools: Tools) -> None:
         _release(lease)
 
 
-def _release(lease: Lease) -> None:
+def _release(lease: TurnLease) -> None:
     """Give the lease back; where even that can't be written, it ends by itself."""
     try:
         lease.release()
@@ -80,7 +81,7 @@ def _release(lease: Lease) -> None:
             raise
 
 
-def _storage_full(lease: Lease, tools: Tools) -> None:
+def _storage_full(lease: TurnLease, tools: Tools) -> None:
     """ERR-SESSION-002: the answer can't be stored. Nothing of it was (RECOVERY-004); the
     person is told, and the turn waits until there is space: that is no fault of its own."""
     logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
@@ -90,7 +91,7 @@ def _storage_full(lease: Lease, tools: Tools) -> None:
             provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
         )
     again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state
-    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    held = lease.held()
     try:
         held.update(
             state=again,
@@ -102,7 +103,7 @@ def _storage_full(lease: Lease, tools: Tools) -> None:
         logger.warning("The turn is taken up again when its lease ends: %s", error)
 
 
-def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
+def _answer(turn: Turn, lease: TurnLease, tools: Tools) -> None:
     if turn.message is not None and turn.message.revoked_at:
         _end(turn, lease, TurnState.CANCELLED)
         return
@@ -123,7 +124,7 @@ def _answer(turn: Turn, lease: Lease, tools: Tools) -> None:
             return
 
 
-def _draft_and_store(turn: Turn, lease: Lease, tools: Tools) -> None:
+def _draft_and_store(turn: Turn, lease: TurnLease, tools: Tools) -> None:
     """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
     mark = forgetting_mark()
     started = time.monotonic()
@@ -141,7 +142,7 @@ def _draft_and_store(turn: Turn, lease: Lease, tools: Tools) -> None:
     )
 
 
-def _draft(turn: Turn, lease: Lease, tools: Tools) -> Draft:
+def _draft(turn: Turn, lease: TurnLease, tools: Tools) -> Draft:
     """The answer, not stored yet."""
     _check_role(turn, tools)
     text = turn.message.content if turn.message else turn.unstored_text
@@ -167,7 +168,7 @@ def _check_role(turn: Turn, tools: Tools) -> None:
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
 
 
-def _with_document(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
+def _with_document(turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
     """What is said of the document, and then the answer to what was written with it, which
     has the document in reach."""
     note = document_note(turn=turn, lease=lease, tools=tools)
@@ -178,7 +179,7 @@ def _with_document(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
     return draft
 
 
-def _reply(turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
+def _reply(turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
         return command_reply(turn=turn, command=command, tools=tools)
@@ -206,17 +207,17 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(turn: Turn, lease: Lease, state: str) -> None:
+def _end(turn: Turn, lease: TurnLease, state: str) -> None:
     """End a turn without an answer."""
-    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    held = lease.held()
     if held.update(state=state, finished_at=timezone.now()) and turn.session_id is None:
         unstored_forget(turn)
 
 
-def _fault(lease: Lease, error: Exception) -> None:
+def _fault(lease: TurnLease, error: Exception) -> None:
     """Note the fault for staff and leave the turn for another try, a little later each time;
     after the apology has failed too, give up."""
-    held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
+    held = lease.held()
     turn = held.first()
     if turn is None:
         return

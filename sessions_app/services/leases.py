@@ -1,20 +1,18 @@
-"""Who answers a turn: claims by conditional update, leases that end, and the sweep of what
-dead workers left."""
+"""Claims of turns, and the sweep of those that dead workers left."""
 
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.utils import timezone
 
-from memoryproject.lib.liveness import owner_is_gone, this_process
+from memoryproject.lib.leases import Lease, LeasedKind
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
@@ -23,76 +21,43 @@ from sessions_app.services.pauses import paused_turns_hold
 
 logger = logging.getLogger(__name__)
 
-# Longer than any single step between two renewals: a try of the chat model or of a send.
-LEASE = timedelta(minutes=3)
-
-
-class LeaseLostError(Exception):
-    """Another worker has the turn now, or it was cancelled: nothing more may be written."""
-
 
 @dataclass(frozen=True)
-class Lease:
+class TurnLease(Lease[Turn]):
     """The right to work on one turn."""
 
-    turn_id: int
-    token: UUID
-
-    def renew(self) -> None:
-        """Hold on for another while. Raises LeaseLostError."""
-        held = Turn.objects.filter(pk=self.turn_id, lease_token=self.token)
-        if not held.update(lease_until=timezone.now() + LEASE):
-            raise LeaseLostError(f"turn {self.turn_id} is no longer ours")
+    @property
+    def turn_id(self) -> int:
+        return self.row.pk
 
     def turn(self) -> Turn:
-        """The turn, locked until the transaction ends. Raises LeaseLostError."""
-        # Without a join to the chat: a merge that moves the turn to another chat meanwhile
-        # would make the joined row vanish, as if the lease were lost.
-        held = Turn.objects.select_for_update(no_key=True)
-        turn = held.filter(pk=self.turn_id, lease_token=self.token).first()
-        if turn is None:
-            raise LeaseLostError(f"turn {self.turn_id} is no longer ours")
-        return turn
-
-    def release(self) -> None:
-        Turn.objects.filter(pk=self.turn_id, lease_token=self.token).update(
-            lease_token=None, lease_owner="", lease_until=None
-        )
+        """Return the turn, locked until the transaction ends. Raises LeaseLostError."""
+        return self.lock()
 
 
-def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> Lease | None:
+def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
     """Take the chat's oldest waiting turn, or None: none waits, it isn't time yet, or
     somebody is at work in this chat. Where staff have paused the assistant, only what is to be
     sent and commands are taken."""
     now = now or timezone.now()
-    sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
-    if any(is_held(turn, now) for turn in sending.filter(lease_token__isnull=False)):
+    if Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING).held(now):
         return None
     paused_turns_hold(chat_id, now)
     oldest = turn_next(chat_id)
-    if oldest is None or is_held(oldest, now):
+    if oldest is None or oldest.is_held(now):
         return None
     if oldest.not_before and oldest.not_before > now:
         return None
-    lease = Lease(turn_id=oldest.pk, token=uuid.uuid4())
-    unchanged = Turn.objects.filter(
-        pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
-    )
+    unchanged = Turn.objects.filter(state=oldest.state)
     state = TurnState.RUNNING if oldest.state == TurnState.PENDING else F("state")
     try:
         with transaction.atomic():
-            claimed = unchanged.update(
-                state=state,
-                attempts=F("attempts") + 1,
-                lease_token=lease.token,
-                lease_owner=this_process(),
-                lease_until=now + LEASE,
-            )
+            token = unchanged.claim(oldest, now=now, state=state, attempts=F("attempts") + 1)
     except IntegrityError:
         # A merge has just brought the turn into a chat in which another one is being answered:
         # whoever does that goes on with this one.
         return None
-    return lease if claimed else None
+    return TurnLease(oldest, token) if token else None
 
 
 def turn_next(chat_id: UUID) -> Turn | None:
@@ -103,11 +68,16 @@ def turn_next(chat_id: UUID) -> Turn | None:
     return begun.first() or waiting.order_by("id").first()
 
 
-def is_held(turn: Turn, now: datetime) -> bool:
-    """Whether a living worker has the turn."""
-    if turn.lease_token is None or turn.lease_until is None or turn.lease_until <= now:
-        return False
-    return not owner_is_gone(turn.lease_owner)
+def turns_abandoned(now: datetime) -> list[UUID]:
+    """Return the chats with a turn that may be answered now and nobody at work."""
+    waiting = Turn.objects.filter(state__in=WAITING_STATES)
+    ready = waiting.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+    # As in turn_next.
+    begun_first = Case(When(state=TurnState.RUNNING, then=0), default=1)
+    next_turns = waiting.order_by("chat_id", begun_first, "id").distinct("chat_id")
+    found = next_turns.filter(chat_id__in=ready.values("chat_id"))
+    leased = found.only("chat_id", "lease_token", "lease_owner", "lease_until")
+    return [turn.chat_id for turn in leased.abandoned(now)]
 
 
 def turns_sweep(
@@ -116,37 +86,45 @@ def turns_sweep(
     unconfirmed_after: timedelta,
     now: datetime | None = None,
 ) -> dict[str, int]:
-    """Take up what was left lying: sends that a dead worker began, and chats whose oldest
-    turn waits with nobody at work. Safe to run at any time, by several at once.
+    """Settle the sends that a dead worker began, and enqueue the chats whose next turn waits
+    with nobody at work. Safe to run at any time, by several at once.
 
     Returns how many chats were enqueued and how many turns are unconfirmed now.
     """
     now = now or timezone.now()
-    unconfirmed = 0
-    for turn in Turn.objects.filter(state=TurnState.SENDING).order_by("id").iterator():
-        if not is_held(turn, now):
-            unconfirmed += _sending_settle(turn, now, unconfirmed_after)
-    waiting = Turn.objects.filter(state__in=WAITING_STATES).filter(
-        Q(not_before__isnull=True) | Q(not_before__lte=now)
+    unconfirmed = sendings_settle(now=now, unconfirmed_after=unconfirmed_after)
+    swept = LeasedKind("turns", turns_abandoned, enqueue).sweep(now)
+    return {"enqueued": swept, "unconfirmed": unconfirmed}
+
+
+def sendings_settle(*, now: datetime, unconfirmed_after: timedelta) -> int:
+    """Settle the sends that no worker is at: a part that was begun long ago counts as
+    unconfirmed. Return how many turns are unconfirmed now."""
+    sending = Turn.objects.filter(state=TurnState.SENDING)
+    left = sending.only("turn_id", "lease_token", "lease_owner", "lease_until").abandoned(now)
+    if not left:
+        return 0
+    parts = OutboundPart.objects.filter(turn__in=left)
+    parts.filter(state=PartState.SENDING, started_at__lte=now - unconfirmed_after).update(
+        state=PartState.UNCONFIRMED
     )
-    chats = 0
-    for chat_id in waiting.order_by("chat_id").values_list("chat_id", flat=True).distinct():
-        oldest = turn_next(chat_id)
-        if oldest is not None and not is_held(oldest, now):
-            enqueue(chat_id)
-            chats += 1
-    return {"enqueued": chats, "unconfirmed": unconfirmed}
+    tokens = [turn.lease_token for turn in left if turn.lease_token]
+    Turn.objects.filter(pk__in=[turn.pk for turn in left], lease_token__in=tokens).update(
+        lease_token=None
+    )
+    # The others wait for a provider's word: nothing changes in them, each minute anew.
+    of_turn = OutboundPart.objects.filter(turn=OuterRef("pk"))
+    waits = Exists(of_turn.filter(state=PartState.SENDING))
+    failed = Exists(of_turn.filter(state=PartState.FAILED))
+    settled = Turn.objects.filter(~waits | failed, pk__in=[turn.pk for turn in left])
+    return sum(_sending_settle(turn) for turn in settled.order_by("id"))
 
 
-def _sending_settle(turn: Turn, now: datetime, unconfirmed_after: timedelta) -> int:
-    """A send that nobody is at any more: what was begun long ago counts as unconfirmed."""
-    OutboundPart.objects.filter(
-        turn=turn, state=PartState.SENDING, started_at__lte=now - unconfirmed_after
-    ).update(state=PartState.UNCONFIRMED)
-    Turn.objects.filter(pk=turn.pk, lease_token=turn.lease_token).update(lease_token=None)
+def _sending_settle(turn: Turn) -> bool:
+    """Settle one turn; return whether it is unconfirmed now."""
     turn_settle(turn=turn)
     turn.refresh_from_db()
-    if turn.state == TurnState.UNCONFIRMED:
-        logger.warning("Turn %s: it is not known whether its answer went out.", turn.turn_id)
-        return 1
-    return 0
+    if turn.state != TurnState.UNCONFIRMED:
+        return False
+    logger.warning("Turn %s: it is not known whether its answer went out.", turn.turn_id)
+    return True

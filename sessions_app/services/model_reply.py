@@ -32,7 +32,7 @@ from sessions_app.selectors import (
 )
 from sessions_app.services.cards.recall import CardHit, cards_recall
 from sessions_app.services.draft import Draft
-from sessions_app.services.leases import Lease
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.tools import Tools
 from sessions_app.texts import text_for
 
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 SAID_BY = {"user": "they wrote", "assistant": "you answered"}
 
 
-def model_reply(*, turn: Turn, text: str, lease: Lease, tools: Tools) -> Draft:
+def model_reply(*, turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
     """The model's answer, or one from memory alone where the model gives none."""
     draft = Draft(text="")
     history = _history(turn, tools)

@@ -19,13 +19,13 @@ from sessions_app.services.draft import Draft
 from sessions_app.services.extraction.work import extraction_request
 from sessions_app.services.forget.guard import forgetting_check
 from sessions_app.services.forget.reach import SHOWN
-from sessions_app.services.leases import Lease
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.messages import NewMessage
 
 
 def reply_store(
     *,
-    lease: Lease,
+    lease: TurnLease,
     draft: Draft,
     provider: WhatsAppProvider,
     chat_memory: ChatMemoryService,

@@ -18,12 +18,8 @@ class Planned:
 
 
 PLANNED = (
-    Planned("Sweep turns", "sessions_app.tasks.sweep_turns", 1),
-    Planned("Sweep summaries", "sessions_app.tasks.sweep_summaries", 1),
-    Planned("Sweep extractions", "sessions_app.tasks.sweep_extractions", 1),
-    Planned("Sweep documents", "sessions_app.tasks.sweep_documents", 1),
+    Planned("Sweep work", "sessions_app.tasks.sweep_work", 1),
     Planned("Sweep cards", "sessions_app.tasks.sweep_cards", 1),
-    Planned("Sweep forgettings", "sessions_app.tasks.sweep_forgettings", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
@@ -33,7 +29,6 @@ PLANNED = (
     Planned("Seal audit events", "memoryproject.audit.tasks.seal", 1),
     Planned("Prune audit events", "memoryproject.audit.tasks.prune", 24 * 60),
     Planned("Tidy the API", "memoryproject.api.tasks.tidy", 60),
-    Planned("Sweep webhooks", "sessions_app.tasks.sweep_webhooks", 1),
     Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
     Planned("Count the dashboard's figures", "memoryproject.dashboard.tasks.recount", 1),
     Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),

@@ -21,7 +21,7 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.services.finish import turn_settle
-from sessions_app.services.leases import Lease
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.statuses import (
     early_statuses_apply,
     message_status_refresh,
@@ -39,7 +39,7 @@ LONGEST_WAIT = timedelta(minutes=15)
 
 def reply_send(
     *,
-    lease: Lease,
+    lease: TurnLease,
     provider: WhatsAppProvider,
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
@@ -81,7 +81,7 @@ def recipient_of(turn: Turn) -> Recipient:
 
 
 def _send_part(
-    lease: Lease,
+    lease: TurnLease,
     provider: WhatsAppProvider,
     part: OutboundPart,
     to: Recipient,
@@ -106,7 +106,7 @@ def _send_part(
     raise AssertionError("the last try returns or raises")
 
 
-def _commit(lease: Lease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
+def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
     """Put on record what happens to a part now. Raises LeaseLostError."""
     with transaction.atomic():
         turn = lease.turn()
@@ -153,7 +153,9 @@ def _name_reply(part: OutboundPart) -> None:
         reply.save(update_fields=["provider_message_id"])
 
 
-def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: timedelta) -> None:
+def _part_failed(
+    lease: TurnLease, part: OutboundPart, error: SendError, max_age: timedelta
+) -> None:
     """Decide what becomes of a part that did not go out, or may not have."""
     now = timezone.now()
     wait = timedelta(seconds=error.retry_after or 0.0)

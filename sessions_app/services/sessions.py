@@ -16,7 +16,6 @@ from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.services.cards.work import cards_request
 from sessions_app.services.hooks import sessions_ended
-from sessions_app.services.leases import is_held
 from sessions_app.signals import session_expired
 
 logger = logging.getLogger(__name__)
@@ -52,9 +51,9 @@ def expires_at(session: ChatSession, timeout: timedelta) -> datetime:
 
 
 def _is_answering(session: ChatSession) -> bool:
-    turns = Turn.objects.filter(session=session, state__in=IN_PROGRESS, lease_token__isnull=False)
+    turns = Turn.objects.filter(session=session, state__in=IN_PROGRESS)
     # A lease is a matter of real time, whatever ``now`` its caller goes by.
-    return any(is_held(turn, timezone.now()) for turn in turns)
+    return bool(turns.held(timezone.now()))
 
 
 def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSession:

@@ -15,7 +15,7 @@ from memoryproject.lib.shorten import cut_at_word
 from sessions_app.file_texts import counted, document_failure
 from sessions_app.models import Turn
 from sessions_app.roles import GODFATHER
-from sessions_app.services.leases import Lease
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.tools import FileTools, Tools
 from sessions_app.services.turn_files import fetched, media_of
 from sessions_app.texts import received_text, text_for
@@ -26,7 +26,7 @@ MEGABYTE = 1024 * 1024
 LONGEST_NAME = 100
 
 
-def document_note(*, turn: Turn, lease: Lease, tools: Tools) -> str:
+def document_note(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
     """Store the document of the turn's message as memories; returns what is to be said of
     it. Running it again for the same turn has no second effect.
 
@@ -54,7 +54,7 @@ def document_note(*, turn: Turn, lease: Lease, tools: Tools) -> str:
 
 
 def _document_of(
-    turn: Turn, lease: Lease, tools: Tools, files: FileTools
+    turn: Turn, lease: TurnLease, tools: Tools, files: FileTools
 ) -> tuple[SourceDocument, bool]:
     """The document, and whether it was known before this message. One that a killed worker
     left is found again; its file is fetched again only where it is gone."""
@@ -84,7 +84,7 @@ def _document_of(
 
 
 def _read(
-    document: SourceDocument, turn: Turn, lease: Lease, tools: Tools, files: FileTools
+    document: SourceDocument, turn: Turn, lease: TurnLease, tools: Tools, files: FileTools
 ) -> SourceDocument:
     return document_store(
         document_id=document.document_id,

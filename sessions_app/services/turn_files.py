@@ -12,7 +12,7 @@ from memoryproject.integrations.retry import DELAYS, wait_before_retry
 from memoryproject.integrations.whatsapp.events import Media
 from memoryproject.integrations.whatsapp.media import MediaError, MediaProvider
 from sessions_app.models import Turn
-from sessions_app.services.leases import Lease
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.sending import recipient_of
 from sessions_app.services.tools import Tools
 
@@ -27,7 +27,7 @@ def media_of(turn: Turn) -> Media:
 
 @contextmanager
 def fetched(
-    *, turn: Turn, lease: Lease, tools: Tools, folder: Path, most_bytes: int
+    *, turn: Turn, lease: TurnLease, tools: Tools, folder: Path, most_bytes: int
 ) -> Iterator[IncomingFile]:
     """The file of the turn's message, for as long as the ``with`` block lasts; tried again
     after 1, 2 and 4 seconds. Raises MediaError, DocumentError, OSError, LeaseLostError."""

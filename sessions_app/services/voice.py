@@ -11,7 +11,7 @@ from memoryproject.integrations.speech.base import MOST_BYTES, Transcript, Trans
 from memoryproject.integrations.whatsapp.media import MediaError
 from memoryproject.lib.language import detect_language
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.services.leases import Lease
+from sessions_app.services.leases import TurnLease
 from sessions_app.services.tools import FileTools, Tools
 from sessions_app.services.turn_files import fetched, media_of
 
@@ -28,7 +28,7 @@ class NotHeardError(Exception):
         self.text_name = text_name
 
 
-def recording_heard(*, turn: Turn, lease: Lease, tools: Tools) -> str:
+def recording_heard(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
     """The words of the turn's recording, stored as its message's text. The recording itself
     is not kept. Raises NotHeardError, LeaseLostError, DatabaseError."""
     files = tools.files
@@ -43,7 +43,7 @@ def recording_heard(*, turn: Turn, lease: Lease, tools: Tools) -> str:
     return text
 
 
-def _transcript(turn: Turn, lease: Lease, tools: Tools, files: FileTools) -> Transcript:
+def _transcript(turn: Turn, lease: TurnLease, tools: Tools, files: FileTools) -> Transcript:
     assert files.transcriber is not None
     try:
         with fetched(
@@ -57,7 +57,7 @@ def _transcript(turn: Turn, lease: Lease, tools: Tools, files: FileTools) -> Tra
         raise NotHeardError("audio_failed") from error
 
 
-def _store(turn: Turn, lease: Lease, tools: Tools, text: str, model: str) -> None:
+def _store(turn: Turn, lease: TurnLease, tools: Tools, text: str, model: str) -> None:
     with transaction.atomic():
         if turn.message_id is None:
             held = lease.turn()

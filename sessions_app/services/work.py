@@ -12,13 +12,14 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from memoryproject.lib.leases import LeaseLostError
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.services.answer import turn_run
 from sessions_app.services.embed import messages_embed
-from sessions_app.services.leases import Lease, LeaseLostError, turn_claim
+from sessions_app.services.leases import TurnLease, turn_claim
 from sessions_app.services.tools import Tools
 
 logger = logging.getLogger(__name__)
@@ -52,8 +53,8 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
 
 
 def burst_wait(
-    *, lease: Lease, debounce: timedelta, sleep: Callable[[float], None] = time.sleep
-) -> Lease:
+    *, lease: TurnLease, debounce: timedelta, sleep: Callable[[float], None] = time.sleep
+) -> TurnLease:
     """Wait until nobody has written for ``debounce``, then let the newest message of the
     burst stand for the others: theirs are merged into its turn. A command ends a burst.
 
@@ -70,7 +71,7 @@ def burst_wait(
     return lease
 
 
-def _burst(lease: Lease) -> list[Turn]:
+def _burst(lease: TurnLease) -> list[Turn]:
     """The turns that can be answered with the one of the lease, that one first: up to the
     first command, and without messages at the end that hold nothing to read. Empty where
     that turn isn't to be answered with others."""
@@ -108,7 +109,7 @@ def _is_awaited(turn: Turn) -> bool:
     return turn.provider == str(Provider.CONSOLE)
 
 
-def _merge(lease: Lease, burst: list[Turn]) -> Lease | None:
+def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
     """Hand the lease from the burst's first turn to its newest. The older messages stay in the
     history, where the newest turn's prompt has them. None, and nothing is changed, where one
     of them was cancelled meanwhile."""
@@ -134,4 +135,4 @@ def _merge(lease: Lease, burst: list[Turn]) -> Lease | None:
             lease_owner=held.lease_owner,
             lease_until=held.lease_until,
         )
-    return Lease(turn_id=newest.pk, token=lease.token)
+    return TurnLease(newest, lease.token)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.api.idempotency import KEPT, LEASE, answers_drop
+from memoryproject.api.idempotency import KEPT, answers_drop
 from memoryproject.api.models import IdempotentAnswer
 from memoryproject.api.tasks import tidy
 from sessions_app.models import ChatSession, Message
@@ -93,7 +93,7 @@ def in_progress(api: Api, path: str, **changes: Any) -> IdempotentAnswer:
         "status": None,
         "body": "",
         "lease_token": uuid.uuid4(),
-        "lease_until": timezone.now() + LEASE,
+        "lease_until": timezone.now() + IdempotentAnswer.lease_length,
         **changes,
     }
     IdempotentAnswer.objects.update(**values)

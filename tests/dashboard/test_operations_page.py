@@ -199,15 +199,15 @@ def test_what_makes_no_sense_shows_the_first_or_last_page(
 
 def test_schedules_say_what_they_do_how_it_went_and_what_is_late(admin_client: Client) -> None:
     schedules_install()
-    job = failed_job(func="sessions_app.tasks.sweep_turns")
+    job = failed_job(func="sessions_app.tasks.sweep_work")
     now = timezone.now()
     Schedule.objects.update(next_run=now + timedelta(minutes=5))
-    Schedule.objects.filter(name="Sweep turns").update(
+    Schedule.objects.filter(name="Sweep work").update(
         task=job.id, next_run=now - timedelta(minutes=30)
     )
     Schedule.objects.filter(name="Propose merges").delete()
     shown = words(page(admin_client, f"{ROOM}schedules/"))
-    assert "Take up answers that a dead worker left Sweep turns, each minute failed" in shown
+    assert "Take up work that a dead worker left Sweep work, each minute failed" in shown
     assert "The embedding model could not be used." in shown
     assert shown.count("late by") == 1
     assert "Not installed: Propose merges." in shown

@@ -16,7 +16,7 @@ from django_q.models import OrmQ
 from memories_app.models import Memory, SourceDocument
 from memoryproject.audit.models import AuditEvent
 from sessions_app.models import ForgetRun
-from sessions_app.tasks import carry_out_forgetting, read_document, sweep_documents
+from sessions_app.tasks import carry_out_forgetting, read_document, sweep_work
 from tests.documents import files
 from tests.world import CLIENT, World
 
@@ -143,5 +143,5 @@ def test_the_sweep_enqueues_what_waits(upload: Upload, db: None) -> None:
     upload(b"TestCorp pays in 30 days.", name="terms.txt")
     SourceDocument.objects.update(created_at="2026-01-01T00:00:00Z")
     OrmQ.objects.all().delete()
-    assert sweep_documents() == {"enqueued": 1, "files_removed": 0}
+    assert sweep_work()["documents"] == 1
     assert OrmQ.objects.count() == 1

@@ -15,7 +15,7 @@ from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDo
 from memories_app.services.document_files import IncomingFile, document_file
 from memories_app.services.document_leases import DocumentBusyError
 from memories_app.services.document_store import document_store
-from memories_app.services.document_sweep import documents_sweep
+from memories_app.services.document_sweep import documents_abandoned, leftovers_remove
 from memories_app.services.documents import document_forget
 from memories_app.services.scope import memories_move
 from memoryproject.audit.events import Actor
@@ -254,12 +254,9 @@ def test_a_sweep_takes_up_what_was_left_and_removes_what_nobody_waits_for(
         path.write_bytes(b"half")
     for path in (old, nobodys):
         os.utime(path, (0, 0))
-    enqueued: list[uuid.UUID] = []
 
-    done = documents_sweep(folder=folder, enqueue=enqueued.append)
-
-    assert enqueued == [left.pk]
-    assert done == {"enqueued": 1, "files_removed": 3}
+    assert documents_abandoned(timezone.now()) == [left.pk]
+    assert leftovers_remove(folder) == 3
     waiting = [f"{each.pk}.document" for each in (left, fresh, in_turn)]
     assert lying(folder) == sorted([new.name, *waiting])
 

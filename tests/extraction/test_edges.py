@@ -47,7 +47,7 @@ class TestSettings:
         learning.world.say(CLIENT, "I own a boat")
         setattr(on, name, value)
         assert wiring.tools().learn is None
-        assert tasks.sweep_extractions() == 0
+        assert "extractions" not in tasks.sweep_work()
         assert tasks.learn_from_chat(str(learning.world.chat(CLIENT).pk)) == 0
         assert ExtractionWork.objects.get().attempts == 0
 
@@ -58,7 +58,7 @@ class TestSettings:
 
     def test_the_sweep_enqueues_what_is_due(self, on: Any, learning: Learning) -> None:
         learning.world.say(CLIENT, "I own a boat")
-        assert tasks.sweep_extractions() == 1
+        assert tasks.sweep_work()["extractions"] == 1
 
 
 class TestStaff:

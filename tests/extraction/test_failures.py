@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,23 +13,21 @@ from django.utils import timezone
 
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.lib.leases import LeaseLostError
 from sessions_app.models import ExtractionWork, Turn
 from sessions_app.services.extraction.work import (
     MAX_ATTEMPTS,
     extraction_claim,
-    extractions_sweep,
+    extractions_abandoned,
 )
-from sessions_app.services.leases import LeaseLostError
 from tests.extraction.learning import DOWN, Learning, contents, fact, work
 from tests.world import CLIENT
 
 BOAT = "I own a boat"
 
 
-def swept(**options: Any) -> list[Any]:
-    enqueued: list[Any] = []
-    extractions_sweep(enqueue=enqueued.append, **options)
-    return enqueued
+def swept(now: datetime | None = None) -> list[Any]:
+    return extractions_abandoned(now or timezone.now())
 
 
 def test_a_model_that_is_down_is_asked_again_later(learning: Learning) -> None:

@@ -29,11 +29,12 @@ from sessions_app.services.forget.runs import (
     MOST_ATTEMPTS,
     MOST_ITEMS,
     TooManyError,
+    drafts_drop,
     run_claim,
     run_confirm,
     run_draft,
     run_work,
-    runs_sweep,
+    runs_abandoned,
 )
 from sessions_app.services.merge import chat_merge
 from tests.forgetting.dump import left_of
@@ -116,10 +117,12 @@ def test_a_draft_forgets_nothing_and_goes_after_a_day(world: World) -> None:
     memories = remembered(world)
     run = run_draft(chosen=chosen(*memories), asked_by="dana")
     assert work(world, run) == 0
-    assert runs_sweep(enqueue=lambda _: None) == 0
+    drafts_drop(timezone.now())
+    assert runs_abandoned(timezone.now()) == []
+    assert ForgetRun.objects.exists()
     assert Memory.objects.count() == 3
     ForgetRun.objects.update(created_at=timezone.now() - timedelta(hours=25))
-    runs_sweep(enqueue=lambda _: None)
+    drafts_drop(timezone.now())
     assert not ForgetRun.objects.exists()
 
 
@@ -156,11 +159,10 @@ def test_only_one_worker_is_at_it(world: World) -> None:
     assert lease is not None
     assert run_claim(run.pk) is None
     assert work(world, run) == 0
-    assert runs_sweep(enqueue=lambda _: None) == 0
+    assert runs_abandoned(timezone.now()) == []
     # Its process is gone.
     ForgetRun.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-    enqueued: list[UUID] = []
-    assert runs_sweep(enqueue=enqueued.append) == 1
+    assert runs_abandoned(timezone.now()) == [run.pk]
     assert work(world, run) == 3
     assert lease.release() is False
 

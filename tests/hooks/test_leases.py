@@ -13,13 +13,14 @@ from django.utils import timezone
 
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.hooks.endpoints import endpoint_remove
-from memoryproject.hooks.leases import MOST_AT_ONCE, HookLeaseLostError, endpoint_claim
+from memoryproject.hooks.leases import MOST_AT_ONCE, endpoint_claim
 from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.hooks.sending import endpoint_send
 from memoryproject.hooks.signals import deliveries_due
 from memoryproject.integrations.hooks.base import Posted
 from memoryproject.integrations.hooks.http import HttpPoster
 from memoryproject.integrations.hooks.recording import RecordingPoster
+from memoryproject.lib.leases import LeaseLostError
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
     Receiver,
@@ -74,7 +75,7 @@ def test_the_lease_of_a_dead_process_of_this_machine_ends_at_once(
     host, _, start = WebhookEndpoint.objects.get().lease_owner.split(":")
     WebhookEndpoint.objects.update(lease_owner=f"{host}:4194304:{start}")
     assert send_all() == 1
-    with pytest.raises(HookLeaseLostError):
+    with pytest.raises(LeaseLostError):
         lease.renew()
 
 

@@ -18,7 +18,7 @@ from memoryproject.hooks.endpoints import endpoint_remove
 from memoryproject.hooks.leases import endpoint_claim
 from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.hooks.signals import deliveries_due
-from memoryproject.hooks.waking import deliveries_sweep, endpoints_wake
+from memoryproject.hooks.waking import endpoints_abandoned, endpoints_wake
 from memoryproject.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.integrations.hooks.recording import RecordingPoster
 from tests.hooks.receiver import (
@@ -48,7 +48,7 @@ def test_a_commit_asks_for_one_job_however_much_is_told(endpoint: WebhookEndpoin
         remember(1)
         assert asked == [endpoint.pk] * 2
         WebhookEndpoint.objects.update(asked_at=timezone.now() - timedelta(minutes=2))
-        deliveries_sweep()
+        endpoints_wake(endpoint_ids=endpoints_abandoned(timezone.now()))
         assert asked == [endpoint.pk] * 3, "a job that was lost is asked for again"
     finally:
         deliveries_due.disconnect(noted)
@@ -66,7 +66,7 @@ def test_the_sweep_finds_what_is_due_and_no_other(receiver: Receiver, db: None) 
     WebhookDelivery.objects.filter(endpoint=later).update(due_at=soon)
     assert endpoint_claim(endpoint_id=held.pk, now=now) is not None
     WebhookEndpoint.objects.filter(pk=disabled.pk).update(enabled=False)
-    assert deliveries_sweep() == 1
+    assert endpoints_wake(endpoint_ids=endpoints_abandoned(timezone.now())) == 1
     assert WebhookEndpoint.objects.get(asked_at__isnull=False) == due
     assert endpoints_wake(endpoint_ids=[due.pk]) == 0
 

@@ -36,7 +36,7 @@ actor = Actor("staff", name="dana")
 for _ in range(2):
     run_confirm(run_id="{run}", actor=actor, enqueue=wiring.enqueue_forgetting)
 """
-SWEEP = "from sessions_app.tasks import sweep_forgettings; sweep_forgettings()"
+SWEEP = "from sessions_app.tasks import sweep_work; sweep_work()"
 WAITING = """
 SELECT 1 AS yes FROM pg_stat_activity
 WHERE wait_event_type = 'Lock' AND state = 'active' AND query ILIKE '%%memories_app_memory%%'

@@ -22,7 +22,7 @@ from sessions_app.services.expiry import (
     sessions_expire,
     sessions_overdue,
 )
-from sessions_app.services.leases import LEASE, turn_claim
+from sessions_app.services.leases import turn_claim
 from sessions_app.services.schedules import PLANNED, schedules_install
 from sessions_app.services.sessions import session_open
 from sessions_app.signals import session_expired
@@ -121,7 +121,7 @@ def test_edge_009_a_message_joins_the_session_in_which_a_worker_is_answering(
     later = django_timezone.now() + DAY + SECOND
     assert session_open(chat=session.chat, now=later, timeout=DAY).pk == session.pk
     # A dead worker's turn holds nothing up.
-    Turn.objects.update(lease_until=django_timezone.now() - LEASE)
+    Turn.objects.update(lease_until=django_timezone.now() - Turn.lease_length)
     assert session_open(chat=session.chat, now=later, timeout=DAY).pk != session.pk
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -11,12 +10,12 @@ from django.utils import timezone
 from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import MessageRevoked
+from memoryproject.lib.leases import LeaseLostError
 from sessions_app.models import Message, SummaryWork, Turn
 from sessions_app.roles import Limits
-from sessions_app.services.leases import LEASE, LeaseLostError
 from sessions_app.services.strategies import SummarizationStrategy
 from sessions_app.services.summaries.chunks import chunk_next
-from sessions_app.services.summaries.leases import summaries_sweep, summary_claim
+from sessions_app.services.summaries.leases import summaries_abandoned, summary_claim
 from sessions_app.services.summaries.store import summary_store
 from sessions_app.services.summaries.summarizer import Made, Summarizer
 from tests.sessions.summing import summaries, talk_to
@@ -47,13 +46,13 @@ class TestAFailingModel:
         assert work.lease_token is None
         assert "down" in work.error
         assert work.not_before is not None
-        enqueued: list[Any] = []
-        assert summaries_sweep(enqueue=enqueued.append) == 0
+        assert summaries_abandoned(timezone.now()) == []
         later = timezone.now() + timedelta(minutes=1)
-        assert summaries_sweep(enqueue=enqueued.append, now=later) == 1
+        abandoned = summaries_abandoned(later)
+        assert len(abandoned) == 1
 
         SummaryWork.objects.update(not_before=None)
-        assert world.rules.chat_memory.manage(conversation_id=enqueued[0]) == 1
+        assert world.rules.chat_memory.manage(conversation_id=abandoned[0]) == 1
         assert summaries()[0].digest == "fine"
         assert SummaryWork.objects.get().error == ""
 
@@ -101,9 +100,11 @@ class TestOneAtATime:
         talk_to(world, 1)
         session = world.session(CLIENT)
         world.rules.chat_memory.strategy.post_add_messages_hook(session=session)
-        lost = summary_claim(session.pk, now=timezone.now() - LEASE - timedelta(seconds=1))
+        lost = summary_claim(
+            session.pk, now=timezone.now() - SummaryWork.lease_length - timedelta(seconds=1)
+        )
         assert lost is not None
-        assert summaries_sweep(enqueue=lambda _: None) == 1
+        assert len(summaries_abandoned(timezone.now())) == 1
         assert world.rules.chat_memory.manage(conversation_id=session.pk) == 1
 
     def test_who_lost_the_lease_stores_nothing(self, world: World) -> None:

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.services.draft import Draft
-from sessions_app.services.leases import Lease, turn_claim
+from sessions_app.services.leases import TurnLease, turn_claim
 from sessions_app.services.merge import chat_merge
 from sessions_app.services.reply_store import reply_store
 from sessions_app.services.sending import reply_send
@@ -67,7 +67,7 @@ def test_two_workers_at_once_claim_one_turn(world: World) -> None:
     for _ in range(5):
         claims = [claim for claim in in_threads(lambda: turn_claim(chat_id=chat_id), 4) if claim]
         assert len(claims) == 1
-        assert isinstance(claims[0], Lease)
+        assert isinstance(claims[0], TurnLease)
         assert Turn.objects.get(pk=claims[0].turn_id).message.content == "one"
         Turn.objects.update(state="pending", lease_token=None)
 

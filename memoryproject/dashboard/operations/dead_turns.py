@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from memoryproject.dashboard.operations.job_words import ERRORS, words_for
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.services.leases import is_held
 
 STUCK = "stuck"
 STUCK_AFTER = timedelta(minutes=5)
@@ -79,7 +78,7 @@ def dead_turn(turn: Turn, *, now: datetime | None = None) -> DeadTurn:
         kind=turn.state if ended else STUCK,
         reason=reason_of(turn),
         at=turn.created_at,
-        held=not ended and is_held(turn, now),
+        held=not ended and turn.is_held(now),
     )
 
 

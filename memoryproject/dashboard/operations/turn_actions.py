@@ -9,13 +9,12 @@ from memoryproject.audit.events import Actor, audit_record
 from memoryproject.dashboard.operations.broker import enqueue
 from memoryproject.dashboard.operations.dead_turns import OPEN
 from sessions_app.models import Turn
-from sessions_app.services.leases import is_held
 
 
 def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
     """Let a worker look at a turn that is stuck. False where it is over, or a worker has it.
     Raises BrokerGoneError; the sweep of each minute tries the same."""
-    if turn.state not in OPEN or is_held(turn, timezone.now()):
+    if turn.state not in OPEN or turn.is_held(timezone.now()):
         return False
     # The queue last, as in queue_actions: what can't be recorded isn't done.
     with transaction.atomic():

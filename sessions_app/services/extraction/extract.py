@@ -14,12 +14,12 @@ from memories_app.errors import MemoryValidationError
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.lib.language import detect_language
+from memoryproject.lib.leases import LeaseLostError
 from sessions_app.learned import FactsFormError, read_facts
 from sessions_app.prompts.learning import Written, learning_request
 from sessions_app.services.extraction.said import Said, said_in
 from sessions_app.services.extraction.store import Outcome, SaidChangedError, facts_store
 from sessions_app.services.extraction.work import ExtractionLease, extraction_claim
-from sessions_app.services.leases import LeaseLostError
 
 logger = logging.getLogger(__name__)
 

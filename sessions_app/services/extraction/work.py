@@ -1,22 +1,19 @@
-"""Who learns from a chat's turns: one worker at a time, in the turns' order, by a lease."""
+"""Claims of the work of learning from a chat's turns, in the turns' order."""
 
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.utils import timezone
 
-from memoryproject.lib.liveness import owner_is_gone, this_process
+from memoryproject.lib.leases import Lease
 from sessions_app.models import ExtractionWork, Message, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.reading import is_knowledge
-from sessions_app.services.leases import LEASE, LeaseLostError
 
 logger = logging.getLogger(__name__)
 
@@ -27,47 +24,33 @@ DIED = "The workers that were at it died."
 
 
 @dataclass(frozen=True)
-class ExtractionLease:
-    """The right to learn from one turn. ``attempt`` counts from 1."""
+class ExtractionLease(Lease[ExtractionWork]):
+    """The right to learn from one turn."""
 
-    turn_id: int
-    token: UUID
-    attempt: int
+    @property
+    def turn_id(self) -> int:
+        return self.row.pk
 
-    def renew(self) -> None:
-        """Hold on for another while. Raises LeaseLostError."""
-        if not self._held().update(lease_until=timezone.now() + LEASE):
-            raise self._lost()
-
-    def lock(self) -> None:
-        """Keep the lease until the transaction ends. Raises LeaseLostError."""
-        if self._held().select_for_update(no_key=True).first() is None:
-            raise self._lost()
+    @property
+    def attempt(self) -> int:
+        """Count from 1."""
+        return self.row.attempts + 1
 
     def finish(self, outcome: str) -> None:
         """It is done."""
-        self._end(due=False, outcome=outcome, error="", done_at=timezone.now())
+        self.release(due=False, outcome=outcome, error="", done_at=timezone.now())
 
     def give_up(self, error: str) -> None:
         """It can't be done: staff see why."""
         logger.error("Turn %s is not learned from: %s", self.turn_id, error)
-        self._end(due=False, error=error, done_at=timezone.now())
+        self.release(due=False, error=error, done_at=timezone.now())
 
     def postpone(self, error: str) -> None:
         """It failed: try again, later each time, and not for ever."""
         if self.attempt >= MAX_ATTEMPTS:
             self.give_up(error)
         else:
-            self._end(error=error, not_before=timezone.now() + WAITS[self.attempt - 1])
-
-    def _end(self, **changes: object) -> None:
-        self._held().update(lease_token=None, lease_owner="", lease_until=None, **changes)
-
-    def _held(self) -> QuerySet[ExtractionWork]:
-        return ExtractionWork.objects.filter(pk=self.turn_id, lease_token=self.token)
-
-    def _lost(self) -> LeaseLostError:
-        return LeaseLostError(f"learning from turn {self.turn_id} is no longer ours")
+            self.release(error=error, not_before=timezone.now() + WAITS[self.attempt - 1])
 
 
 def extraction_request(turn: Turn) -> bool:
@@ -98,20 +81,13 @@ def extraction_claim(chat_id: UUID, *, now: datetime | None = None) -> Extractio
     or somebody is at it. One after the other, because the newer fact counts."""
     now = now or timezone.now()
     while work := _oldest(chat_id):
-        if is_held(work, now) or (work.not_before and work.not_before > now):
+        if work.not_before and work.not_before > now:
             return None
-        lease = ExtractionLease(work.pk, uuid.uuid4(), work.attempts + 1)
-        unchanged = ExtractionWork.objects.filter(
-            pk=work.pk, due=True, lease_token=work.lease_token, attempts=work.attempts
-        )
-        claimed = unchanged.update(
-            attempts=F("attempts") + 1,
-            lease_token=lease.token,
-            lease_owner=this_process(),
-            lease_until=now + LEASE,
-        )
-        if not claimed:
+        unchanged = ExtractionWork.objects.filter(due=True, attempts=work.attempts)
+        token = unchanged.claim(work, now=now, attempts=F("attempts") + 1)
+        if token is None:
             return None
+        lease = ExtractionLease(work, token)
         if lease.attempt <= MAX_ATTEMPTS:
             return lease
         lease.give_up(DIED)
@@ -123,24 +99,12 @@ def _oldest(chat_id: UUID) -> ExtractionWork | None:
     return due.order_by("turn_id").first()
 
 
-def is_held(work: ExtractionWork, now: datetime) -> bool:
-    """Whether a living worker has the work."""
-    if work.lease_token is None or work.lease_until is None or work.lease_until <= now:
-        return False
-    return not owner_is_gone(work.lease_owner)
-
-
-def extractions_sweep(*, enqueue: Callable[[UUID], None], now: datetime | None = None) -> int:
-    """Enqueue the chats in which something is due with nobody at it; returns how many. Safe
-    to run at any time, by several at once."""
-    now = now or timezone.now()
+def extractions_abandoned(now: datetime) -> list[UUID]:
+    """Return the chats in which something is due with nobody at work."""
     due = ExtractionWork.objects.filter(due=True)
     ready = due.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
-    enqueued = 0
-    chats = ready.order_by("turn__chat_id").values_list("turn__chat_id", flat=True).distinct()
-    for chat_id in chats:
-        work = _oldest(chat_id)
-        if work is not None and not is_held(work, now):
-            enqueue(chat_id)
-            enqueued += 1
-    return enqueued
+    found = due.filter(turn__chat_id__in=ready.values("turn__chat_id"))
+    # As in _oldest.
+    oldest = found.order_by("turn__chat_id", "turn_id").distinct("turn__chat_id")
+    works = oldest.annotate(chat_id=F("turn__chat_id")).abandoned(now)
+    return [work.chat_id for work in works]

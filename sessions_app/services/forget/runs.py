@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.utils import timezone
 
 from memories_app.models import Memory
 from memoryproject.audit.events import Actor, audit_record
-from memoryproject.lib.liveness import owner_is_gone, this_process
+from memoryproject.lib.leases import Lease, LeaseLostError
 from sessions_app.models import (
     ChatAddress,
     ChatSession,
@@ -37,12 +35,9 @@ from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.guard import forgetting_begin
 from sessions_app.services.forget.kinds import NothingToForgetError, object_forget
 from sessions_app.services.forget.probe import Prober, StillFoundError
-from sessions_app.services.leases import LeaseLostError
 
 logger = logging.getLogger(__name__)
 
-# Longer than the queue lets a task run: who is at it hasn't been given up.
-LEASE = timedelta(minutes=12)
 # After so long a worker lets others go first, and the run is enqueued again.
 AT_ONCE_SECONDS = 60.0
 # Workers that die over one thing leave it after so many tries.
@@ -122,59 +117,16 @@ def run_confirm(*, run_id: UUID, actor: Actor, enqueue: Enqueue) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class RunLease:
-    """The right to work on one run."""
-
-    run_id: UUID
-    token: UUID
-
-    def lock(self) -> ForgetRun:
-        """The run, locked until the transaction ends. Raises LeaseLostError."""
-        held = ForgetRun.objects.select_for_update(no_key=True)
-        run = held.filter(pk=self.run_id, lease_token=self.token).first()
-        if run is None:
-            raise LeaseLostError(f"forgetting {self.run_id} is no longer ours")
-        return run
-
-    def renew(self) -> None:
-        """Hold on for another while. Raises LeaseLostError."""
-        if not self._held().update(lease_until=timezone.now() + LEASE):
-            raise LeaseLostError(f"forgetting {self.run_id} is no longer ours")
-
-    def release(self, **changes: object) -> bool:
-        return bool(
-            self._held().update(lease_token=None, lease_owner="", lease_until=None, **changes)
-        )
-
-    def _held(self) -> QuerySet[ForgetRun]:
-        return ForgetRun.objects.filter(pk=self.run_id, lease_token=self.token)
-
-
-def run_claim(run_id: UUID, *, now: datetime | None = None) -> RunLease | None:
+def run_claim(run_id: UUID, *, now: datetime | None = None) -> Lease[ForgetRun] | None:
     """None where it isn't to be done (any more), or somebody is at it."""
     now = now or timezone.now()
     run = ForgetRun.objects.filter(pk=run_id, state__in=OPEN_RUNS).first()
-    if run is None or is_held(run, now):
+    if run is None:
         return None
-    lease = RunLease(run_id, uuid.uuid4())
-    unchanged = ForgetRun.objects.filter(
-        pk=run_id, state__in=OPEN_RUNS, lease_token=run.lease_token
+    token = ForgetRun.objects.filter(state__in=OPEN_RUNS).claim(
+        run, now=now, state=RunState.RUNNING
     )
-    claimed = unchanged.update(
-        state=RunState.RUNNING,
-        lease_token=lease.token,
-        lease_owner=this_process(),
-        lease_until=now + LEASE,
-    )
-    return lease if claimed else None
-
-
-def is_held(run: ForgetRun, now: datetime) -> bool:
-    """Whether a living worker has the run."""
-    if run.lease_token is None or run.lease_until is None or run.lease_until <= now:
-        return False
-    return not owner_is_gone(run.lease_owner)
+    return Lease(run, token) if token else None
 
 
 def run_work(
@@ -213,7 +165,7 @@ def _next(run_id: UUID) -> ForgetItem | None:
     return waiting.order_by("number").first()
 
 
-def _one(item: ForgetItem, lease: RunLease, tools: ForgetTools) -> None:
+def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
     """Forget one thing, and note what came of it. Raises LeaseLostError."""
     if item.attempts >= MOST_ATTEMPTS:
         _note(item, lease, str(ItemState.FAILED), error=DIED)
@@ -249,7 +201,7 @@ def _forget(item: ForgetItem, run: ForgetRun, tools: ForgetTools, prober: Prober
     )
 
 
-def _nothing_there(item: ForgetItem, lease: RunLease) -> None:
+def _nothing_there(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
     """It went with another one, or somebody was faster; or its chat is part of another one by
     now, which nobody has looked at before confirming."""
     moved_to = moved_where(item)
@@ -267,31 +219,28 @@ def moved_where(item: ForgetItem) -> UUID | None:
     return links.values_list("chat_id", flat=True).first()
 
 
-def _note(item: ForgetItem, lease: RunLease, state: str, **changes: object) -> None:
+def _note(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
     with transaction.atomic():
         lease.lock()
         _over(item, lease, state, **changes)
 
 
-def _over(item: ForgetItem, lease: RunLease, state: str, **changes: object) -> None:
+def _over(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
     """Note it once. The run is locked by the caller."""
     waiting = ForgetItem.objects.filter(pk=item.pk, state=ItemState.WAITING)
     if waiting.update(state=state, **changes):
         failed = 1 if state in TROUBLES else 0
-        ForgetRun.objects.filter(pk=lease.run_id).update(
+        ForgetRun.objects.filter(pk=lease.row.pk).update(
             done=F("done") + 1, failed=F("failed") + failed
         )
 
 
-def runs_sweep(*, enqueue: Enqueue, now: datetime | None = None) -> int:
-    """Enqueue the runs that wait with nobody at work; returns how many. Drafts that nobody
-    confirmed are removed."""
-    now = now or timezone.now()
-    old = ForgetRun.objects.filter(state=RunState.DRAFT, created_at__lt=now - DRAFTS_KEPT)
-    old.delete()
-    enqueued = 0
-    for run in ForgetRun.objects.filter(state__in=OPEN_RUNS).order_by("confirmed_at"):
-        if not is_held(run, now):
-            enqueue(run.pk)
-            enqueued += 1
-    return enqueued
+def drafts_drop(now: datetime) -> None:
+    """Remove the drafts that nobody confirmed."""
+    ForgetRun.objects.filter(state=RunState.DRAFT, created_at__lt=now - DRAFTS_KEPT).delete()
+
+
+def runs_abandoned(now: datetime) -> list[UUID]:
+    """Return the runs that wait with nobody at work."""
+    open_runs = ForgetRun.objects.filter(state__in=OPEN_RUNS).order_by("confirmed_at")
+    return [run.pk for run in open_runs.abandoned(now)]

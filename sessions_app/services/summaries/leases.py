@@ -1,67 +1,44 @@
-"""Who makes a session's summaries: one worker at a time, by a lease that ends."""
+"""Claims of the work of making a session's summaries."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
-from memoryproject.lib.liveness import owner_is_gone, this_process
+from memoryproject.lib.leases import Lease
 from sessions_app.models import SummaryWork
-from sessions_app.services.leases import LEASE, LeaseLostError
 
 # After a failure: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
 
 
 @dataclass(frozen=True)
-class SummaryLease:
+class SummaryLease(Lease[SummaryWork]):
     """The right to make a session's summaries."""
 
-    session_id: UUID
-    token: UUID
-
-    def renew(self) -> None:
-        """Hold on for another while. Raises LeaseLostError."""
-        held = SummaryWork.objects.filter(pk=self.session_id, lease_token=self.token)
-        if not held.update(lease_until=timezone.now() + LEASE):
-            raise LeaseLostError(f"the summaries of {self.session_id} are no longer ours")
-
-    def lock(self) -> SummaryWork:
-        """The work, locked until the transaction ends. Raises LeaseLostError."""
-        held = SummaryWork.objects.select_for_update(no_key=True)
-        work = held.filter(pk=self.session_id, lease_token=self.token).first()
-        if work is None:
-            raise LeaseLostError(f"the summaries of {self.session_id} are no longer ours")
-        return work
+    @property
+    def session_id(self) -> UUID:
+        return self.row.session_id
 
     def progress(self) -> None:
         """A summary was stored: earlier failures don't count any more."""
-        SummaryWork.objects.filter(pk=self.session_id, lease_token=self.token).update(
-            attempts=1, error=""
-        )
+        self.held().update(attempts=1, error="")
 
     def finish(self) -> None:
         """Nothing is due any more."""
-        self._end(due=False, attempts=0, error="", not_before=None)
+        self.release(due=False, attempts=0, error="", not_before=None)
 
     def postpone(self, error: str) -> None:
         """It failed: try again, later each time."""
-        work = SummaryWork.objects.filter(pk=self.session_id, lease_token=self.token).first()
+        work = self.held().first()
         if work is None:
             return
         wait = WAITS[min(work.attempts, len(WAITS)) - 1]
-        self._end(error=error, not_before=timezone.now() + wait)
-
-    def _end(self, **changes: object) -> None:
-        SummaryWork.objects.filter(pk=self.session_id, lease_token=self.token).update(
-            lease_token=None, lease_owner="", lease_until=None, **changes
-        )
+        self.release(error=error, not_before=timezone.now() + wait)
 
 
 def summary_request(session_id: UUID) -> bool:
@@ -80,36 +57,15 @@ def summary_claim(session_id: UUID, *, now: datetime | None = None) -> SummaryLe
     """Take the work, or None: none is due, it isn't time yet, or somebody is at it."""
     now = now or timezone.now()
     work = SummaryWork.objects.filter(pk=session_id, due=True).first()
-    if work is None or is_held(work, now) or (work.not_before and work.not_before > now):
+    if work is None or (work.not_before and work.not_before > now):
         return None
-    lease = SummaryLease(session_id, uuid.uuid4())
-    unchanged = SummaryWork.objects.filter(
-        pk=session_id, due=True, lease_token=work.lease_token, attempts=work.attempts
-    )
-    claimed = unchanged.update(
-        attempts=F("attempts") + 1,
-        lease_token=lease.token,
-        lease_owner=this_process(),
-        lease_until=now + LEASE,
-    )
-    return lease if claimed else None
+    unchanged = SummaryWork.objects.filter(due=True, attempts=work.attempts)
+    token = unchanged.claim(work, now=now, attempts=F("attempts") + 1)
+    return SummaryLease(work, token) if token else None
 
 
-def is_held(work: SummaryWork, now: datetime) -> bool:
-    """Whether a living worker has the work."""
-    if work.lease_token is None or work.lease_until is None or work.lease_until <= now:
-        return False
-    return not owner_is_gone(work.lease_owner)
-
-
-def summaries_sweep(*, enqueue: Callable[[UUID], None], now: datetime | None = None) -> int:
-    """Enqueue what is due with nobody at it; returns how many sessions. Safe to run at any
-    time, by several at once."""
-    now = now or timezone.now()
-    enqueued = 0
-    for work in SummaryWork.objects.filter(due=True).iterator():
-        waits = work.not_before is not None and work.not_before > now
-        if not waits and not is_held(work, now):
-            enqueue(work.session_id)
-            enqueued += 1
-    return enqueued
+def summaries_abandoned(now: datetime) -> list[UUID]:
+    """Return the sessions whose summaries are due with nobody at work."""
+    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
+    due = SummaryWork.objects.filter(ready, due=True)
+    return [work.session_id for work in due.abandoned(now)]

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from cards_app.rules.lines import Line
 from memoryproject.integrations.llm.base import ChatModelError
+from memoryproject.lib.leases import LeaseLostError
 from sessions_app.models import Message, SummaryWork
 from sessions_app.reading import is_knowledge, speaker_of, text_of
-from sessions_app.services.leases import LeaseLostError
 from sessions_app.services.summaries.chunks import Chunk, chunk_next
 from sessions_app.services.summaries.leases import SummaryLease, summary_claim, summary_request
 from sessions_app.services.summaries.sizes import sizes_for
