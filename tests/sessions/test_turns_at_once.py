@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -114,7 +115,7 @@ def test_a_claim_that_a_merge_overtakes_leaves_the_turn_to_who_answers_in_that_c
     world.receive(message_from(CLIENT, "being answered"), message_from(OTHER_CLIENT, "hello"))
     chat, other = world.chat(CLIENT), world.chat(OTHER_CLIENT)
     assert turn_claim(chat_id=chat.pk) is not None
-    found: list[Lease | None | Exception] = []
+    found: list[TurnLease | None | Exception] = []
 
     def claim() -> None:
         try:
@@ -139,13 +140,13 @@ def test_a_claim_that_a_merge_overtakes_leaves_the_turn_to_who_answers_in_that_c
 
 
 @dataclass(frozen=True)
-class MergingLease(Lease):
+class MergingLease(TurnLease):
     """While the worker is about to send, its chat is merged into an older one."""
 
     older: Chat
 
-    def renew(self) -> None:
-        super().renew()
+    def renew(self, **changes: Any) -> None:
+        super().renew(**changes)
         with transaction.atomic():
             young = Turn.objects.get(pk=self.turn_id).chat
             if young != self.older:
@@ -161,7 +162,7 @@ def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) 
     draft = Draft(text="the answer")
     reply_store(lease=held, draft=draft, provider=provider, chat_memory=world.tools.chat_memory)
 
-    lease = MergingLease(turn_id=held.turn_id, token=held.token, older=older)
+    lease = MergingLease(held.row, held.token, older)
     reply_send(lease=lease, provider=provider, max_age=timedelta(hours=24))
 
     assert [sent.text for sent in provider.sent] == ["the answer"]

@@ -1,0 +1,267 @@
+"""The lease that all kinds of work share, and the sweep that takes up what was left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import psutil
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from memoryproject.lib.leases import Lease, LeasedKind, LeaseLostError, leases_sweep
+from memoryproject.lib.liveness import this_process
+from sessions_app.models import (
+    Chat,
+    ChatSession,
+    ExtractionWork,
+    ForgetRun,
+    OutboundPart,
+    SummaryWork,
+    Turn,
+)
+from sessions_app.services.extraction.work import extractions_abandoned
+from sessions_app.services.leases import sendings_settle, turns_abandoned, turns_sweep
+from sessions_app.services.summaries.leases import summaries_abandoned
+from sessions_app.tasks import sweep_work
+from tests.sessions.test_turns_at_once import in_threads
+
+MINUTE = timedelta(minutes=1)
+
+
+def claimed(run: ForgetRun, now: datetime | None = None) -> Lease[ForgetRun] | None:
+    token = ForgetRun.objects.all().claim(run, now=now)
+    return Lease(run, token) if token else None
+
+
+def reread(run: ForgetRun) -> ForgetRun:
+    return ForgetRun.objects.get(pk=run.pk)
+
+
+@pytest.fixture
+def run(db: None) -> ForgetRun:
+    return ForgetRun.objects.create(asked_by="dana")
+
+
+@contextmanager
+def another_process() -> Iterator[tuple[str, Callable[[], None]]]:
+    """A process of this machine: its name as an owner, and how to kill it."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+
+    def kill() -> None:
+        child.kill()
+        child.communicate()
+
+    started = psutil.Process(child.pid).create_time()
+    try:
+        yield f"{this_process().partition(':')[0]}:{child.pid}:{started:.2f}", kill
+    finally:
+        kill()
+
+
+class TestOneHolder:
+    @pytest.mark.django_db(transaction=True)
+    def test_of_workers_at_once_one_gets_it(self) -> None:
+        run = ForgetRun.objects.create(asked_by="dana")
+        for _ in range(5):
+            # All have read the row before anybody claims it.
+            seen = [reread(run) for _ in range(6)]
+            leases = [lease for lease in in_threads(lambda: claimed(seen.pop()), 6) if lease]
+            assert len(leases) == 1
+            assert isinstance(leases[0], Lease)
+            assert reread(run).lease_token == leases[0].token
+            assert leases[0].release()
+
+    def test_each_claim_has_a_token_of_its_own(self, run: ForgetRun) -> None:
+        first = claimed(run)
+        assert first is not None
+        assert first.release()
+        second = claimed(reread(run))
+        assert second is not None
+        assert first.token != second.token
+
+    def test_what_was_read_before_a_claim_claims_nothing(self, run: ForgetRun) -> None:
+        stale = reread(run)
+        assert claimed(run) is not None
+        assert claimed(stale) is None
+
+    def test_only_rows_of_the_query_are_claimed(self, run: ForgetRun) -> None:
+        assert ForgetRun.objects.filter(state="running").claim(run) is None
+        assert reread(run).lease_token is None
+
+    def test_what_is_changed_with_the_claim_is_stored(self, run: ForgetRun) -> None:
+        assert ForgetRun.objects.all().claim(run, state="running") is not None
+        row = reread(run)
+        assert (row.state, row.lease_owner) == ("running", this_process())
+        assert row.lease_until is not None
+        assert row.lease_until > timezone.now() + ForgetRun.lease_length - MINUTE
+
+
+class TestALostLease:
+    @pytest.fixture
+    def lost(self, run: ForgetRun) -> Lease[ForgetRun]:
+        """It ended, and another worker has the row."""
+        lease = claimed(run, timezone.now() - ForgetRun.lease_length)
+        assert lease is not None
+        assert claimed(reread(run)) is not None
+        return lease
+
+    def test_it_writes_nothing(self, lost: Lease[ForgetRun]) -> None:
+        before = ForgetRun.objects.values().get()
+        with pytest.raises(LeaseLostError):
+            lost.renew(state="done")
+        with pytest.raises(LeaseLostError), transaction.atomic():
+            lost.lock()
+        assert lost.release(state="done") is False
+        assert ForgetRun.objects.values().get() == before
+
+    def test_a_row_that_is_gone_is_lost(self, run: ForgetRun) -> None:
+        lease = claimed(run)
+        assert lease is not None
+        ForgetRun.objects.all().delete()
+        with pytest.raises(LeaseLostError):
+            lease.renew()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_nobody_takes_a_row_that_its_holder_has_locked(self) -> None:
+        """The claim waits for the lock, and then sees what the holder wrote."""
+        run = ForgetRun.objects.create(asked_by="dana")
+        lease = claimed(run, timezone.now() - ForgetRun.lease_length)
+        assert lease is not None
+        seen = reread(run)
+        with transaction.atomic():
+            lease.lock()
+            ended = in_threads_begun(lambda: claimed(seen))
+            lease.release(state="done")
+        assert ended() == [None]
+        assert reread(run).state == "done"
+
+
+def in_threads_begun(work: Callable[[], object]) -> Callable[[], list[object]]:
+    """Begin ``work`` with another connection, and wait until it waits for a lock; the result
+    waits for its end."""
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.extend(in_threads(work, 1)))
+    thread.start()
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with connection.cursor() as cursor:
+        while cursor.execute(waits) or cursor.fetchone() is None:
+            assert thread.is_alive()
+
+    def ended() -> list[object]:
+        thread.join()
+        return results
+
+    return ended
+
+
+class TestTheOwnersProcess:
+    def test_while_it_lives_nobody_else_gets_the_row_and_once_it_is_dead_anybody(
+        self, run: ForgetRun
+    ) -> None:
+        assert claimed(run) is not None
+        with another_process() as (owner, kill):
+            ForgetRun.objects.update(lease_owner=owner)
+            assert reread(run).is_held(timezone.now())
+            assert claimed(reread(run)) is None
+            assert ForgetRun.objects.all().abandoned(timezone.now()) == []
+            assert ForgetRun.objects.all().held(timezone.now()) == [run]
+            kill()
+            assert ForgetRun.objects.all().abandoned(timezone.now()) == [run]
+            assert ForgetRun.objects.all().held(timezone.now()) == []
+            assert claimed(reread(run)) is not None
+
+    def test_on_another_machine_the_lease_ends_by_its_time(self, run: ForgetRun) -> None:
+        assert claimed(run) is not None
+        ForgetRun.objects.update(lease_owner="elsewhere:1:1.00")
+        assert claimed(reread(run)) is None
+        ForgetRun.objects.update(lease_until=timezone.now())
+        assert claimed(reread(run)) is not None
+
+
+def backlog(size: int) -> None:
+    """So many chats in which everything waits: a turn, a fact to learn, a summary, a send."""
+    now = timezone.now()
+    for _ in range(size):
+        number = Chat.objects.count()
+        chat = Chat.objects.create(whatsapp_chat=f"1555{number:07}@c.us", provider="cloud")
+        session = ChatSession.objects.create(chat=chat, last_active=now)
+        SummaryWork.objects.create(session=session, due=True)
+        said = {"chat": chat, "provider": "cloud", "asked_at": now}
+        Turn.objects.create(**said)
+        ExtractionWork.objects.create(turn=Turn.objects.create(**said, state="sent"))
+        sending = Turn.objects.create(**said, state="sending")
+        OutboundPart.objects.create(
+            turn=sending, number=1, text="hello", state="sending", started_at=now
+        )
+
+
+@pytest.mark.django_db
+class TestTheSweep:
+    @pytest.mark.parametrize(
+        "sweep",
+        [
+            turns_abandoned,
+            extractions_abandoned,
+            summaries_abandoned,
+            lambda now: sendings_settle(now=now, unconfirmed_after=15 * MINUTE),
+        ],
+    )
+    def test_a_long_backlog_takes_as_many_queries_as_a_short_one(
+        self, sweep: Callable[[datetime], object]
+    ) -> None:
+        counts = []
+        for more in (1, 20):
+            backlog(more)
+            with CaptureQueriesContext(connection) as queries:
+                sweep(timezone.now())
+            counts.append(len(queries))
+        assert counts[0] == counts[1] <= 5
+
+    def test_each_chat_is_found_once_by_its_next_turn(self) -> None:
+        backlog(2)
+        first, second = Chat.objects.order_by("whatsapp_chat")
+        Turn.objects.create(chat=first, provider="cloud", asked_at=timezone.now())
+        assert sorted(turns_abandoned(timezone.now())) == sorted([first.pk, second.pk])
+        # A younger turn was begun, and its worker lives: an older one came in by a merge.
+        begun = Turn.objects.filter(chat=first, state="pending").order_by("-id")[0]
+        assert Turn.objects.all().claim(begun, state="running") is not None
+        assert turns_abandoned(timezone.now()) == [second.pk]
+
+    def test_a_send_that_waits_for_the_provider_changes_only_when_its_time_is_over(self) -> None:
+        backlog(2)
+        now = timezone.now()
+        found: list[UUID] = []
+        counts = turns_sweep(enqueue=found.append, unconfirmed_after=15 * MINUTE, now=now)
+        assert (counts["unconfirmed"], len(found)) == (0, 2)
+        later = now + 16 * MINUTE
+        assert sendings_settle(now=later, unconfirmed_after=15 * MINUTE) == 2
+        assert Turn.objects.filter(state="unconfirmed").count() == 2
+        assert sendings_settle(now=later, unconfirmed_after=15 * MINUTE) == 0
+
+    def test_a_kind_that_fails_keeps_no_other_waiting_and_is_told(self) -> None:
+        found: list[str] = []
+
+        def fails(_: datetime) -> list[str]:
+            raise ValueError("the first one")
+
+        kinds = [
+            LeasedKind("first", fails, found.append),
+            LeasedKind("second", lambda _: ["a", "b"], found.append),
+        ]
+        with pytest.raises(ValueError, match="the first one"):
+            leases_sweep(kinds)
+        assert found == ["a", "b"]
+        assert leases_sweep(kinds[1:]) == {"second": 2}
+
+    def test_one_task_takes_up_all_kinds(self) -> None:
+        swept = sweep_work()
+        assert {"turns", "documents", "forgettings", "webhooks"} <= set(swept)
+        assert set(swept.values()) == {0}
