@@ -12,8 +12,7 @@ from django.db import connections
 from django.db.models import F, QuerySet
 from django.db.models.fields.json import KT
 
-from memories_app import ranking
-from memories_app.ranking import Question, Ranked, WordSearch
+from memories_app.ranking import Question, Ranked, WordSearch, cosines_of, rank
 from memories_app.words import any_of, known_terms
 from memoryproject.lib.asked import Asked
 from memoryproject.lib.context import (
@@ -89,7 +88,7 @@ def rank_said(
 
     The number of queries doesn't depend on what is asked or found.
     """
-    seeds = ranking.rank(
+    seeds = rank(
         asked.question, said, MessageEmbedding, key="message", top_k=SEEDS, found=asked.found
     )
     if not seeds:
@@ -97,7 +96,7 @@ def rank_said(
     rows = _rows_around([seed.key for seed in seeds], said, list(asked.found.words.of_terms()))
     by_topic = replace(asked.question, vectors=[asked.question.vectors[0], *asked.topics])
     keys = [row.key for row in rows]
-    cosines = ranking.cosines_of(keys, by_topic, said, MessageEmbedding, key="message")
+    cosines = cosines_of(keys, by_topic, said, MessageEmbedding, key="message")
     nothing: list[float | None] = [None] * (1 + len(asked.topics))
     near = [cosines.get(key, nothing) for key in keys]
     best = [0.0] * len(rows)

@@ -18,9 +18,15 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories_app import ranking
 from memories_app.models import MemoryEmbedding
-from memories_app.ranking import WordSearch
+from memories_app.ranking import (
+    NOTHING_FOUND,
+    Question,
+    WordSearch,
+    prepare_query,
+    rank,
+    search_words,
+)
 from memories_app.selectors import memories_visible
 from memoryproject.integrations.embedders.base import Embedder
 from memoryproject.lib.asked import Asked, asked_texts
@@ -110,7 +116,7 @@ def recall(
         found_said = _try_twice(lambda: _search_said(asked, said))
         failed = found_said is None
     topics = topics_of(asked, found_said) if found_said and found_said.texts else []
-    question, topic_vectors, embedded = ranking.prepare_query(asked, embedder, topics=topics)
+    question, topic_vectors, embedded = prepare_query(asked, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
         searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where, sure))
@@ -131,10 +137,10 @@ def recall(
 
 def _search_said(asked: Sequence[Asked], said: QuerySet[Message]) -> WordSearch:
     try:
-        return ranking.search_words(asked, said)
+        return search_words(asked, said)
     except EmptyResultSet:
         # A filter that nothing can pass.
-        return ranking.NOTHING_FOUND
+        return NOTHING_FOUND
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:
@@ -149,14 +155,14 @@ def _try_twice(search: Callable[[], Found]) -> Found | None:
 
 
 def _recall_memories(
-    question: ranking.Question, viewer: Viewer, top_k: int, where: Q | None, sure: bool
+    question: Question, viewer: Viewer, top_k: int, where: Q | None, sure: bool
 ) -> list[Hit]:
     visible = memories_visible(
         is_owner=viewer.user_role == GODFATHER,
         is_staff=viewer.user_role == "staff",
         chat_id=viewer.chat_id,
     ).filter(where or Q())
-    ranked = ranking.rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k, sure=sure)
+    ranked = rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k, sure=sure)
     # Asked again of what is visible: since it was ranked, one may have been made private.
     found = visible.defer("terms").in_bulk([item.key for item in ranked])
     return [

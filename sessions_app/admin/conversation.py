@@ -23,7 +23,6 @@ from django.utils.translation import gettext as _
 
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
-from sessions_app import timeline
 from sessions_app.admin.beside import beside, review_of
 from sessions_app.admin.bubbles import bubbles_of
 from sessions_app.admin.found import found_in
@@ -33,7 +32,15 @@ from sessions_app.admin.takeover import takeover_context
 from sessions_app.marks import FROM_PEOPLE, MOST_NEWS, news_count, news_first, place_marked
 from sessions_app.models import Chat, Message, ReadMark
 from sessions_app.services.review.marks import chat_look
-from sessions_app.timeline import Place, TimelinePage
+from sessions_app.timeline import (
+    Place,
+    TimelinePage,
+    first_since,
+    page_after,
+    page_around,
+    page_before,
+    place_of,
+)
 
 TEMPLATE = "admin/sessions_app/chat/conversation.html"
 PART = "admin/sessions_app/chat/timeline.html"
@@ -55,7 +62,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
         raise Http404("There is no such chat, or not any more.")
     day = _day(request)
     if day is not None:
-        first = timeline.first_since(chat, day)
+        first = first_since(chat, day)
         _tell_of_day(request, first, day)
         return redirect(conversation_address(chat.pk, first))
     is_live = "X-Live" in request.headers
@@ -139,14 +146,14 @@ def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
 
 def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
     for name, read in (
-        ("before", timeline.page_before),
-        ("after", timeline.page_after),
-        ("at", timeline.page_around),
+        ("before", page_before),
+        ("after", page_after),
+        ("at", page_around),
     ):
-        place = timeline.place_of(chat, _id(request, name))
+        place = place_of(chat, _id(request, name))
         if place is not None:
             return read(chat, place)
-    return timeline.page_before(chat)
+    return page_before(chat)
 
 
 def _record(request: HttpRequest, chat: Chat) -> None:

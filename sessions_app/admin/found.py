@@ -7,18 +7,18 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from sessions_app import timeline
 from sessions_app.admin.inbox import LONGEST_QUERY, Hit
 from sessions_app.admin.links import conversation_address
 from sessions_app.models import Chat
 from sessions_app.said_search import snippet_of
+from sessions_app.timeline import FOUND, messages_found
 
 
 def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     """``hit_before`` and ``hit_after`` lead to the next older and newer hit from where one is;
     from nowhere to the newest."""
     text = request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST_QUERY]
-    found = timeline.messages_found(chat, text) if text else []
+    found = messages_found(chat, text) if text else []
     hits = [
         Hit(
             message,
@@ -31,7 +31,7 @@ def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     return {
         "query": text,
         "hits": hits,
-        "most_hits": timeline.FOUND,
+        "most_hits": FOUND,
         "hit_number": None if place is None else place + 1,
         # The newest stand first.
         "hit_before": _address(hits, 0 if place is None else place + 1),

@@ -19,9 +19,11 @@ from psycopg.errors import DeadlockDetected
 from memoryproject.integrations.whatsapp import events
 from memoryproject.integrations.whatsapp.events import Event
 from sessions_app.models import Chat, InboundDelivery, Turn
-from sessions_app.services import addresses, changes, intake, statuses
+from sessions_app.services import changes, intake
+from sessions_app.services.addresses import address_change, chat_known
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.scrub import unstored_forget
+from sessions_app.services.statuses import own_send_confirm, status_apply
 
 logger = logging.getLogger(__name__)
 
@@ -111,10 +113,10 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
         taken = intake.message_take(event=event, delivery=delivery, rules=rules, now=now)
         return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due)
     if isinstance(event, events.StatusUpdate):
-        due = statuses.status_apply(event=event)
+        due = status_apply(event=event)
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
     if isinstance(event, events.OwnSend):
-        due = statuses.own_send_confirm(event=event)
+        due = own_send_confirm(event=event)
         # Its text is that of an answer which is stored already, or must not be.
         delivery.raw = None
         delivery.save(update_fields=["raw"])
@@ -122,7 +124,7 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
         return _change(event, delivery, rules, now)
     if isinstance(event, events.AddressChanged):
-        chat = addresses.address_change(
+        chat = address_change(
             provider=event.provider,
             number_id=event.number_id,
             old=event.old,
@@ -140,7 +142,7 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
 def _change(
     event: changes.Change, delivery: InboundDelivery, rules: IntakeRules, now: datetime
 ) -> Outcome:
-    chat = addresses.chat_known(party=event.party, group_id=event.group_id)
+    chat = chat_known(party=event.party, group_id=event.group_id)
     override = chat.memory_enabled if chat else None
     changed = changes.change_apply(
         event=event,

@@ -33,6 +33,11 @@ logger = logging.getLogger(__name__)
 
 
 def chats_merge(*, one: Chat, other: Chat, **_signal: Any) -> Chat:
+    """Receive ``one_person_found``."""
+    return chat_merge(one, other)
+
+
+def chat_merge(one: Chat, other: Chat) -> Chat:
     """Move everything of the younger chat into the older one and return that.
 
     The newer active session stays active. Call it in a transaction that holds the lock of
