@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 import psutil
@@ -31,7 +32,7 @@ from sessions_app.services.extraction.work import extractions_abandoned
 from sessions_app.services.leases import sendings_settle, turns_abandoned, turns_sweep
 from sessions_app.services.summaries.leases import summaries_abandoned
 from sessions_app.tasks import sweep_work
-from tests.sessions.test_turns_at_once import in_threads
+from tests.sessions.test_turns_at_once import in_threads, somebody_waits_for_a_lock
 
 MINUTE = timedelta(minutes=1)
 
@@ -43,6 +44,10 @@ def claimed(run: ForgetRun, now: datetime | None = None) -> Lease[ForgetRun] | N
 
 def reread(run: ForgetRun) -> ForgetRun:
     return ForgetRun.objects.get(pk=run.pk)
+
+
+def claim_one(seen: list[ForgetRun]) -> Lease[ForgetRun] | None:
+    return claimed(seen.pop())
 
 
 @pytest.fixture
@@ -73,7 +78,7 @@ class TestOneHolder:
         for _ in range(5):
             # All have read the row before anybody claims it.
             seen = [reread(run) for _ in range(6)]
-            leases = [lease for lease in in_threads(lambda: claimed(seen.pop()), 6) if lease]
+            leases = [lease for lease in in_threads(partial(claim_one, seen), 6) if lease]
             assert len(leases) == 1
             assert isinstance(leases[0], Lease)
             assert reread(run).lease_token == leases[0].token
@@ -150,10 +155,8 @@ def in_threads_begun(work: Callable[[], object]) -> Callable[[], list[object]]:
     results: list[object] = []
     thread = threading.Thread(target=lambda: results.extend(in_threads(work, 1)))
     thread.start()
-    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    with connection.cursor() as cursor:
-        while cursor.execute(waits) or cursor.fetchone() is None:
-            assert thread.is_alive()
+    while not somebody_waits_for_a_lock():
+        assert thread.is_alive()
 
     def ended() -> list[object]:
         thread.join()
@@ -192,14 +195,14 @@ def backlog(size: int) -> None:
     for _ in range(size):
         number = Chat.objects.count()
         chat = Chat.objects.create(whatsapp_chat=f"1555{number:07}@c.us", provider="cloud")
-        session = ChatSession.objects.create(chat=chat, last_active=now)
+        session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
         SummaryWork.objects.create(session=session, due=True)
         said = {"chat": chat, "provider": "cloud", "asked_at": now}
         Turn.objects.create(**said)
         ExtractionWork.objects.create(turn=Turn.objects.create(**said, state="sent"))
         sending = Turn.objects.create(**said, state="sending")
         OutboundPart.objects.create(
-            turn=sending, number=1, text="hello", state="sending", started_at=now
+            turn=sending, number=1, provider="cloud", state="sending", started_at=now
         )
 
 
