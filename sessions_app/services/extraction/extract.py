@@ -14,7 +14,7 @@ from memories_app.errors import MemoryValidationError
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.lib.language import detect_language
-from sessions_app.learned import FactsFormError
+from sessions_app.learned import FactsFormError, read_facts
 from sessions_app.prompts.learning import Written, learning_request
 from sessions_app.services.extraction.said import Said, said_in
 from sessions_app.services.extraction.store import Outcome, SaidChangedError, facts_store
@@ -75,9 +75,6 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
 
 
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
-    # It loads pydantic, which no other command needs.
-    from sessions_app.fact_form import read_facts  # noqa: PLC0415
-
     for reading in range(1, READINGS + 1):
         said = said_in(lease.turn_id, memory_enabled=extractor.memory_enabled)
         if said is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from memories_app.models import Visibility
 from memories_app.rules.facts import likeness_of
@@ -14,14 +13,11 @@ from memories_app.services.take_back import EXTRACTION
 from memories_app.validation import NewMemory
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder
-from sessions_app.learned import is_carried, quoted_in
+from sessions_app.learned import Fact, is_carried, quoted_in
 from sessions_app.models import ChatSession
 from sessions_app.services.extraction.said import Said, said_in
 from sessions_app.services.extraction.work import ExtractionLease
 from sessions_app.services.forget.guard import forgetting_wait
-
-if TYPE_CHECKING:
-    from sessions_app.fact_form import Fact
 
 
 class SaidChangedError(Exception):
