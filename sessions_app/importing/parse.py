@@ -17,7 +17,16 @@ from pydantic import AfterValidator, FailFast, Field
 
 from sessions_app.importing.errors import LegacyError
 from sessions_app.importing.ids import is_uuid, message_uuid, session_uuid
-from sessions_app.importing.values import Count, Document, Moment, Name, Text, lacks_zone, storable
+from sessions_app.importing.values import (
+    STORABLE,
+    Count,
+    Document,
+    Moment,
+    Name,
+    Text,
+    lacks_zone,
+    storable,
+)
 
 ROLES = ("user", "assistant", "system", "tool", "summary")
 MAX_ORDER = 1_000_000_000
@@ -88,14 +97,14 @@ class LegacyMessage(_Reference):
     original_id: Name = Field(alias="message_id", min_length=1)
     order_num: int = Field(ge=1, le=MAX_ORDER)
     role: Annotated[str, AfterValidator(_known_role)]
-    content: Text = Field(max_length=10 * 1024 * 1024)
+    content: Annotated[str, Field(max_length=10 * 1024 * 1024), STORABLE]
     sender: Name = ""
     recipient: Name = ""
     timestamp: Moment
     received_at: Moment
     was_received: bool = True
     tokens: Count | None = None
-    image_path: Text | None = Field(None, max_length=1024)
+    image_path: Annotated[str, Field(max_length=1024), STORABLE] | None = None
     unknown: dict[str, Any] = {}
     naive: bool = False
 

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+)
 from typing_extensions import Self
 
 from sessions_app.importing.errors import LegacyError
@@ -65,9 +73,11 @@ def _storable_text(text: str) -> str:
     return text
 
 
-def _moment(text: str, info: ValidationInfo) -> datetime:
+def _moment(text: object, info: ValidationInfo[datetime]) -> datetime:
     """A time in UTC; one without a zone is taken for UTC. No time is after the context's: it
     would keep a session open for ever."""
+    if not isinstance(text, str):
+        raise ValueError("not a text")
     found = MOMENT.fullmatch(text)
     if found is None:
         raise ValueError("not a time in ISO form, such as 2026-01-18T09:30:00Z")
@@ -84,10 +94,11 @@ def _moment(text: str, info: ValidationInfo) -> datetime:
     return moment
 
 
-Text = Annotated[str, AfterValidator(_storable_text)]
-Name = Annotated[str, Field(max_length=255), AfterValidator(_storable_text)]
+STORABLE = AfterValidator(_storable_text)
+Text = Annotated[str, STORABLE]
+Name = Annotated[str, Field(max_length=255), STORABLE]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
-Moment = Annotated[str, Field(max_length=64), AfterValidator(_moment)]
+Moment = Annotated[datetime, PlainValidator(_moment)]
 
 
 def lacks_zone(text: object) -> bool:
