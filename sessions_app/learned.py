@@ -6,23 +6,29 @@ stand in the message, and what the quote doesn't carry waits for staff.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memoryproject.lib.text.kinds import Kind, kind_of
 from memoryproject.lib.text.terms import word_forms
 from memoryproject.lib.text.tokens import Token, tokenize
-from sessions_app.prompts.learning import KINDS
+from sessions_app.prompts.learning import FactType
 
 MOST_FACTS = 20
 LONGEST_FACT = 1_000
-_FIELDS = {"fact", "quote", "type", "confidence"}
 _TELLING = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
+_Text = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True, min_length=1, max_length=LONGEST_FACT, pattern=r"^[^\x00]*$"
+    ),
+]
 
 
 class FactsFormError(Exception):
@@ -30,59 +36,35 @@ class FactsFormError(Exception):
     and holds nothing of the answer."""
 
 
-@dataclass(frozen=True)
-class Fact:
-    content: str
-    quote: str
-    type: str
-    confidence: float
+class Fact(BaseModel):
+    """One statement, and the passage of a message that says it."""
+
+    model_config = _STRICT
+
+    content: _Text = Field(alias="fact")
+    quote: _Text
+    type: FactType
+    confidence: float = Field(ge=0, le=1)
+
+
+class _Answer(BaseModel):
+    model_config = _STRICT
+
+    facts: list[Fact] = Field(max_length=MOST_FACTS)
 
 
 def read_facts(answer: str) -> list[Fact]:
-    """The facts of a model's answer: an object of ``prompts.learning.FACTS``, bare or with
+    """Return the facts of a model's answer: an object of ``prompts.learning.FACTS``, bare or with
     words around it. Raises FactsFormError where anything is of another form."""
-    data = _object_in(answer)
-    if set(data) != {"facts"} or not isinstance(data["facts"], list):
-        raise FactsFormError('The answer is no object with the one field "facts", a list.')
-    if len(data["facts"]) > MOST_FACTS:
-        raise FactsFormError(f"The answer lists more than {MOST_FACTS} facts.")
-    return [_fact(entry) for entry in data["facts"]]
-
-
-def _object_in(answer: str) -> dict[str, Any]:
-    """Servers that can't be told the form may put words or a code fence around it."""
+    # Servers that can't be told the form may put words or a code fence around it.
     begin, end = answer.find("{"), answer.rfind("}")
     try:
-        data = json.loads(answer[begin : end + 1] if begin >= 0 else answer)
-    except (ValueError, RecursionError):
-        raise FactsFormError("The answer is no JSON.") from None
-    if not isinstance(data, dict):
-        raise FactsFormError("The answer is no JSON object.")
-    return data
-
-
-def _fact(entry: Any) -> Fact:
-    if not isinstance(entry, dict) or set(entry) != _FIELDS:
-        raise FactsFormError("A fact has not the fields that were asked for.")
-    confidence = entry["confidence"]
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        raise FactsFormError('A fact\'s "confidence" is no number.')
-    if not 0 <= confidence <= 1:
-        raise FactsFormError('A fact\'s "confidence" is not from 0 to 1.')
-    if entry["type"] not in KINDS:
-        raise FactsFormError(f'A fact\'s "type" is none of {", ".join(KINDS)}.')
-    content, quote = _text(entry["fact"]), _text(entry["quote"])
-    return Fact(content, quote, entry["type"], float(confidence))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_FACT:
-        raise FactsFormError(
-            f'A fact\'s "fact" or "quote" is no text of 1 to {LONGEST_FACT} characters.'
-        )
-    if any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in value):
-        raise FactsFormError("A fact has characters that can't be stored.")
-    return value.strip()
+        return _Answer.model_validate_json(answer[begin : end + 1] if begin >= 0 else answer).facts
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        # The name of a field that wasn't asked for is a part of the answer.
+        place = () if first["type"] == "extra_forbidden" else first["loc"]
+        raise FactsFormError(".".join(map(str, ("answer", *place))) + f": {first['msg']}") from None
 
 
 def quoted_in(quote: str, texts: Sequence[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""Checks single values of a JSON document. Each raises LegacyError, naming the field."""
+"""The values of old JSON documents, and what is wrong with one that can't be used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+)
+from typing_extensions import Self
 
 from sessions_app.importing.errors import LegacyError
 
@@ -21,86 +32,55 @@ MOMENT = re.compile(
 )
 SURROGATE = re.compile("[\ud800-\udfff]")
 
-Document = Mapping[str, Any]
+REASONS = {
+    "missing": "missing",
+    "value_error": "{error}",
+    "string_type": "not a text",
+    "string_too_short": "missing",
+    "string_unicode": "holds half a character (a lone surrogate)",
+    "string_too_long": "longer than {max_length} characters",
+    "int_type": "not a whole number",
+    "greater_than_equal": "less than {ge}",
+    "less_than_equal": "not between 0 and {le}",
+    "bool_type": "neither true nor false",
+    "list_type": "not a list",
+}
 
 
-def storable(value: object, field: str, depth: int = 0) -> None:
+def storable(value: object, depth: int = 0) -> None:
     """Refuse what PostgreSQL can't hold, anywhere in a value: NUL, lone surrogates, numbers
-    that are none, and nesting without end."""
+    that are none, and nesting without end. Raises ValueError."""
     if depth > MAX_DEPTH:
-        raise LegacyError(f"{field}: nested more than {MAX_DEPTH} deep")
+        raise ValueError(f"nested more than {MAX_DEPTH} deep")
     if isinstance(value, str):
-        _storable_text(value, field)
+        _storable_text(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise LegacyError(f"{field}: not a finite number")
+        raise ValueError("not a finite number")
     elif isinstance(value, list):
         for part in value:
-            storable(part, field, depth + 1)
+            storable(part, depth + 1)
     elif isinstance(value, dict):
         for key, part in value.items():
-            _storable_text(key, field)
-            storable(part, field, depth + 1)
+            _storable_text(key)
+            storable(part, depth + 1)
 
 
-def _storable_text(text: str, field: str) -> None:
+def _storable_text(text: str) -> str:
     if "\x00" in text:
-        raise LegacyError(f"{field}: holds a NUL character")
+        raise ValueError("holds a NUL character")
     if SURROGATE.search(text):
-        raise LegacyError(f"{field}: holds half a character (a lone surrogate)")
+        raise ValueError("holds half a character (a lone surrogate)")
+    return text
 
 
-def optional_text(document: Document, field: str, most: int) -> str | None:
-    """The text, as it is; None where the field is missing or null."""
-    value = document.get(field)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise LegacyError(f"{field}: not a text")
-    storable(value, field)
-    if len(value) > most:
-        raise LegacyError(f"{field}: longer than {most} characters")
-    return value
-
-
-def required_text(document: Document, field: str, most: int) -> str:
-    value = optional_text(document, field, most)
-    if value is None:
-        raise LegacyError(f"{field}: missing")
-    return value
-
-
-def optional_count(document: Document, field: str, most: int = MAX_COUNT) -> int | None:
-    """A whole number from 0; None where the field is missing or null."""
-    value = document.get(field)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise LegacyError(f"{field}: not a whole number")
-    if not 0 <= value <= most:
-        raise LegacyError(f"{field}: not between 0 and {most}")
-    return value
-
-
-def optional_flag(document: Document, field: str, default: bool) -> bool:
-    value = document.get(field)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise LegacyError(f"{field}: neither true nor false")
-    return value
-
-
-def optional_moment(
-    document: Document, field: str, latest: datetime
-) -> tuple[datetime | None, bool]:
-    """A time in UTC, and whether it had no zone and was taken for UTC; None where the field is
-    missing or null. No time is after ``latest``: it would keep a session open for ever."""
-    text = optional_text(document, field, 64)
-    if text is None:
-        return None, False
+def _moment(text: object, info: ValidationInfo[datetime]) -> datetime:
+    """A time in UTC; one without a zone is taken for UTC. No time is after the context's: it
+    would keep a session open for ever."""
+    if not isinstance(text, str):
+        raise ValueError("not a text")
     found = MOMENT.fullmatch(text)
     if found is None:
-        raise LegacyError(f"{field}: not a time in ISO form, such as 2026-01-18T09:30:00Z")
+        raise ValueError("not a time in ISO form, such as 2026-01-18T09:30:00Z")
     day, minutes, seconds, fraction, zone = found.groups()
     zone = "+00:00" if zone in (None, "Z", "z") else zone
     plain = f"{day}T{minutes}{seconds or ':00'}.{(fraction or '0')[:6]:0<6}"
@@ -108,14 +88,41 @@ def optional_moment(
         moment = datetime.fromisoformat(plain + zone[:3] + ":" + zone[-2:])
         moment = moment.astimezone(timezone.utc)
     except (ValueError, OverflowError) as error:
-        raise LegacyError(f"{field}: no such time") from error
-    if not EARLIEST <= moment <= latest:
-        raise LegacyError(f"{field}: before 1970 or in the future")
-    return moment, found[5] is None
+        raise ValueError("no such time") from error
+    if not EARLIEST <= moment <= info.context:
+        raise ValueError("before 1970 or in the future")
+    return moment
 
 
-def required_moment(document: Document, field: str, latest: datetime) -> tuple[datetime, bool]:
-    moment, naive = optional_moment(document, field, latest)
-    if moment is None:
-        raise LegacyError(f"{field}: missing")
-    return moment, naive
+STORABLE = AfterValidator(_storable_text)
+Text = Annotated[str, STORABLE]
+Name = Annotated[str, Field(max_length=255), STORABLE]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Moment = Annotated[datetime, PlainValidator(_moment)]
+
+
+def lacks_zone(text: object) -> bool:
+    found = MOMENT.fullmatch(text) if isinstance(text, str) else None
+    return found is not None and found[5] is None
+
+
+class Document(BaseModel):
+    """The fields of a document that are known; null is as good as missing."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+    # By the name that replaced it: an older name counts only where the newer one says nothing.
+    older: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], *, latest: datetime | None = None) -> Self:
+        """``latest``: the last moment that a time may name. Raises LegacyError."""
+        there = {name: value for name, value in given.items() if value is not None}
+        for name, older in cls.older.items():
+            if there.get(name):
+                there.pop(older, None)
+        try:
+            return cls.model_validate(there, context=latest)
+        except ValidationError as error:
+            first = error.errors(include_input=False)[0]
+        reason = REASONS[first["type"]].format(**first.get("ctx", {}))
+        raise LegacyError(f"{first['loc'][0]}: {reason}")

@@ -74,7 +74,7 @@ class McpView(ApiView):
 
     def post(self, request: Request) -> HttpResponse:
         # The package takes a second to import: only a web server that is asked pays for it.
-        from sessions_app.mcp.bridge import Exchange  # noqa: PLC0415
+        from sessions_app.mcp.bridge import exchange  # noqa: PLC0415
         from sessions_app.mcp.server import server_for  # noqa: PLC0415
 
         # An empty body is read by no parser.
@@ -85,14 +85,9 @@ class McpView(ApiView):
             for name, value in request.headers.items()
             if name.lower().startswith(PASSED_IN)
         }
-        exchange = Exchange(headers, request.data.encode())
-        exchange.carry_out(server_for(Rest(secret_of(request))))
-        told = {
-            name: value
-            for name, value in exchange.answer_headers.items()
-            if name not in NOT_PASSED_ON
-        }
-        return HttpResponse(exchange.answer, status=exchange.status, headers=told)
+        answer = exchange(server_for(Rest(secret_of(request))), headers, request.data.encode())
+        told = {name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON}
+        return HttpResponse(answer.content, status=answer.status_code, headers=told)
 
     def handle_exception(self, exc: Exception) -> Response:
         """What the API says of it, as an error of JSON-RPC."""

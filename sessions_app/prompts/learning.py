@@ -9,12 +9,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from memoryproject.integrations.llm.base import AnswerSchema, ChatMessage, ChatRequest
 
-KINDS = ("fact", "preference", "contact", "date", "task")
+FactType = Literal["fact", "preference", "contact", "date", "task"]
 LONGEST_QUESTION = 1_000
 LONGEST_NAME = 60
 
@@ -23,7 +23,7 @@ _FACT: dict[str, Any] = {
     "properties": {
         "fact": {"type": "string"},
         "quote": {"type": "string"},
-        "type": {"type": "string", "enum": list(KINDS)},
+        "type": {"type": "string", "enum": list(get_args(FactType))},
         "confidence": {"type": "number"},
     },
     "required": ["fact", "quote", "type", "confidence"],

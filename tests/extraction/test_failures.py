@@ -84,6 +84,7 @@ def test_a_turn_waits_for_the_one_before_it(learning: Learning) -> None:
         "[]",
         '{"facts": {}}',
         '{"facts": [], "more": 1}',
+        '{"facts": [], "boat": 1}',
         '{"facts": ["I own a boat"]}',
         '{"facts": [{"fact": "I own a boat", "quote": "I own a boat"}]}',
         '{"facts": [{"fact": 1, "quote": "boat", "type": "fact", "confidence": 1}]}',
