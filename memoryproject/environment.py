@@ -3,6 +3,10 @@
 A wrong value in the environment never raises here: it is put into ``errors`` with the
 variable's name, the default stands in, and a system check stops the start with that text.
 A broken config file is an ERROR in ``notes`` and its defaults count (ERR-INTEGRATION-003).
+
+``environ.Env`` is no base for this: it reads an unknown word as false, a value that begins with
+"$" as the name of another variable, and raises for other wrong values. It has no limits of
+numbers and no second source.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 A cursor is the place of a row in an order that never changes, not a count of rows, so what is
 written or deleted meanwhile moves nothing; each page costs one query, wherever it is.
+
+REST framework's CursorPagination is no base for this. Its cursor holds the first field of the
+order and a count of the rows that share its value: rows are missed or repeated when such rows are
+deleted or added, and a walk never ends where more than 1,000 rows share one. It ignores a wrong
+limit, and a cursor whose value doesn't fit the field is a server error.
 """
 
 from __future__ import annotations

@@ -127,6 +127,20 @@ def test_a_walk_goes_back_as_it_came(api: Api) -> None:
     assert pages[0]["previous"] is None
 
 
+def test_a_walk_ends_where_more_rows_share_one_time_than_a_page_holds(api: Api) -> None:
+    run(CHATS, 2_500)
+    Chat.objects.update(created_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
+    seen: list[str] = []
+    path: str | None = "chats/?limit=400"
+    while path:
+        answer = api.get(path.removeprefix("http://testserver")).json()
+        seen += [row["object_id"] for row in answer["results"]]
+        path = answer["next"]
+        Chat.objects.filter(pk__in=seen[-3:]).delete()
+        assert len(seen) <= 2_500
+    assert len(set(seen)) == 2_500
+
+
 def test_a_list_of_nothing_has_no_other_pages(api: Api) -> None:
     assert api.get("chats/").json() == {"results": [], "next": None, "previous": None}
     assert not Message.objects.exists()
