@@ -12,6 +12,7 @@ import hashlib
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Literal, overload
 
 from django.db import connection
 
@@ -63,6 +64,18 @@ def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = 
     return _seen(chat, provider=provider, number_id=number_id, name=name)
 
 
+@overload
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: Literal[True] = True
+) -> Chat: ...
+
+
+@overload
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: bool
+) -> Chat | None: ...
+
+
 def chat_for_party(
     *, provider: str, number_id: str, party: Party, at: datetime, create: bool = True
 ) -> Chat | None:
@@ -108,7 +121,6 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     if moved is not None:
         return moved
     chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
-    assert chat is not None
     for address in come:
         for link in ChatAddress.objects.filter(address=address).exclude(chat=chat):
             if _began_after(link.chat, at):
