@@ -101,7 +101,7 @@ def history_for_turn(
     summarized = summary.last_order if summary else 0
     room = max_tokens - (summary.summary_message.tokens if summary else 0)
     walk = _backwards(message)
-    taken, left_out = _newest(turn.message, walk, room, max_messages)
+    taken, left_out = _newest(message, walk, room, max_messages)
     gap: list[Message] = []
     if left_out is not None and passage_tokens:
         gap = _unsummarized(left_out, walk, summarized)

@@ -36,7 +36,7 @@ def schema_of(serializer_class: type[serializers.Serializer[Any]], *examples: An
 
 
 def _object(field: Field | None) -> Schema:
-    serializer: Field = instance(field, serializers.Serializer)
+    serializer: serializers.Serializer[Any] = instance(field, serializers.Serializer)
     fields = serializer.fields
     schema: Schema = {
         "type": "object",
