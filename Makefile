@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install run test test-scale bench fuzz-api client lint demo screenshots lock messages help
+.PHONY: install install-dev run test test-scale bench fuzz-api client lint demo screenshots lock messages help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -20,45 +20,55 @@ help:
 	@echo "make client a Python client of the API, in ./client"
 	@echo "make lint   style, types and layers"
 	@echo "make messages  collect and compile the Hebrew texts of the staff's pages"
+	@echo "make lock   compile requirements.txt and requirements-dev.txt from pyproject.toml"
 
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+
+# What the server needs, and what is needed besides to test and change it.
 install: $(VENV)/.installed
+install-dev: $(VENV)/.installed-dev
 
 $(VENV)/.installed: requirements.txt
 	@test -n "$(PYTHON)" || { echo "FATAL: Python 3.10 or newer is required (3.10 to 3.13)." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing packages …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(PIP_INSTALL) -r requirements.txt
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	@echo "Installing development packages …"
+	@$(PIP_INSTALL) -r requirements.txt -r requirements-dev.txt
 	@touch $@
 
 run: install
 	@exec $(BIN)/python -m memoryproject.launch
 
-test: install
+test: install-dev
 	@$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --cov --cov-report=term $(ARGS)
 
-test-scale: install
+test-scale: install-dev
 	@$(BIN)/python -m pytest -m scale $(ARGS)
 
 # What recall finds in conversations is measured where their file is named: CONVERSATIONS=FILE.
 MEASURED := $(filter-out %/measure_conversations.py,$(wildcard benchmarks/measure_*.py))
-bench: install
+bench: install-dev
 	@for each in $(MEASURED); do echo "== $$each"; $(BIN)/python $$each || exit 1; done
 	@if [ -n "$(CONVERSATIONS)" ]; then \
 		echo "== benchmarks/measure_conversations.py"; \
 		$(BIN)/python benchmarks/measure_conversations.py --data "$(CONVERSATIONS)"; fi
 
-fuzz-api: install
+fuzz-api: install-dev
 	@$(BIN)/python -m tests.processes.contract.fuzzing $(ARGS)
 
 # Generated anew each time; nothing in it is edited by hand.
-client: install
+client: install-dev
 	@mkdir -p client
 	@$(BIN)/python manage.py spectacular --validate --fail-on-warn --file client/schema.yaml
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/openapi-python-client generate --path client/schema.yaml \
 		--config docs/client/generator.yaml --meta none --output-path client/memory_client \
 		--overwrite --fail-on-warning
 
-lint: install
+lint: install-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -69,16 +79,19 @@ demo: install
 
 # The staff's pages in Hebrew: collect what is to be translated, and compile what is. Needs GNU
 # gettext (Debian: gettext); the compiled catalogue is in the repository, so that users don't.
-messages: install
+messages: install-dev
 	@$(BIN)/python manage.py list_labels
 	@$(BIN)/python manage.py makemessages -l he --no-location --no-obsolete --no-wrap -i tests -i benchmarks \
 		-i docs -i data -i logs -i chats -i client -i .venv
 	@$(BIN)/python manage.py compilemessages -l he -v 0 -i .venv
 
-screenshots: install
+screenshots: install-dev
 	@$(BIN)/python docs/screenshots.py $(ARGS)
 
-# Compile requirements.txt from pyproject.toml, for all supported Pythons.
-lock: install
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --group dev \
-		--no-header --no-annotate pyproject.toml -o requirements.txt
+# Compile both requirements files from pyproject.toml, for all supported Pythons. Versions stay
+# unless ARGS=--upgrade is given.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url
+lock: install-dev
+	@$(COMPILE) $(ARGS) pyproject.toml -o requirements.txt
+	@$(COMPILE) $(ARGS) --group dev -c requirements.txt -o requirements-dev.txt

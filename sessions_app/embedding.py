@@ -1,7 +1,8 @@
 """Chooses the embedder: the settings name one, the database says which model is in use.
 
 Only edges call this, as they call ``wiring``. Web and worker processes ask for each request and
-task anew, so they go along with a switch without a restart.
+task anew, so they go along with a switch without a restart. The packages of the embedders are
+slow to import, so each is imported where it is chosen.
 """
 
 from __future__ import annotations
@@ -19,10 +20,7 @@ from memories_app.models import EmbeddingModel, EmbeddingState
 from memories_app.services.embedding_models import model_first
 from memoryproject.integrations.embedders import calibrations
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.integrations.embedders.model2vec_embedder import Model2VecEmbedder
-from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.integrations.embedders.recorded import AbsentEmbedder, RecordedEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.services.reembed.run import Target
 
 logger = logging.getLogger(__name__)
@@ -129,7 +127,7 @@ def made_for(
         return _openai(chosen.name, dimensions, timeout, sleep, key, url)
     if chosen.kind == "model2vec":
         return _model2vec(chosen.name)
-    return WordLlamaEmbedder()
+    return _wordllama()
 
 
 def load_early() -> None:
@@ -149,14 +147,30 @@ def _openai(
     sleep: Callable[[float], None],
     key: str,
     url: str,
-) -> OpenAIEmbedder:
+) -> Embedder:
     """One for all requests: it keeps its connections open."""
+    from memoryproject.integrations.embedders.openai_embedder import (  # noqa: PLC0415 slow
+        OpenAIEmbedder,
+    )
+
     return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep)
 
 
 @lru_cache(maxsize=2)
-def _model2vec(name: str) -> Model2VecEmbedder:
+def _model2vec(name: str) -> Embedder:
+    from memoryproject.integrations.embedders.model2vec_embedder import (  # noqa: PLC0415 slow
+        Model2VecEmbedder,
+    )
+
     return Model2VecEmbedder(name)
+
+
+def _wordllama() -> Embedder:
+    from memoryproject.integrations.embedders.wordllama import (  # noqa: PLC0415 slow
+        WordLlamaEmbedder,
+    )
+
+    return WordLlamaEmbedder()
 
 
 def _first() -> EmbeddingModel:

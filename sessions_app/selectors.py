@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import SHORTEST_PASSAGE, shortened_lines
+from memoryproject.lib.narrowing import present
 from memoryproject.lib.tokens import CHARACTERS_A_TOKEN
 from sessions_app.models import (
     AssistantProfile,
@@ -95,12 +96,12 @@ def history_for_turn(
     What neither holds is told in at most ``passage_tokens`` (0: not at all). Reads as many
     rows as fit, never the whole session.
     """
-    assert turn.message is not None
-    summary = summary_before(message=turn.message)
+    message = present(turn.message)
+    summary = summary_before(message=message)
     summarized = summary.last_order if summary else 0
     room = max_tokens - (summary.summary_message.tokens if summary else 0)
-    walk = _backwards(turn.message)
-    taken, left_out = _newest(turn.message, walk, room, max_messages)
+    walk = _backwards(message)
+    taken, left_out = _newest(message, walk, room, max_messages)
     gap: list[Message] = []
     if left_out is not None and passage_tokens:
         gap = _unsummarized(left_out, walk, summarized)

@@ -23,9 +23,7 @@ from memoryproject.integrations.hooks.addresses import AddressRules
 from memoryproject.integrations.hooks.http import HttpPoster
 from memoryproject.integrations.llm.base import ChatModel
 from memoryproject.integrations.llm.offline import OfflineChatModel
-from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
 from memoryproject.integrations.speech.base import Transcriber
-from memoryproject.integrations.speech.openai_transcriber import OpenAITranscriber
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.console import ConsoleProvider
@@ -147,7 +145,11 @@ def transcriber() -> Transcriber | None:
 
 
 @lru_cache(maxsize=4)
-def _openai_transcriber(api_key: str, base_url: str, model: str) -> OpenAITranscriber:
+def _openai_transcriber(api_key: str, base_url: str, model: str) -> Transcriber:
+    from memoryproject.integrations.speech.openai_transcriber import (  # noqa: PLC0415 slow
+        OpenAITranscriber,
+    )
+
     return OpenAITranscriber(api_key=api_key, base_url=base_url, model=model)
 
 
@@ -220,8 +222,10 @@ def chat_model() -> ChatModel:
 
 
 @lru_cache(maxsize=4)
-def _openai_chat(api_key: str, base_url: str, model: str) -> OpenAIChatModel:
+def _openai_chat(api_key: str, base_url: str, model: str) -> ChatModel:
     """One for all turns: it keeps its connections open."""
+    from memoryproject.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow
+
     return OpenAIChatModel(api_key=api_key, base_url=base_url, model=model)
 
 

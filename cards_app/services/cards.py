@@ -10,6 +10,7 @@ from cards_app.memory_card import FIELDS, Card, check_card
 from cards_app.models import MemoryCard
 from memoryproject.hooks.events import HookEvent, hooks_raise
 from memoryproject.hooks.kinds import CARD_MADE
+from memoryproject.lib.narrowing import present
 from memoryproject.lib.text.terms import index_text
 
 
@@ -42,7 +43,6 @@ def card_store(
     failures = check_card(card)
     if failures:
         raise CardCheckError(failures)
-    assert card.extracted_at is not None
     indexed = index_text(searched_text(card))
     stored, _ = MemoryCard.objects.update_or_create(
         session_id=UUID(card.session_id),
@@ -51,7 +51,7 @@ def card_store(
             "chat_id": chat_id,
             "session_started_at": session_started_at,
             "algorithm_version": card.algorithm_version,
-            "extracted_at": card.extracted_at,
+            "extracted_at": present(card.extracted_at),
             "source_digest": source_digest,
             "last_order": last_order,
             "terms": indexed.terms,

@@ -47,6 +47,7 @@ from memoryproject.api.schema import (
 )
 from memoryproject.api.serializers import Nothing
 from memoryproject.api.views import ApiView, ListView
+from memoryproject.lib.narrowing import instance
 
 MOST_TOLD = 100
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -73,9 +74,8 @@ def location(*statuses: int) -> OpenApiParameter:
 
 def invalid_document(error: Exception) -> APIException:
     """Every problem by its place in the content, such as decisions.2."""
-    assert isinstance(error, MemoryDocumentInvalidError)
     errors: dict[str, list[ErrorDetail]] = {}
-    for problem in error.problems[:MOST_TOLD]:
+    for problem in instance(error, MemoryDocumentInvalidError).problems[:MOST_TOLD]:
         path = problem.path.removeprefix("content").removeprefix(".")
         attr = _INDEX.sub(r".\1", path).lstrip(".") or "content"
         errors.setdefault(attr, []).append(ErrorDetail(f"It {problem.detail}.", "invalid"))

@@ -19,6 +19,7 @@ from memories_app.memory_documents.problems import (
 )
 from memories_app.memory_documents.shapes import fields, kind, one_of, text
 from memories_app.memory_documents.times import read_stamp, stamp
+from memoryproject.lib.narrowing import present
 
 
 def _stamp_check(value: Any, path: str) -> Problems:
@@ -105,9 +106,7 @@ class Envelope:
 
 
 def _known(text: str) -> datetime:
-    found = read_stamp(text)
-    assert found is not None
-    return found
+    return present(read_stamp(text))
 
 
 def envelope_read(raw: bytes | str, *, category: str = "", place: str = "") -> Envelope:

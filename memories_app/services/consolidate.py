@@ -117,20 +117,19 @@ def _together(
         mine, theirs = group_of.get(one), group_of.get(other)
         if mine is not None and theirs is not None:
             continue
-        if mine is None and theirs is None:
-            mine = len(groups)
-            groups[mine] = ([], share)
+        known = theirs if mine is None else mine
+        if known is None:
+            known = len(groups)
+            groups[known] = ([], share)
             added = [one, other]
         else:
-            mine = theirs if mine is None else mine
             added = [other if one in group_of else one]
-        assert mine is not None
-        members, least = groups[mine]
+        members, least = groups[known]
         if len(members) + len(added) > MOST_TOGETHER:
             continue
         members.extend(added)
-        group_of.update(dict.fromkeys(added, mine))
-        groups[mine] = (members, min(least, share))
+        group_of.update(dict.fromkeys(added, known))
+        groups[known] = (members, min(least, share))
     yield from groups.values()
 
 

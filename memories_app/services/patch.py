@@ -24,6 +24,7 @@ from memoryproject.audit.events import Actor
 from memoryproject.hooks.events import hooks_gathered
 from memoryproject.integrations.embedders.base import Calibration, Embedder
 from memoryproject.integrations.embedders.covered import covered_vectors
+from memoryproject.lib.narrowing import present
 
 TEXTS = ("content", "type", "category", "tags", "metadata")
 
@@ -105,8 +106,8 @@ class MadeAhead:
         return self._embedder.calibration
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        assert self._vector is not None
-        return [self._vector for _ in texts]
+        vector = present(self._vector)
+        return [vector for _ in texts]
 
     def coverage(self, text: str) -> float:
         """Whether there is a vector at all."""

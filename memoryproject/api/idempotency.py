@@ -23,6 +23,7 @@ from memoryproject.api.callers import caller_of
 from memoryproject.api.errors import AnotherBody, Conflict, refuse
 from memoryproject.api.models import IdempotentAnswer
 from memoryproject.lib.leases import LeaseLostError
+from memoryproject.lib.narrowing import present
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +88,7 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, key: str) -> Once:
-        caller = caller_of(request)
-        assert caller is not None
+        caller = present(caller_of(request))
         if not key or len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
             detail = f"Idempotency-Key must have 1 to {LONGEST_KEY} printable ASCII characters."
             raise refuse(detail, attr="Idempotency-Key")

@@ -22,6 +22,7 @@ from memoryproject.api.errors import LengthRequired, refuse
 from memoryproject.api.pages import CursorPages
 from memoryproject.api.renderers import Json
 from memoryproject.audit.events import audit_record
+from memoryproject.lib.narrowing import present
 
 # What may stand in any query: which renderer answers.
 ALWAYS_ALLOWED = frozenset({"format"})
@@ -57,9 +58,8 @@ class ApiView(GenericAPIView[Any]):
 
     @property
     def caller(self) -> Caller:
-        caller = caller_of(self.request)
-        assert caller is not None, "permissions let nobody through who isn't known"
-        return caller
+        # Permissions let nobody through who isn't known.
+        return present(caller_of(self.request))
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """With the body that comes in chunks, which Django takes for an empty one."""

@@ -88,7 +88,8 @@ def endpoint_change(
     """Change what is given of name, url, event_types, chat_ids and enabled. One that is enabled
     again begins anew: what failed before doesn't count any more. ``resolve``: False where the
     caller has just checked where the URL leads. Raises EndpointError, EndpointNotFoundError."""
-    assert set(changes) <= set(CHANGEABLE)
+    if unknown := set(changes) - set(CHANGEABLE):
+        raise TypeError(f"No fields that can be changed: {', '.join(sorted(unknown))}.")
     known = endpoint_get(endpoint_id)
     wanted = {name: changes.get(name, getattr(known, name)) for name in CHANGEABLE}
     wanted["event_types"] = _ordered(wanted["event_types"])

@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
+from memoryproject.lib.narrowing import instance
 from sessions_app.admin.beside import beside, review_of
 from sessions_app.admin.bubbles import bubbles_of
 from sessions_app.admin.found import found_in
@@ -52,10 +53,9 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     304 where nothing changed since: the page asks for that while it is open, and tells by
     ``X-News`` from where on its messages were news when it was opened; ``X-Made`` of the answer
     tells when these messages were read."""
-    user = request.user
-    if not user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
+    if not request.user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
         raise PermissionDenied
-    assert isinstance(user, User)
+    user = instance(request.user, User)
     made = made_stamp(timezone.now())
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
@@ -138,10 +138,9 @@ def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
     """Whoever sees the end of a conversation has seen it."""
     if page.newer or not page.messages:
         return
-    assert isinstance(request.user, User)
     last = page.messages[-1]
     place = Place(last.session.created_at, last.session_id, last.order_num)
-    chat_look(user=request.user, chat_id=chat.pk, place=place)
+    chat_look(user=instance(request.user, User), chat_id=chat.pk, place=place)
 
 
 def _page(request: HttpRequest, chat: Chat) -> TimelinePage:

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
+from memoryproject.lib.narrowing import instance
 from memoryproject.lib.period_filter import PARAMETER as WHEN
 from memoryproject.lib.periods import UnknownSpanError, span_of
 from sessions_app.admin.kinds import TICKS, Kind, Tick, kind_of
@@ -82,8 +83,7 @@ def inbox_page(
     request: HttpRequest, site: dict[str, Any], actions: list[tuple[str, str]]
 ) -> TemplateResponse:
     """``actions``: what else can be done with chosen chats, by the admin's own way."""
-    user = request.user
-    assert isinstance(user, User)
+    user = instance(request.user, User)
     made = made_stamp(timezone.now())
     wanted = wanted_of(request)
     chats = chats_wanted(wanted, user, memory_default=settings.ENABLE_MEMORY_SYSTEM)

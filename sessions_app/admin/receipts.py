@@ -23,7 +23,6 @@ from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from sessions_app.admin.forget_links import FORGET, run_address
 from sessions_app.models import ForgetReceipt
 from sessions_app.receipts.document import Document, receipt_document, times_of
-from sessions_app.receipts.pdf import as_pdf
 from sessions_app.receipts.text import as_text
 from sessions_app.receipts.words import actor_words, probe_words, swept_words
 
@@ -182,6 +181,8 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
 def pdf_answer(document: Document, name: str) -> HttpResponse:
     """To download, as the text is."""
+    from sessions_app.receipts.pdf import as_pdf  # noqa: PLC0415 reportlab is slow to import
+
     content = as_pdf(document)
     return HttpResponse(content, content_type="application/pdf", headers=_named(name, "pdf"))
 

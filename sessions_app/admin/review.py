@@ -20,6 +20,7 @@ from django.utils.translation import ngettext
 
 from memoryproject.audit.events import Actor
 from memoryproject.audit.staff import staff_actor
+from memoryproject.lib.narrowing import instance
 from sessions_app.admin.inbox import chosen_chats
 from sessions_app.admin.links import conversation_address
 from sessions_app.admin.made import made_at
@@ -184,8 +185,7 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
 def _check(request: HttpRequest) -> User:
     if not request.user.has_perms(REVIEW):
         raise PermissionDenied
-    assert isinstance(request.user, User)
-    return request.user
+    return instance(request.user, User)
 
 
 def _back(request: HttpRequest, otherwise: str) -> str:

@@ -21,6 +21,7 @@ from memoryproject.api.renderers import Json
 from memoryproject.api.schema import answered, header
 from memoryproject.api.serializers import Strict, Text, Truth
 from memoryproject.api.views import ApiView
+from memoryproject.lib.narrowing import instance
 from sessions_app import wiring
 from sessions_app.api.allowed import chat_in_reach, require_memory
 from sessions_app.api.examples import CHAT, MESSAGE_ID, SESSION_ID
@@ -189,12 +190,12 @@ class TextView(ApiView):
 
 def refused(error: Exception) -> APIException:
     """Every problem with its line and rule."""
-    assert isinstance(error, RefusedError)
-    if all(problem.code in OF_THE_MOMENT for problem in error.problems):
-        return conflict(Exception(" ".join(told(problem) for problem in error.problems)))
-    errors = [ErrorDetail(told(problem), problem.code) for problem in error.problems]
-    if error.further:
-        errors.append(ErrorDetail(f"And {error.further} more.", "further"))
+    refusal = instance(error, RefusedError)
+    if all(problem.code in OF_THE_MOMENT for problem in refusal.problems):
+        return conflict(Exception(" ".join(told(problem) for problem in refusal.problems)))
+    errors = [ErrorDetail(told(problem), problem.code) for problem in refusal.problems]
+    if refusal.further:
+        errors.append(ErrorDetail(f"And {refusal.further} more.", "further"))
     return ValidationError({"text": errors})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memoryproject.api.serializers import Strict, Text
+from memoryproject.lib.narrowing import instance
 
 Schema = dict[str, Any]
 Field = serializers.Field[Any, Any, Any, Any]
@@ -34,8 +35,8 @@ def schema_of(serializer_class: type[serializers.Serializer[Any]], *examples: An
     return {**schema, "examples": list(examples)} if examples else schema
 
 
-def _object(serializer: Field | None) -> Schema:
-    assert isinstance(serializer, serializers.Serializer)
+def _object(field: Field | None) -> Schema:
+    serializer: serializers.Serializer[Any] = instance(field, serializers.Serializer)
     fields = serializer.fields
     schema: Schema = {
         "type": "object",

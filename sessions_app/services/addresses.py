@@ -12,10 +12,12 @@ import hashlib
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Literal, overload
 
 from django.db import connection
 
 from memoryproject.integrations.whatsapp.events import Party
+from memoryproject.lib.narrowing import instance
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.models.chats import Provider
 from sessions_app.services.activity import activity_said
@@ -63,6 +65,18 @@ def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = 
     return _seen(chat, provider=provider, number_id=number_id, name=name)
 
 
+@overload
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: Literal[True] = True
+) -> Chat: ...
+
+
+@overload
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: bool
+) -> Chat | None: ...
+
+
 def chat_for_party(
     *, provider: str, number_id: str, party: Party, at: datetime, create: bool = True
 ) -> Chat | None:
@@ -108,7 +122,6 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     if moved is not None:
         return moved
     chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
-    assert chat is not None
     for address in come:
         for link in ChatAddress.objects.filter(address=address).exclude(chat=chat):
             if _began_after(link.chat, at):
@@ -188,7 +201,7 @@ def _one_person(chats: list[Chat]) -> Chat | None:
 def _merge(one: Chat, other: Chat) -> Chat:
     """Have the receiver of ``one_person_found`` merge two chats; return the one that stays."""
     ((_, kept),) = one_person_found.send(sender=Chat, one=one, other=other)
-    return kept
+    return instance(kept, Chat)
 
 
 def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:

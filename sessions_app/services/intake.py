@@ -95,14 +95,12 @@ def _chat_of(event: InboundMessage) -> Chat:
             group_id=event.group_id,
             name=event.group_name,
         )
-    chat = chat_for_party(
+    return chat_for_party(
         provider=event.provider,
         number_id=event.number_id,
         party=event.party,
         at=event.timestamp,
     )
-    assert chat is not None
-    return chat
 
 
 def _learn_language(chat: Chat, event: InboundMessage) -> None:

@@ -23,14 +23,12 @@ def chat_at_or_new(whatsapp_chat: str) -> Chat:
     transaction."""
     if whatsapp_chat.endswith("@g.us"):
         return chat_for_group(provider=str(Provider.CONSOLE), number_id="", group_id=whatsapp_chat)
-    chat = chat_for_party(
+    return chat_for_party(
         provider=str(Provider.CONSOLE),
         number_id="",
         party=party_of(whatsapp_chat),
         at=timezone.now(),
     )
-    assert chat is not None
-    return chat
 
 
 def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:

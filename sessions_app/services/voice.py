@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from django.db import transaction
 
 from memoryproject.integrations.documents.base import DocumentError
-from memoryproject.integrations.speech.base import MOST_BYTES, Transcript, TranscriptionError
+from memoryproject.integrations.speech.base import (
+    MOST_BYTES,
+    Transcriber,
+    Transcript,
+    TranscriptionError,
+)
 from memoryproject.integrations.whatsapp.media import MediaError
 from memoryproject.lib.language import detect_language
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.services.leases import TurnLease
-from sessions_app.services.tools import FileTools, Tools
+from sessions_app.services.tools import Tools
 from sessions_app.services.turn_files import fetched, media_of
 
 logger = logging.getLogger(__name__)
@@ -34,7 +40,7 @@ def recording_heard(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
     files = tools.files
     if files is None or files.transcriber is None:
         raise NotHeardError("received_audio")
-    transcript = _transcript(turn, lease, tools, files)
+    transcript = _transcript(turn, lease, tools, files.folder, files.transcriber)
     # What no database takes is no word, either.
     text = transcript.text.replace("\x00", "").strip()
     if not text:
@@ -43,13 +49,14 @@ def recording_heard(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
     return text
 
 
-def _transcript(turn: Turn, lease: TurnLease, tools: Tools, files: FileTools) -> Transcript:
-    assert files.transcriber is not None
+def _transcript(
+    turn: Turn, lease: TurnLease, tools: Tools, folder: Path, transcriber: Transcriber
+) -> Transcript:
     try:
         with fetched(
-            turn=turn, lease=lease, tools=tools, folder=files.folder, most_bytes=MOST_BYTES
+            turn=turn, lease=lease, tools=tools, folder=folder, most_bytes=MOST_BYTES
         ) as file:
-            return files.transcriber.transcribe(
+            return transcriber.transcribe(
                 file.read(), mime_type=media_of(turn).mime_type, before_attempt=lease.renew
             )
     except (MediaError, DocumentError, TranscriptionError) as error:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app import embedding
 from tests.embedding.reembedding import at_first_wordllama
+from tests.loopback.openai_server import OpenAIServer
 
 # A fixture of these tests that stands elsewhere.
 __all__ = ["at_first_wordllama"]

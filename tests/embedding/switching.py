@@ -13,10 +13,10 @@ from typing import Any
 
 import psutil
 
-from memoryproject.integrations.loopback.openai_behaviours import slow
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from memoryproject.postgres import EmbeddedPostgres
 from tests.embedding.reader import ADDED_LATER, OLD
+from tests.loopback.openai_behaviours import slow
+from tests.loopback.openai_server import OpenAIServer
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation, family, kill
 from tests.processes.waiting import wait_until

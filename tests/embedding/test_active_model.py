@@ -21,13 +21,13 @@ from memoryproject.integrations.embedders.base import EmbedderError, WrongDimens
 from memoryproject.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.integrations.loopback.openai_behaviours import fails
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app import embedding, wiring
 from sessions_app.checks import embedder_fits_the_database, embedder_problems
 from sessions_app.recall import MEMORIES, Viewer, recall
 from sessions_app.texts import text_for
 from tests.embedding.models import make_model
+from tests.loopback.openai_behaviours import fails
+from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.test_openai_embedder import with_vector
 from tests.world import CLIENT, World
 

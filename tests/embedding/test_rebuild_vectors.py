@@ -11,10 +11,10 @@ from django.db import connection
 
 from memories_app.models import EmbeddingModel, MemoryEmbedding
 from memories_app.services.vector_index import index_name
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, OLD, ask, run
+from tests.loopback.openai_server import OpenAIServer
 from tests.memories.bulk import memories_store
 from tests.world import CLIENT, World
 

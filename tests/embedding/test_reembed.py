@@ -22,8 +22,6 @@ from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.hashing import HashingEmbedder, hashed_words
 from memoryproject.integrations.embedders.patient import DELAYS, PatientEmbedder
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.integrations.loopback.openai_behaviours import fails, rate_limited
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app import wiring
 from sessions_app.models import Message, MessageEmbedding
 from sessions_app.recall import MEMORIES, recall
@@ -35,6 +33,8 @@ from sessions_app.services.reembed.tend import embeddings_tend
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run
+from tests.loopback.openai_behaviours import fails, rate_limited
+from tests.loopback.openai_server import OpenAIServer
 from tests.memories.bulk import memories_store
 from tests.world import CLIENT, World
 

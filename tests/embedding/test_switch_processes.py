@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from tests.embedding.reader import OLD
 from tests.embedding.reader import OPENAI as NEW
 from tests.embedding.switching import Switching, switch_under_load
+from tests.loopback.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.processes
 

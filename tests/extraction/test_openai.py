@@ -14,9 +14,9 @@ from memoryproject.integrations.llm.base import (
     ChatRequest,
 )
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
-from memoryproject.integrations.loopback.openai_behaviours import fails, says
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from tests.extraction.learning import Learning, contents, memories, work
+from tests.loopback.openai_behaviours import fails, says
+from tests.loopback.openai_server import OpenAIServer
 from tests.world import CLIENT
 
 REQUEST = ChatRequest(

@@ -9,7 +9,7 @@ import pytest
 
 from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from tests.loopback.openai_server import OpenAIServer
 
 KEY = "sample-key-0123456789"
 

@@ -12,7 +12,8 @@ import pytest
 
 from memoryproject.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
 from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
-from memoryproject.integrations.loopback.openai_behaviours import (
+from tests.loopback.conftest import KEY
+from tests.loopback.openai_behaviours import (
     Behaviour,
     Json,
     changed,
@@ -24,8 +25,7 @@ from memoryproject.integrations.loopback.openai_behaviours import (
     says,
     slow,
 )
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
-from tests.loopback.conftest import KEY
+from tests.loopback.openai_server import OpenAIServer
 
 REQUEST = ChatRequest(
     messages=[

@@ -10,7 +10,7 @@ import pytest
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.hashing import hashed_words
 from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.integrations.loopback.openai_behaviours import (
+from tests.loopback.openai_behaviours import (
     Behaviour,
     Json,
     changed,
@@ -20,7 +20,7 @@ from memoryproject.integrations.loopback.openai_behaviours import (
     rate_limited,
     raw,
 )
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from tests.loopback.openai_server import OpenAIServer
 
 MakeEmbedder = Callable[..., OpenAIEmbedder]
 

@@ -10,9 +10,9 @@ from typing import Any
 import openai
 import pytest
 
-from memoryproject.integrations.loopback.openai_behaviours import fails, rate_limited, says, slow
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from tests.loopback.conftest import KEY
+from tests.loopback.openai_behaviours import fails, rate_limited, says, slow
+from tests.loopback.openai_server import OpenAIServer
 
 MESSAGES = [{"role": "user", "content": "hello there, server"}]
 

@@ -8,7 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from memoryproject.integrations.loopback.openai_behaviours import (
+from memoryproject.integrations.speech.base import TranscriptionError
+from memoryproject.integrations.speech.openai_transcriber import OpenAITranscriber
+from tests.loopback.conftest import KEY
+from tests.loopback.openai_behaviours import (
     Behaviour,
     fails,
     hangs_up,
@@ -17,10 +20,7 @@ from memoryproject.integrations.loopback.openai_behaviours import (
     raw,
     says,
 )
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
-from memoryproject.integrations.speech.base import TranscriptionError
-from memoryproject.integrations.speech.openai_transcriber import OpenAITranscriber
-from tests.loopback.conftest import KEY
+from tests.loopback.openai_server import OpenAIServer
 
 AUDIO = b"OggS" + bytes(range(256))
 

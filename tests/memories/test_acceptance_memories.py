@@ -13,10 +13,10 @@ from django.db import connection
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.integrations.loopback.openai_behaviours import fails
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from sessions_app.models import Turn
 from sessions_app.recall import Viewer, recall
+from tests.loopback.openai_behaviours import fails
+from tests.loopback.openai_server import OpenAIServer
 from tests.world import CLIENT, GODFATHER, World
 
 FAILED = "❌ Failed to store memory. Please try again."

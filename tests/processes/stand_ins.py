@@ -9,8 +9,8 @@ from typing import Any
 
 from memoryproject.integrations.loopback.graph import GraphServer, graph_error
 from memoryproject.integrations.loopback.httpd import Answer, Fault, Request
-from memoryproject.integrations.loopback.openai_http import EMBEDDINGS, RecordedRequest
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
+from tests.loopback.openai_http import EMBEDDINGS, RecordedRequest
+from tests.loopback.openai_server import OpenAIServer
 
 LONGEST_HOLD_SECONDS = 60.0
 

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from memoryproject.integrations.loopback.httpd import Answer, Fault
-from memoryproject.integrations.loopback.openai_behaviours import fails
 from tests.documents import files
+from tests.loopback.openai_behaviours import fails
 from tests.processes.installation import kill
 from tests.processes.posting import cloud_message, green_message, new_phone
 from tests.processes.stage import Stage

@@ -11,12 +11,12 @@ import pytest
 
 from memories_app.services.vector_index import index_drop, index_name
 from memoryproject.integrations.embedders.model2vec_embedder import Model2VecEmbedder
-from memoryproject.integrations.loopback.openai_server import OpenAIServer
 from tests.embedding.clusters import MODEL, Clusters, Filled, empty, fill, index
 from tests.embedding.models import WORDS, make_model
 from tests.embedding.reader import OLD
 from tests.embedding.switching import Switching, switch_under_load
 from tests.embedding.test_nearest import plan, share_found
+from tests.loopback.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.scale
 

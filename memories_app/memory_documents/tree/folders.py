@@ -72,11 +72,11 @@ class Folders:
         MemoryDocumentStoreError."""
         parts = [ARCHIVE, category] if archived else [category]
         with ExitStack() as opened:
-            place: int | None = opened.enter_context(self._root())
+            outer = opened.enter_context(self._root())
+            place: int | None = None
             try:
                 for part in parts:
-                    assert place is not None
-                    place = opened.enter_context(_inside(place, part))
+                    outer = place = opened.enter_context(_inside(outer, part))
             except FileNotFoundError:
                 place = None
             except OSError as error:

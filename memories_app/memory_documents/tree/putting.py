@@ -20,6 +20,7 @@ from memories_app.memory_documents.store import (
 from memories_app.memory_documents.tree import files
 from memories_app.memory_documents.tree.folders import Folders
 from memories_app.memory_documents.tree.reading import kept_if_there, kept_or_broken
+from memoryproject.lib.narrowing import present
 
 
 class Putting:
@@ -65,9 +66,8 @@ class Putting:
     def _folder(self, category: str, archived: bool) -> int:
         place = (category, archived)
         if place not in self._open:
-            folder = self._opened.enter_context(self._folders.folder(category, archived=archived))
-            assert folder is not None
-            self._open[place] = folder
+            folder = self._folders.folder(category, archived=archived)
+            self._open[place] = present(self._opened.enter_context(folder))
         return self._open[place]
 
     def __enter__(self) -> Putting:

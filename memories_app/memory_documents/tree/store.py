@@ -44,6 +44,7 @@ from memories_app.memory_documents.tree.reading import (
     kept_or_broken,
     kept_read,
 )
+from memoryproject.lib.narrowing import present
 
 
 def _now() -> datetime:
@@ -97,8 +98,7 @@ class TreeStore:
     def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
         with self._folders.folder(category, archived=archived) as folder:
             key = self._meant(folder, category, identifier, archived=archived)
-            assert folder is not None
-            return kept_read(folder, key)
+            return kept_read(present(folder), key)
 
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
         for category in wanted.categories:
@@ -121,8 +121,7 @@ class TreeStore:
         with self._folders.folder(category) as folder:
             names = files.names_in(folder) if folder is not None else []
             for done, name in enumerate(names, start=1):
-                assert folder is not None
-                one = kept_or_broken(folder, Key(category, name))
+                one = kept_or_broken(present(folder), Key(category, name))
                 if isinstance(one, Broken):
                     broken.append(one)
                 elif (
@@ -168,8 +167,7 @@ class TreeStore:
         with self._folders.folder(category, archived=wanted.archived) as folder:
             for name in files.names_in(folder) if folder is not None else []:
                 if wanted.fits_name(category, name):
-                    assert folder is not None
-                    one = kept_or_broken(folder, Key(category, name, wanted.archived))
+                    one = kept_or_broken(present(folder), Key(category, name, wanted.archived))
                     if one is not None:
                         yield one
 
@@ -201,8 +199,8 @@ class TreeStore:
         return old
 
     def _archive(self, folder: int, key: Key) -> Key:
-        with self._folders.folder(key.category, archived=True) as archive:
-            assert archive is not None
+        with self._folders.folder(key.category, archived=True) as opened:
+            archive = present(opened)
             taken = files.names_in(archive) if files.is_there(archive, key.name) else []
             name = numbered(key.name, taken)
             files.move(folder, key.name, archive, name)

@@ -13,14 +13,12 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any
 
-import qrcode
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django.utils.safestring import SafeString, mark_safe
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
-from qrcode.image.svg import SvgPathImage
 
 from memoryproject.audit.events import Actor, audit_record
 from memoryproject.dashboard.access.sessions import device_of
@@ -133,6 +131,9 @@ def secret_shown(device: TOTPDevice) -> str:
 
 def qr_code(device: TOTPDevice) -> SafeString:
     """A drawing (SVG) that apps read; it needs no script and no other file."""
+    import qrcode  # noqa: PLC0415 slow to import, and rarely needed
+    from qrcode.image.svg import SvgPathImage  # noqa: PLC0415
+
     image = qrcode.make(device.config_url, image_factory=SvgPathImage, box_size=12)
     written = BytesIO()
     image.save(written)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError
 from django_q.brokers import Broker
 from django_q.brokers.orm import ORM
-from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.status import Stat
 from django_q.tasks import async_task
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
 
 WAIT_SECONDS = 2.0
-BROKER_ERRORS = (RedisError, OSError)
 
 
 class BrokerGoneError(Exception):
@@ -31,8 +26,15 @@ def is_redis() -> bool:
 
 def broker_quick() -> Broker:
     """The configured broker; a Redis by a connection that gives up soon."""
-    if not is_redis():
-        return ORM()
+    return _redis_broker() if is_redis() else ORM()
+
+
+def _redis_broker() -> Broker:
+    from django_q.brokers.redis_broker import Redis as RedisBroker  # noqa: PLC0415 slow to import
+    from redis import Redis  # noqa: PLC0415
+    from redis.backoff import NoBackoff  # noqa: PLC0415
+    from redis.retry import Retry  # noqa: PLC0415
+
     broker = RedisBroker()
     broker.connection = Redis.from_url(
         settings.Q_BROKER,
@@ -43,11 +45,22 @@ def broker_quick() -> Broker:
     return broker
 
 
+@cache
+def _redis_errors() -> tuple[type[Exception], ...]:
+    from redis.exceptions import RedisError  # noqa: PLC0415 slow to import
+
+    return (RedisError, OSError)
+
+
+def _broker_errors() -> tuple[type[Exception], ...]:
+    return _redis_errors() if is_redis() else (OSError,)
+
+
 def queue_depth() -> int:
     """Jobs that no worker has taken yet. Raises BrokerGoneError."""
     try:
         return int(broker_quick().queue_size())
-    except BROKER_ERRORS as error:
+    except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None
 
 
@@ -55,7 +68,7 @@ def clusters() -> list[Stat]:
     """The workers' heartbeats of the last seconds. Raises BrokerGoneError."""
     try:
         return list(Stat.get_all(broker_quick()))
-    except BROKER_ERRORS as error:
+    except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None
     except DatabaseError:
         # The cache's table isn't there yet: nobody has told anything.
@@ -66,5 +79,5 @@ def enqueue(function: str, *args: Any, **options: Any) -> str:
     """Put a job into the queue; returns its id. Raises BrokerGoneError."""
     try:
         return str(async_task(function, *args, broker=broker_quick(), **options))
-    except BROKER_ERRORS as error:
+    except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None

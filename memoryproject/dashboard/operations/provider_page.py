@@ -25,6 +25,7 @@ from memoryproject.dashboard.operations.provider_test import (
     number_read,
     providers_there,
 )
+from memoryproject.lib.narrowing import instance
 
 SALT = "operations.provider-test"
 # A page that stood open for longer is loaded again.
@@ -54,9 +55,7 @@ class TestForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.sends = sends
         there = [(each.name, each.title) for each in providers_there() if each.configured]
-        field = self.fields["provider"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = there
+        instance(self.fields["provider"], forms.ChoiceField).choices = there
 
     def clean_number(self) -> str:
         if not self.sends:

@@ -22,6 +22,7 @@ from memoryproject.integrations.documents.base import (
     ExtractedText,
     Section,
 )
+from memoryproject.lib.narrowing import present
 
 logger = logging.getLogger(__name__)
 
@@ -75,15 +76,15 @@ class SandboxExtractor:
     def _answer_of(self, child: subprocess.Popen[bytes]) -> bytes:
         """What the child writes until it ends. Raises DocumentError when that takes too long
         or is too much."""
-        assert child.stdout is not None
+        output = present(child.stdout)
         most = self.limits.characters * _BYTES_A_CHARACTER + _SPARE_BYTES
         deadline = time.monotonic() + self.limits.seconds
         blocks: list[bytes] = []
         size = 0
         with selectors.DefaultSelector() as selector:
-            selector.register(child.stdout, selectors.EVENT_READ)
+            selector.register(output, selectors.EVENT_READ)
             while selector.select(max(0.0, deadline - time.monotonic())):
-                block = os.read(child.stdout.fileno(), _BLOCK)
+                block = os.read(output.fileno(), _BLOCK)
                 if not block:
                     child.wait(timeout=self.limits.seconds)
                     return b"".join(blocks)

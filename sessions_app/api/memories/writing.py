@@ -22,6 +22,7 @@ from memories_app.validation import NewMemory, problems_of
 from memoryproject.api.callers import Caller
 from memoryproject.api.errors import Conflict, Unavailable, conflict, not_found
 from memoryproject.integrations.embedders.base import EmbedderError
+from memoryproject.lib.narrowing import instance
 from sessions_app.api.allowed import (
     chat_in_reach,
     refuse_beyond_chats,
@@ -41,14 +42,17 @@ class DuplicateFact(Conflict):
 
 def invalid_memory(error: Exception) -> APIException:
     """Every problem by its field."""
-    assert isinstance(error, MemoryValidationError)
-    return _refused([(each.field, each.detail) for each in error.problems])
+    return _refused(
+        [(each.field, each.detail) for each in instance(error, MemoryValidationError).problems]
+    )
 
 
 def invalid_batch(error: Exception) -> APIException:
     """Every problem by its place and field, such as memories.3.content."""
-    assert isinstance(error, MemoryValidationError)
-    told = [(f"memories.{each.place}.{each.field}", each.detail) for each in error.problems]
+    told = [
+        (f"memories.{each.place}.{each.field}", each.detail)
+        for each in instance(error, MemoryValidationError).problems
+    ]
     return _refused(told[:100])
 
 

@@ -13,6 +13,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import CharField, Model, TextField
 from psycopg import sql
 
+from memoryproject.lib.narrowing import present
+
 # Who is logged in to the admin: after a restore staff log in again.
 LEFT_OUT: tuple[type[Model], ...] = (Session,)
 # Figures, which are counted anew from what comes back.
@@ -75,8 +77,7 @@ def all_tables() -> list[Table]:
 
 def _table(model: type[Model]) -> Table:
     fields = [field for field in model._meta.local_concrete_fields if not field.generated]
-    key = model._meta.pk
-    assert key is not None
+    key = present(model._meta.pk)
     columns = tuple(field.column for field in fields if field.column)
     is_text = isinstance(key, CharField | TextField)
     return Table(model._meta.db_table, columns, str(key.column), is_text)

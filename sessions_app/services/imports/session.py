@@ -171,9 +171,7 @@ def chat_for_address(*, address: str, at: datetime) -> Chat:
     party = party_of(address)
     if not party.addresses():
         party = Party(other=address)
-    chat = chat_for_party(provider=provider, number_id="", party=party, at=at)
-    assert chat is not None
-    return chat
+    return chat_for_party(provider=provider, number_id="", party=party, at=at)
 
 
 def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) -> ChatSession:

@@ -12,6 +12,7 @@ from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.services.vector_index import index_drop, index_ensure
 from memories_app.services.vectors import memories_embed, vectors_delete
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.lib.narrowing import present
 from sessions_app.models import ChatSession, MessageEmbedding
 from sessions_app.services.embed import sessions_embed
 from sessions_app.services.reembed.lock import ReembedRunningError, alone
@@ -63,8 +64,7 @@ def model_clear(*, model: EmbeddingModel) -> int:
 
 def _make_up(retired: EmbeddingModel, embedder: Embedder) -> int:
     """What was written with the old model after the switch, by who had taken it before."""
-    assert retired.retired_at is not None
-    recent = ChatSession.objects.filter(last_active__gte=retired.retired_at - KEEP)
+    recent = ChatSession.objects.filter(last_active__gte=present(retired.retired_at) - KEEP)
     keys = list(recent.order_by("-last_active").values_list("pk", flat=True))
     made = memories_embed(embedder=embedder, uncovered={})
     return made + sessions_embed(session_ids=keys, embedder=embedder, progress=lambda _: None)

@@ -6,7 +6,7 @@ import hashlib
 from email import message_from_bytes
 from email.message import Message
 
-from memoryproject.integrations.loopback.openai_behaviours import Json, error_object
+from tests.loopback.openai_behaviours import Json, error_object
 
 ENDINGS = ("flac", "mp3", "mp4", "mpeg", "mpga", "m4a", "ogg", "wav", "webm")
 

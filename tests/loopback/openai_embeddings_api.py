@@ -8,8 +8,8 @@ import struct
 from collections.abc import Sequence
 
 from memoryproject.integrations.embedders.hashing import hashed_words
-from memoryproject.integrations.loopback.openai_behaviours import Json, error_object
-from memoryproject.integrations.loopback.openai_chat_api import count_tokens
+from tests.loopback.openai_behaviours import Json, error_object
+from tests.loopback.openai_chat_api import count_tokens
 
 NATIVE_DIMENSIONS = {
     "text-embedding-3-small": 1536,

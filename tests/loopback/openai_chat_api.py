@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from memoryproject.integrations.loopback.openai_behaviours import Json, error_object
+from tests.loopback.openai_behaviours import Json, error_object
 
 ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 MEMORY_BLOCK = re.compile(r"<memories[^>]*>(.*?)</memories[^>]*>", re.DOTALL)

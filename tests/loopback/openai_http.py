@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
 
-from memoryproject.integrations.loopback import (
+from tests.loopback import (
     openai_audio_api,
     openai_chat_api,
     openai_embeddings_api,
 )
-from memoryproject.integrations.loopback.openai_behaviours import Behaviour, Json, error_object
+from tests.loopback.openai_behaviours import Behaviour, Json, error_object
 
 CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import re
 
-from memoryproject.integrations.loopback.openai_behaviours import Json
-from memoryproject.integrations.loopback.openai_chat_api import text_of
+from tests.loopback.openai_behaviours import Json
+from tests.loopback.openai_chat_api import text_of
 
 _BLOCK = re.compile(r"<(name|message)-(\w+)>\n(.*?)\n</\1-\2>", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")

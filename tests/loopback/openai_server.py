@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from memoryproject.integrations.loopback.openai_behaviours import Behaviour, Json
-from memoryproject.integrations.loopback.openai_chat_api import echo_answer
-from memoryproject.integrations.loopback.openai_facts import facts_answer, wants_facts
-from memoryproject.integrations.loopback.openai_http import (
+from tests.loopback.openai_behaviours import Behaviour, Json
+from tests.loopback.openai_chat_api import echo_answer
+from tests.loopback.openai_facts import facts_answer, wants_facts
+from tests.loopback.openai_http import (
     CHAT,
     EMBEDDINGS,
     TRANSCRIPTIONS,

@@ -1,0 +1,96 @@
+"""The requirements files hold what pyproject.toml and the code ask for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("memoryproject", "sessions_app", "memories_app", "cards_app")
+# Imported by name where EMBEDDER asks for it: an extra.
+OPTIONAL = {"model2vec"}
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def named(requirements: list[str]) -> set[str]:
+    return {normal(found[0]) for each in requirements if (found := NAME.match(each))}
+
+
+def pinned(file: str) -> dict[str, set[str]]:
+    """The pins by package; one package has several for several Pythons."""
+    pins: dict[str, set[str]] = {}
+    for entry in entries(file):
+        pin = entry.partition("\\")[0].strip()
+        pins.setdefault(normal(pin.partition("==")[0]), set()).add(pin.partition(";")[0].strip())
+    return pins
+
+
+def entries(file: str) -> list[str]:
+    """Each with the lines of its hashes."""
+    return [each for each in re.split(r"\n(?! )", (ROOT / file).read_text().strip()) if each]
+
+
+@pytest.fixture
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_every_dependency_is_pinned(project: dict[str, Any]) -> None:
+    assert named(project["project"]["dependencies"]) <= set(pinned("requirements.txt"))
+    assert named(project["dependency-groups"]["dev"]) <= set(pinned("requirements-dev.txt"))
+
+
+def test_the_server_needs_no_development_package(project: dict[str, Any]) -> None:
+    assert not named(project["dependency-groups"]["dev"]) & set(pinned("requirements.txt"))
+
+
+def test_both_files_name_the_same_versions() -> None:
+    runtime, dev = pinned("requirements.txt"), pinned("requirements-dev.txt")
+    shared = runtime.keys() & dev.keys()
+    assert {name: dev[name] for name in shared if not dev[name] <= runtime[name]} == {}
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+def test_every_pin_has_hashes_and_names_no_place(file: str) -> None:
+    for entry in entries(file):
+        assert re.match(r"[a-z0-9.-]+==\S+", entry), entry
+        assert "--hash=sha256:" in entry, entry
+        assert "/" not in entry, entry
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (each.name.partition(".")[0] for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_the_code_imports_what_the_server_installs() -> None:
+    known = packages_distributions()
+    installed = set(pinned("requirements.txt"))
+    missing = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for folder in CODE
+        for path in (ROOT / folder).rglob("*.py")
+        for name in imports(path)
+        if name not in {*sys.stdlib_module_names, *CODE, *OPTIONAL, "__future__"}
+        and not {normal(each) for each in known.get(name, [])} & installed
+    }
+    assert missing == set()

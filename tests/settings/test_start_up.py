@@ -1,0 +1,52 @@
+"""What a command imports before it does anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Packages that are slow to import, and that few commands need.
+SLOW = (
+    "PIL",
+    "docx",
+    "huggingface_hub",
+    "lxml",
+    "mcp",
+    "model2vec",
+    "openai",
+    "playwright",
+    "pydantic",
+    "pypdf",
+    "qrcode",
+    "redis",
+    "reportlab",
+    "starlette",
+    "tokenizers",
+    "uvicorn",
+    "wordllama",
+)
+SETUP = "import django, sys; from django.core import management; django.setup(); "
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        pytest.param("management.call_command('check')", id="check"),
+        pytest.param("management.load_command_class('sessions_app', 'chat')", id="chat"),
+    ],
+)
+def test_commands_import_no_slow_package(does: str) -> None:
+    shown = f"print('imported', *sorted(set({SLOW!r}) & set(sys.modules)))"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{SETUP}{does}; {shown}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert ended.stdout.splitlines()[-1] == "imported"
