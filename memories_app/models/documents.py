@@ -16,10 +16,10 @@ from memories_app.models.memories import Visibility
 class DocumentState(models.TextChoices):
     """received → extracting → ready, or failed for good."""
 
-    RECEIVED = "received"
-    EXTRACTING = "extracting"
-    READY = "ready"
-    FAILED = "failed"
+    RECEIVED = "received", _("Received")
+    EXTRACTING = "extracting", _("Extracting")
+    READY = "ready", _("Ready")
+    FAILED = "failed", _("Failed")
 
 
 class SourceDocument(models.Model):
@@ -35,8 +35,8 @@ class SourceDocument(models.Model):
     name = models.CharField(verbose_name=_("name"), max_length=255)
     title = models.CharField(verbose_name=_("title"), max_length=255, blank=True)
     media_type = models.CharField(verbose_name=_("type of file"), max_length=128, blank=True)
-    size = models.PositiveBigIntegerField(verbose_name=_("size"), help_text="In bytes.")
-    sha256 = models.CharField(max_length=64, help_text="Of the file, hex.")
+    size = models.PositiveBigIntegerField(verbose_name=_("size"), help_text=_("In bytes."))
+    sha256 = models.CharField(_("sha256"), max_length=64, help_text=_("Of the file, hex."))
     pages = models.PositiveIntegerField(verbose_name=_("pages"), null=True, blank=True)
     characters = models.PositiveIntegerField(verbose_name=_("characters"), default=0)
     chat_id = models.UUIDField(verbose_name=_("chat"), null=True, blank=True)
@@ -51,14 +51,14 @@ class SourceDocument(models.Model):
         default=DocumentState.RECEIVED,
     )
     error = models.TextField(verbose_name=_("error"), blank=True)
-    error_code = models.CharField(max_length=32, blank=True)
-    warnings = models.JSONField(default=list, blank=True)
+    error_code = models.CharField(_("error code"), max_length=32, blank=True)
+    warnings = models.JSONField(_("warnings"), default=list, blank=True)
     uploaded_by = models.CharField(verbose_name=_("uploaded by"), max_length=150, blank=True)
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
-    attempts = models.PositiveIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True)
-    lease_owner = models.CharField(max_length=255, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    lease_token = models.UUIDField(_("lease token"), null=True, blank=True)
+    lease_owner = models.CharField(_("lease owner"), max_length=255, blank=True)
+    lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("document")
