@@ -255,7 +255,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"told": "memoryproject.lib.told_filter"},
+            "libraries": {"translate_error": "memoryproject.lib.translate_error"},
         },
     },
 ]

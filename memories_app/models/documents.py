@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
+from memoryproject.lib.error_field import ErrorField, ErrorsField
 
 
 class DocumentState(models.TextChoices):
@@ -50,9 +51,9 @@ class SourceDocument(models.Model):
         choices=DocumentState.choices,
         default=DocumentState.RECEIVED,
     )
-    error = models.TextField(verbose_name=_("error"), blank=True)
+    error = ErrorField(verbose_name=_("error"), blank=True)
     error_code = models.CharField(_("error code"), max_length=32, blank=True)
-    warnings = models.JSONField(_("warnings"), default=list, blank=True)
+    warnings = ErrorsField(_("warnings"), default=list, blank=True)
     uploaded_by = models.CharField(verbose_name=_("uploaded by"), max_length=150, blank=True)
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)

@@ -9,6 +9,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorsField
+
 
 class AuditEvent(models.Model):
     """One thing that was done. Rows are only ever added; the database refuses to change one.
@@ -169,7 +171,7 @@ class AuditVerification(models.Model):
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     checked = models.BigIntegerField(_("checked"), default=0)
     total = models.BigIntegerField(_("total"), default=0)
-    report = models.JSONField(_("report"), null=True, blank=True)
+    report = ErrorsField(_("report"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("audit verification")

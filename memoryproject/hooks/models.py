@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.hooks.kinds import EVENT_TYPES
+from memoryproject.lib.error_field import ErrorField
 
 
 class WebhookEndpoint(models.Model):
@@ -38,9 +39,7 @@ class WebhookEndpoint(models.Model):
         _("old secret until"), null=True, blank=True, editable=False
     )
     enabled = models.BooleanField(_("enabled"), default=True)
-    disabled_reason = models.CharField(
-        _("disabled reason"), max_length=255, blank=True, editable=False
-    )
+    disabled_reason = ErrorField(_("disabled reason"), blank=True, editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     created_by = models.CharField(_("created by"), max_length=255, blank=True, editable=False)
     last_success_at = models.DateTimeField(
@@ -49,7 +48,7 @@ class WebhookEndpoint(models.Model):
     last_failure_at = models.DateTimeField(
         _("last failure at"), null=True, blank=True, editable=False
     )
-    last_error = models.CharField(_("last error"), max_length=255, blank=True, editable=False)
+    last_error = ErrorField(_("last error"), blank=True, editable=False)
     failing_since = models.DateTimeField(_("failing since"), null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
     paused_until = models.DateTimeField(_("paused until"), null=True, blank=True, editable=False)
@@ -122,7 +121,7 @@ class WebhookDelivery(models.Model):
     last_status = models.PositiveSmallIntegerField(
         _("last status"), null=True, blank=True, help_text=_("The HTTP status of the last answer.")
     )
-    error = models.CharField(_("error"), max_length=255, blank=True)
+    error = ErrorField(_("error"), blank=True)
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import DeliveryStatus, Message
 from sessions_app.models.turns import Turn
@@ -110,7 +111,7 @@ class OutboundPart(models.Model):
         _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
     )
     started_at = models.DateTimeField(_("started at"), null=True, blank=True)
-    error = models.TextField(_("error"), blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
         verbose_name = _("outbound part")

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.turns import Turn
 
 
@@ -34,7 +35,7 @@ class ExtractionWork(models.Model):
     not_before = models.DateTimeField(_("not before"), null=True, blank=True)
     done_at = models.DateTimeField(_("done at"), null=True, blank=True)
     outcome = models.CharField(_("outcome"), max_length=255, blank=True)
-    error = models.TextField(_("error"), blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
         verbose_name = _("extraction work")

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 
 
@@ -107,9 +108,7 @@ class ForgetItem(models.Model):
         on_delete=models.PROTECT,
         related_name="item",
     )
-    error = models.CharField(
-        _("error"), max_length=255, blank=True, help_text=_("Where it is still found; never what.")
-    )
+    error = ErrorField(_("error"), blank=True, help_text=_("Where it is still found; never what."))
 
     class Meta:
         verbose_name = _("thing to be forgotten")

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.messages import Message
 from sessions_app.models.sessions import ChatSession
 
@@ -108,7 +109,7 @@ class SummaryWork(models.Model):
     lease_owner = models.CharField(_("lease owner"), max_length=255, blank=True)
     lease_until = models.DateTimeField(_("lease until"), null=True, blank=True)
     not_before = models.DateTimeField(_("not before"), null=True, blank=True)
-    error = models.TextField(_("error"), blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
         verbose_name = _("summary work")

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import Message
 from sessions_app.models.sessions import ChatSession
@@ -147,7 +148,7 @@ class Turn(models.Model):
     prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
     timings = models.JSONField(_("timings"), default=dict, blank=True)
-    error = models.TextField(_("error"), blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
         verbose_name = _("turn")

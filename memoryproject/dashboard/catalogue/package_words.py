@@ -61,4 +61,12 @@ PACKAGE_WORDS = (
     _("Name"),
     _("Minutes"),
     _("Next Run"),
+    # What Python says of a line that isn't JSON.
+    _("Expecting value"),
+    _("Expecting property name enclosed in double quotes"),
+    _("Expecting ':' delimiter"),
+    _("Expecting ',' delimiter"),
+    _("Unterminated string starting at"),
+    _("Invalid control character at"),
+    _("Extra data"),
 )
