@@ -11,16 +11,17 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
+from memoryproject.lib.choices import labelled
 from memoryproject.lib.error_field import ErrorField, ErrorsField
 
 
 class DocumentState(models.TextChoices):
     """received → extracting → ready, or failed for good."""
 
-    RECEIVED = "received", _("Received")
-    EXTRACTING = "extracting", _("Extracting")
-    READY = "ready", _("Ready")
-    FAILED = "failed", _("Failed")
+    RECEIVED = labelled("received", _("Received"))
+    EXTRACTING = labelled("extracting", _("Extracting"))
+    READY = labelled("ready", _("Ready"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class SourceDocument(models.Model):

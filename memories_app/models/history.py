@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Memory
+from memoryproject.lib.choices import labelled
 
 
 class RevisionReason(models.TextChoices):
-    UPDATED = "updated", _("Updated")
-    SUPERSEDED = "superseded", _("Superseded")
-    MERGED = "merged", _("Merged")
+    UPDATED = labelled("updated", _("Updated"))
+    SUPERSEDED = labelled("superseded", _("Superseded"))
+    MERGED = labelled("merged", _("Merged"))
 
 
 class MemoryTelling(models.Model):

@@ -13,6 +13,8 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
+
 
 class Visibility(models.TextChoices):
     """Who a memory is recalled for."""
@@ -26,9 +28,9 @@ class MemoryStatus(models.TextChoices):
     """Only active memories are recalled. A superseded one gave way to a newer one that says
     otherwise, or was merged into it; a proposed one waits for staff."""
 
-    ACTIVE = "active", _("Active")
-    SUPERSEDED = "superseded", _("Superseded")
-    PROPOSED = "proposed", _("Proposed")
+    ACTIVE = labelled("active", _("Active"))
+    SUPERSEDED = labelled("superseded", _("Superseded"))
+    PROPOSED = labelled("proposed", _("Proposed"))
 
 
 class Memory(models.Model):

@@ -10,20 +10,21 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Memory
+from memoryproject.lib.choices import labelled
 
 
 class ProposalKind(models.TextChoices):
     """merge: they say much the same; replace: the newer one says otherwise, and the older
     one is pinned."""
 
-    MERGE = "merge", _("Merge")
-    REPLACE = "replace", _("Replace")
+    MERGE = labelled("merge", _("Merge"))
+    REPLACE = labelled("replace", _("Replace"))
 
 
 class ProposalState(models.TextChoices):
-    OPEN = "open", _("Open")
-    ACCEPTED = "accepted", _("Accepted")
-    DISMISSED = "dismissed", _("Dismissed")
+    OPEN = labelled("open", _("Open"))
+    ACCEPTED = labelled("accepted", _("Accepted"))
+    DISMISSED = labelled("dismissed", _("Dismissed"))
 
 
 class DecisionReason(models.TextChoices):

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
 from memoryproject.lib.error_field import ErrorsField
 
 
@@ -158,10 +159,10 @@ class AuditVerification(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", _("Waiting")
-        RUNNING = "running", _("Running")
-        DONE = "done", _("Done")
-        FAILED = "failed", _("Failed")
+        WAITING = labelled("waiting", _("Waiting"))
+        RUNNING = labelled("running", _("Running"))
+        DONE = labelled("done", _("Done"))
+        FAILED = labelled("failed", _("Failed"))
 
     asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
     asked_by = models.CharField(_("asked by"), max_length=255, blank=True)

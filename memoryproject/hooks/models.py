@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.hooks.kinds import EVENT_TYPES
+from memoryproject.lib.choices import labelled
 from memoryproject.lib.error_field import ErrorField
 
 
@@ -86,9 +87,9 @@ class WebhookEndpoint(models.Model):
 class DeliveryState(models.TextChoices):
     """A failed one was tried for the last time, or its endpoint is gone for good."""
 
-    PENDING = "pending", _("Pending")
-    DELIVERED = "delivered", _("Delivered")
-    FAILED = "failed", _("Failed")
+    PENDING = labelled("pending", _("Pending"))
+    DELIVERED = labelled("delivered", _("Delivered"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class WebhookDelivery(models.Model):

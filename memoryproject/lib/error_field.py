@@ -25,7 +25,7 @@ class ErrorField(models.TextField):  # type: ignore[type-arg]
         return name, "django.db.models.TextField", args, kwargs
 
 
-class ErrorsField(models.JSONField):  # type: ignore[type-arg]
+class ErrorsField(models.JSONField):
     """JSON in which errors stand, such as a list of them."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:

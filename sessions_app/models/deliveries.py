@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
 from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import DeliveryStatus, Message
@@ -79,11 +80,11 @@ class InboundDelivery(models.Model):
 
 
 class PartState(models.TextChoices):
-    WAITING = "waiting", _("Waiting")
-    SENDING = "sending", _("Sending")
-    SENT = "sent", _("Sent")
-    UNCONFIRMED = "unconfirmed", _("Unconfirmed")
-    FAILED = "failed", _("Failed")
+    WAITING = labelled("waiting", _("Waiting"))
+    SENDING = labelled("sending", _("Sending"))
+    SENT = labelled("sent", _("Sent"))
+    UNCONFIRMED = labelled("unconfirmed", _("Unconfirmed"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class OutboundPart(models.Model):

@@ -14,26 +14,27 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
+from memoryproject.lib.choices import labelled
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.sessions import ChatSession
 
 
 class Role(models.TextChoices):
-    USER = "user", _("User")
-    ASSISTANT = "assistant", _("Assistant")
-    SYSTEM = "system", _("System")
-    TOOL = "tool", _("Tool")
-    SUMMARY = "summary", _("Summary")
+    USER = labelled("user", _("User"))
+    ASSISTANT = labelled("assistant", _("Assistant"))
+    SYSTEM = labelled("system", _("System"))
+    TOOL = labelled("tool", _("Tool"))
+    SUMMARY = labelled("summary", _("Summary"))
 
 
 class DeliveryStatus(models.TextChoices):
     """What became of a message of ours, from lowest to highest; failed is final."""
 
-    SENT = "sent", _("Sent")
-    DELIVERED = "delivered", _("Delivered")
-    READ = "read", _("Read")
-    PLAYED = "played", _("Played")
-    FAILED = "failed", _("Failed")
+    SENT = labelled("sent", _("Sent"))
+    DELIVERED = labelled("delivered", _("Delivered"))
+    READ = labelled("read", _("Read"))
+    PLAYED = labelled("played", _("Played"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class Message(models.Model):

@@ -9,13 +9,14 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
 from sessions_app.models.chats import Chat
 
 
 class SessionStatus(models.TextChoices):
-    ACTIVE = "active", _("Active")
-    EXPIRED = "expired", _("Expired")
-    ARCHIVED = "archived", _("Archived")
+    ACTIVE = labelled("active", _("Active"))
+    EXPIRED = labelled("expired", _("Expired"))
+    ARCHIVED = labelled("archived", _("Archived"))
 
 
 class ChatSession(models.Model):

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
 from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import Message
@@ -22,17 +23,17 @@ class TurnState(models.TextChoices):
     (staff had paused the assistant), cancelled (the message was revoked), unconfirmed (it may
     have been sent), failed."""
 
-    PENDING = "pending", _("Pending")
-    RUNNING = "running", _("Running")
-    REPLIED = "replied", _("Replied")
-    SENDING = "sending", _("Sending")
-    SENT = "sent", _("Sent")
-    UNCONFIRMED = "unconfirmed", _("Unconfirmed")
-    MISSED = "missed", _("Missed")
-    MERGED = "merged", _("Merged")
-    HELD = "held", _("Held")
-    CANCELLED = "cancelled", _("Cancelled")
-    FAILED = "failed", _("Failed")
+    PENDING = labelled("pending", _("Pending"))
+    RUNNING = labelled("running", _("Running"))
+    REPLIED = labelled("replied", _("Replied"))
+    SENDING = labelled("sending", _("Sending"))
+    SENT = labelled("sent", _("Sent"))
+    UNCONFIRMED = labelled("unconfirmed", _("Unconfirmed"))
+    MISSED = labelled("missed", _("Missed"))
+    MERGED = labelled("merged", _("Merged"))
+    HELD = labelled("held", _("Held"))
+    CANCELLED = labelled("cancelled", _("Cancelled"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)

@@ -58,7 +58,7 @@ def _read(reader: PdfReader, count: int, limits: DocumentLimits) -> ExtractedTex
             raise DocumentError("too_long")
         if text.strip():
             sections.append(Section(text, page=number))
-    warnings = []
+    warnings: list[str] = []
     if sections and len(sections) < count:
         warnings.append(ErrorText("pages_without_text", lacking=count - len(sections), count=count))
     return ExtractedText(PDF, sections, pages=count, title=_title(reader), warnings=warnings)
