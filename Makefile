@@ -80,7 +80,6 @@ demo: install
 # The staff's pages in Hebrew: collect what is to be translated, and compile what is. Needs GNU
 # gettext (Debian: gettext); the compiled catalogue is in the repository, so that users don't.
 messages: install-dev
-	@$(BIN)/python manage.py list_labels
 	@$(BIN)/python manage.py makemessages -l he --no-location --no-obsolete --no-wrap -i tests -i benchmarks \
 		-i docs -i data -i logs -i chats -i client -i .venv
 	@$(BIN)/python manage.py compilemessages -l he -v 0 -i .venv

@@ -1,8 +1,9 @@
 """The app of memory cards."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class CardsAppConfig(AppConfig):
     name = "cards_app"
-    verbose_name = "Cards"
+    verbose_name = _("Cards")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -11,9 +11,12 @@ from django.utils.translation import gettext_lazy as _
 
 from cards_app.memory_card import FIELDS, Card
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
-def _texts() -> ArrayField[list[str], list[str]]:
-    return ArrayField(models.TextField(), default=list, blank=True)
+
+def _texts(verbose_name: _StrPromise) -> ArrayField[list[str], list[str]]:
+    return ArrayField(models.TextField(), verbose_name=verbose_name, default=list, blank=True)
 
 
 class MemoryCard(models.Model):
@@ -25,23 +28,28 @@ class MemoryCard(models.Model):
     """
 
     session_id = models.UUIDField(verbose_name=_("session"), primary_key=True, editable=False)
-    chat_id = models.UUIDField()
+    chat_id = models.UUIDField(_("chat id"))
     session_started_at = models.DateTimeField(verbose_name=_("session began"))
-    title = models.TextField()
-    summary_bullets = _texts()
-    decisions = _texts()
-    todos = _texts()
-    entities = _texts()
-    keywords = _texts()
-    notable_quotes = _texts()
+    title = models.TextField(_("title"))
+    summary_bullets = _texts(_("summary bullets"))
+    decisions = _texts(_("decisions"))
+    todos = _texts(_("todos"))
+    entities = _texts(_("entities"))
+    keywords = _texts(_("keywords"))
+    notable_quotes = _texts(_("notable quotes"))
     algorithm_version = models.CharField(verbose_name=_("version of the rules"), max_length=16)
     extracted_at = models.DateTimeField(verbose_name=_("made"))
-    source_digest = models.CharField(max_length=64, editable=False, help_text="SHA-256, hex.")
-    last_order = models.PositiveIntegerField(
-        help_text="The last order_num given in the session when the card was made."
+    source_digest = models.CharField(
+        _("source digest"), max_length=64, editable=False, help_text=_("SHA-256, hex.")
     )
-    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
-    term_count = models.PositiveIntegerField(default=0, editable=False)
+    last_order = models.PositiveIntegerField(
+        _("last order"),
+        help_text=_("The last order_num given in the session when the card was made."),
+    )
+    terms = ArrayField(
+        models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False
+    )
+    term_count = models.PositiveIntegerField(_("term count"), default=0, editable=False)
 
     class Meta:
         verbose_name = _("memory card")

@@ -15,6 +15,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
+from memoryproject.lib.stored_errors import ErrorText
+
 logger = logging.getLogger(__name__)
 
 OLDEST_PYTHON = (3, 10)
@@ -43,7 +45,7 @@ def python_problems(version: Sequence[int]) -> list[CheckMessage]:
         text = f"FATAL: Python 3.10 or newer is required; this is Python {shown}."
         return [Critical(text, hint="Install Python 3.10 to 3.13.", id="memory.C001")]
     if tuple(version) > NEWEST_PYTHON:
-        text = f"Python {shown} is newer than what this version was tested with (3.10 to 3.13)."
+        text = ErrorText("python_untested", version=shown)
         return [Warning(text, id="memory.W001")]
     return []
 
@@ -66,14 +68,16 @@ def folder_problems(name: str, path: Path, word: str) -> list[CheckMessage]:
             file.flush()
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            return _fatal(f"FATAL: The disk of the {word} directory is full.", name, path)
-        text = f"FATAL: Cannot access {word} directory. Check file permissions."
+            return _fatal(ErrorText("folder_disk_full", word=word), name, path)
+        text = ErrorText("folder_no_access", word=word)
         return _fatal(text, name, path, str(error))
     return []
 
 
 def _fatal(text: str, name: str, path: Path, detail: str = "") -> list[CheckMessage]:
-    hint = f"{name} is {path}. {detail}".strip()
+    hint = ErrorText("folder_path", name=name, path=path)
+    if detail:
+        hint = ErrorText("with_detail", reason=hint, detail=detail)
     logger.critical("%s %s", text, hint)
     return [Critical(text, hint=hint, id="memory.C002")]
 
@@ -86,8 +90,9 @@ def space_problems(
     if left >= ENOUGH_SPACE:
         return []
     megabytes = left // 1024**2
-    text = f"Only {megabytes} MB are free for DATA_DIR; at least 1 GB is recommended."
-    return [Warning(text, hint=f"DATA_DIR is {path}.", id="memory.W002")]
+    text = ErrorText("little_space", megabytes=megabytes)
+    hint = ErrorText("folder_path", name="DATA_DIR", path=path)
+    return [Warning(text, hint=hint, id="memory.W002")]
 
 
 @register()
@@ -106,21 +111,29 @@ def providers_are_whole(**_: Any) -> list[CheckMessage]:
     missing = [name for name in names if not getattr(settings, name)]
     if not missing:
         return []
-    text = f"WHATSAPP_PROVIDER is {settings.WHATSAPP_PROVIDER}, but not set: {', '.join(missing)}."
-    return [Error(text, hint="Set them, or use WHATSAPP_PROVIDER=console.", id="memory.E002")]
+    text = ErrorText(
+        "provider_incomplete", provider=settings.WHATSAPP_PROVIDER, names=", ".join(missing)
+    )
+    return [Error(text, hint=ErrorText("provider_hint"), id="memory.E002")]
 
 
 @register()
 def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     """OpenAI itself needs a key; a compatible server at another address may not."""
     uses = [name for name in ("CHAT_MODEL", "EMBEDDER") if getattr(settings, name) == "openai"]
-    uses = [f"{' and '.join(uses)} is openai"] if uses else []
-    if settings.TRANSCRIPTION_MODEL:
-        uses.append("TRANSCRIPTION_MODEL is set")
-    if not uses or settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
+    speech = bool(settings.TRANSCRIPTION_MODEL)
+    if settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
         return []
-    text = f"{' and '.join(uses)}, but OPENAI_API_KEY is not set."
-    return [Error(text, hint="Set OPENAI_API_KEY or OPENAI_BASE_URL.", id="memory.E003")]
+    if not uses and not speech:
+        return []
+    names = ErrorText("two_models") if len(uses) == 2 else "".join(uses)
+    if not uses:
+        text = ErrorText("openai_key_missing_speech")
+    elif speech:
+        text = ErrorText("openai_key_missing_both", names=names)
+    else:
+        text = ErrorText("openai_key_missing", names=names)
+    return [Error(text, hint=ErrorText("openai_hint"), id="memory.E003")]
 
 
 @register()
@@ -128,8 +141,8 @@ def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
     """What is said is read by the chat model: without one nothing is learned from it."""
     if not settings.EXTRACT_MEMORIES or settings.CHAT_MODEL != "offline":
         return []
-    text = "EXTRACT_MEMORIES is on, but CHAT_MODEL is offline: nothing is learned by itself."
-    return [Warning(text, hint="Set CHAT_MODEL=openai.", id="memory.W008")]
+    text = ErrorText("extraction_offline")
+    return [Warning(text, hint=ErrorText("extraction_hint"), id="memory.W008")]
 
 
 @register()
@@ -137,5 +150,5 @@ def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
     groups = [name for name in settings.GODFATHER_PHONE if name.endswith("@g.us")]
     if not groups:
         return []
-    text = f"GODFATHER_PHONE holds a group ({', '.join(groups)}): in groups everyone is a client."
+    text = ErrorText("godfather_group", groups=", ".join(groups))
     return [Warning(text, id="memory.W003")]

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from memoryproject.lib.stored_errors import ErrorText
+
 CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "ENABLE_MEMORY_SYSTEM": ("feature_flags", "enable_memory_system"),
     "GODFATHER_PHONE": ("godfather_phone",),
@@ -93,7 +95,7 @@ class Environment:
         word = str(self._found(name, default)).strip().lower()
         if word in TRUE_WORDS | FALSE_WORDS:
             return word in TRUE_WORDS
-        self._refuse(name, word, "must be true or false")
+        self._refuse(name, word, "setting_boolean")
         return default
 
     def integer(self, name: str, default: int, *, minimum: int = 0, maximum: int = 10**9) -> int:
@@ -107,7 +109,7 @@ class Environment:
         word = str(self._found(name, "")).strip()
         if re.fullmatch(r"-?[0-9]{1,12}", word) and minimum <= int(word) <= maximum:
             return int(word)
-        self._refuse(name, word, f"must be a whole number from {minimum} to {maximum}")
+        self._refuse(name, word, "setting_integer", least=minimum, most=maximum)
         return None
 
     def fraction(self, name: str, default: float) -> float:
@@ -118,21 +120,21 @@ class Environment:
             number = -1.0
         if 0.0 <= number <= 1.0:
             return number
-        self._refuse(name, word, "must be a number from 0 to 1")
+        self._refuse(name, word, "setting_fraction")
         return default
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
         word = self.text(name, default)
         if word in choices:
             return word
-        self._refuse(name, word, f"must be one of {', '.join(choices)}")
+        self._refuse(name, word, "setting_choice", choices=", ".join(choices))
         return default
 
     def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
         word = self.text(name, default)
         if not word or re.match(rf"({'|'.join(schemes)})://\S+", word):
             return word.rstrip("/")
-        self._refuse(name, word, f"must be a URL that starts with {' or '.join(schemes)}://")
+        self._refuse(name, word, "setting_url", schemes=f"{' or '.join(schemes)}://")
         return default
 
     def time_zone(self, name: str, default: str) -> str:
@@ -140,7 +142,7 @@ class Environment:
         try:
             ZoneInfo(word)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            self._refuse(name, word, "must be a time zone such as Asia/Jerusalem or UTC")
+            self._refuse(name, word, "setting_time_zone")
             return default
         return word
 
@@ -149,8 +151,7 @@ class Environment:
         words = [word.strip() for word in self.text(name).split(",") if word.strip()]
         wrong = [word for word in words if not WHATSAPP_ID.fullmatch(word)]
         if wrong:
-            form = "must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid)"
-            self._refuse(name, ", ".join(wrong), f"{form}, separated by commas")
+            self._refuse(name, ", ".join(wrong), "setting_ids")
         return frozenset(word for word in words if word not in wrong)
 
     def networks(self, name: str) -> list[str]:
@@ -158,8 +159,7 @@ class Environment:
         words = self.names(name, [])
         wrong = [word for word in words if not _is_network(word)]
         if wrong:
-            form = "must hold networks such as 10.0.0.0/8, separated by commas"
-            self._refuse(name, ", ".join(wrong), form)
+            self._refuse(name, ", ".join(wrong), "setting_networks")
         return [word for word in words if word not in wrong]
 
     def prices(self, name: str) -> dict[str, tuple[float, float]]:
@@ -169,8 +169,7 @@ class Environment:
         for word in self.names(name, []):
             match = MODEL_PRICE.fullmatch(word)
             if match is None:
-                form = "must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
-                self._refuse(name, word, form)
+                self._refuse(name, word, "setting_prices")
             else:
                 found[match["model"]] = (float(match["tokens_in"]), float(match["tokens_out"]))
         return found
@@ -184,12 +183,14 @@ class Environment:
         from_environment = self.values.get(name, "").strip()
         return from_environment if from_environment else self.config.get(name, default)
 
-    def _refuse(self, name: str, word: str, rule: str) -> None:
+    def _refuse(self, name: str, word: str, code: str, **params: object) -> None:
         if self.values.get(name, "").strip():
-            self.errors.append(f"{name} {rule}; it is {word!r}.")
+            problem = ErrorText(code, name=name, **params)
+            self.errors.append(ErrorText("setting_wrong", problem=problem, word=repr(word)))
         else:
             key = ".".join(CONFIG_KEYS.get(name, (name,)))
-            text = f"MEMORY_CONFIG: {key} {rule}; it is {word!r}. The default is used."
+            problem = ErrorText(code, name=f"MEMORY_CONFIG: {key}", **params)
+            text = ErrorText("setting_wrong_default", problem=problem, word=repr(word))
             self.notes.append(Note("ERROR", text))
 
 
@@ -208,7 +209,8 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
         if not isinstance(document, dict):
             raise ValueError("the file must hold a JSON object")
     except (OSError, ValueError) as error:
-        notes.append(Note("ERROR", f"MEMORY_CONFIG: cannot use {path}: {error}. Using defaults."))
+        why = ErrorText("config_unusable", path=path, why=error)
+        notes.append(Note("ERROR", ErrorText("of_kind", kind="MEMORY_CONFIG", why=why)))
         return {}
     found: dict[str, Any] = {}
     for name, keys in CONFIG_KEYS.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import environ
+from django.utils.translation import gettext_lazy as _
 
 from memoryproject.api.config import (
     DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
@@ -178,7 +179,7 @@ CACHES = {
 Q_BROKER = env.url("Q_BROKER", schemes=("redis", "rediss"))
 Q_CLUSTER: dict[str, Any] = {
     "name": "memory",
-    "label": "Background work",
+    "label": _("Background work"),
     "workers": 4,
     "poll": 0.1,
     "bulk": 1,
@@ -254,7 +255,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"told": "memoryproject.lib.told_filter"},
+            "libraries": {"translate_error": "memoryproject.lib.translate_error"},
         },
     },
 ]

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 from memoryproject.hooks.signals import deliveries_due
 from sessions_app.signals import cards_due, one_person_found
@@ -18,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 class SessionsAppConfig(AppConfig):
     name = "sessions_app"
-    verbose_name = "Conversations"
+    verbose_name = _("Conversations")
 
     def ready(self) -> None:
         from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first

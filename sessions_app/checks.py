@@ -13,6 +13,7 @@ from memories_app.models import EmbeddingModel, EmbeddingState
 from memories_app.services.embedding_models import model_verify
 from memoryproject.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.integrations.embedders.recorded import AbsentEmbedder
+from memoryproject.lib.stored_errors import error_text
 from sessions_app import embedding
 
 # A start doesn't wait long for a server that is down.
@@ -28,8 +29,8 @@ def embedder_is_there(**_: Any) -> list[CheckMessage]:
         embedding.made_for(embedding.configured(), None, TIMEOUT_SECONDS)
     except EmbedderError as error:
         if error.permanent:
-            return [Error(str(error), hint="Or use EMBEDDER=wordllama.", id="memory.E004")]
-        return [Warning(str(error), hint="Recall goes by words.", id="memory.W004")]
+            return [Error(error_text(error), hint="Or use EMBEDDER=wordllama.", id="memory.E004")]
+        return [Warning(error_text(error), hint="Recall goes by words.", id="memory.W004")]
     return []
 
 

@@ -21,6 +21,7 @@ from memories_app.services.embedding_models import model_first
 from memoryproject.integrations.embedders import calibrations
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.recorded import AbsentEmbedder, RecordedEmbedder
+from memoryproject.lib.stored_errors import ErrorText, error_text
 from sessions_app.services.reembed.run import Target
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ TIMEOUT_SECONDS = 10.0
 # Nobody waits for memories_reembed.
 PATIENT_SECONDS = 60.0
 OPENAI_ITSELF = "api.openai.com"
-HOW_TO_SWITCH = "Run `python manage.py memories_reembed`."
+HOW_TO_SWITCH = ErrorText("reembed")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def embedder() -> Embedder:
     try:
         model = model or _first()
     except EmbedderError as error:
-        return AbsentEmbedder("", 1, calibrations.OPENAI_DEFAULT, str(error))
+        return AbsentEmbedder("", 1, calibrations.OPENAI_DEFAULT, error_text(error))
     in_use, chosen = Choice(model.kind, model.name), configured()
     if chosen != in_use:
         _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")
@@ -91,12 +92,17 @@ def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embe
         made = made_for(Choice(model.kind, model.name), model.dimensions, timeout)
         if made.model_id != model.model_id:
             raise EmbedderError(
-                f"{Choice(model.kind, model.name)} is another model now than the {model.model_id} "
-                f"in use. Put that one back, or: {HOW_TO_SWITCH}",
+                ErrorText(
+                    "embedding_model_changed",
+                    chosen=Choice(model.kind, model.name),
+                    known=model.model_id,
+                    switch=HOW_TO_SWITCH,
+                ),
                 permanent=True,
             )
     except EmbedderError as error:
-        return AbsentEmbedder(model.model_id, model.dimensions, model.calibration, str(error))
+        reason = error_text(error)
+        return AbsentEmbedder(model.model_id, model.dimensions, model.calibration, reason)
     return RecordedEmbedder(made, model.model_id, model.dimensions, model.calibration)
 
 
@@ -120,8 +126,7 @@ def made_for(
         key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
         if not key and OPENAI_ITSELF in url:
             raise EmbedderError(
-                f"The embedding model {chosen.name} needs OPENAI_API_KEY, which is not set. "
-                f"Set it, or change the model: {HOW_TO_SWITCH}",
+                ErrorText("embedding_key_missing", name=chosen.name, switch=HOW_TO_SWITCH),
                 permanent=True,
             )
         return _openai(chosen.name, dimensions, timeout, sleep, key, url)

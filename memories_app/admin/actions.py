@@ -18,7 +18,8 @@ from memories_app.services.waiting import memory_approve, memory_reject
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import error_text
+from memoryproject.lib.translate_error import translate_error
 
 DECIDE = "memories_app.decide_mergeproposal"
 
@@ -48,7 +49,7 @@ def each(
             service(item)
             count += 1
         except (MemoryOperationError, EmbedderError) as error:
-            reason = told(str(error))
+            reason = translate_error(error_text(error))
             refused[reason] = refused.get(reason, 0) + 1
     if count:
         page.message_user(request, done(count), messages.SUCCESS)

@@ -37,7 +37,8 @@ from memories_app.services.waiting import (
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.bounded_pages import BoundedPaginator
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import error_text
+from memoryproject.lib.translate_error import translate_error
 
 WAITING_AT_ONCE = 20
 
@@ -214,7 +215,8 @@ class MemoryDecisions(MemoryRows):
             return False
         except EmbedderError as error:
             text = _("No vector can be made just now: %(reason)s Try again later.")
-            self.message_user(request, text % {"reason": told(str(error))}, messages.ERROR)
+            reason = translate_error(error_text(error))
+            self.message_user(request, text % {"reason": reason}, messages.ERROR)
             return False
         self.message_user(request, str(done), messages.SUCCESS)
         return True

@@ -26,7 +26,8 @@ from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.stamped_form import StampedForm
 from memoryproject.lib.stamps import digest_of
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import error_text
+from memoryproject.lib.translate_error import translate_error
 
 
 class Edge(Protocol):
@@ -84,7 +85,7 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error(None, str(error))
         except EmbedderError as error:
             text = _("No vector can be made just now: %(reason)s Try again later.")
-            self.add_error(None, text % {"reason": told(str(error))})
+            self.add_error(None, text % {"reason": translate_error(error_text(error))})
 
     def apply(self) -> None:
         """Do what the form asks for."""

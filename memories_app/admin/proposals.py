@@ -41,7 +41,8 @@ from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.lib.admin_display import shown_short
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import error_text
+from memoryproject.lib.translate_error import translate_error
 
 
 def accepted(count: int) -> str:
@@ -226,7 +227,7 @@ class ProposalPages(ReadOnlyAdmin):
         try:
             done = decision.carry_out(staff_actor(request), self.embedder())
         except (MemoryOperationError, EmbedderError) as error:
-            self.message_user(request, told(str(error)), messages.WARNING)
+            self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False
         self.message_user(request, done, messages.SUCCESS)
         return True

@@ -12,16 +12,18 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
+from memoryproject.lib.choices import labelled
+from memoryproject.lib.error_field import ErrorField, ErrorsField
 from memoryproject.lib.leases import LeasedWork
 
 
 class DocumentState(models.TextChoices):
     """received → extracting → ready, or failed for good."""
 
-    RECEIVED = "received"
-    EXTRACTING = "extracting"
-    READY = "ready"
-    FAILED = "failed"
+    RECEIVED = labelled("received", _("Received"))
+    EXTRACTING = labelled("extracting", _("Extracting"))
+    READY = labelled("ready", _("Ready"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class SourceDocument(LeasedWork):
@@ -40,8 +42,8 @@ class SourceDocument(LeasedWork):
     name = models.CharField(verbose_name=_("name"), max_length=255)
     title = models.CharField(verbose_name=_("title"), max_length=255, blank=True)
     media_type = models.CharField(verbose_name=_("type of file"), max_length=128, blank=True)
-    size = models.PositiveBigIntegerField(verbose_name=_("size"), help_text="In bytes.")
-    sha256 = models.CharField(max_length=64, help_text="Of the file, hex.")
+    size = models.PositiveBigIntegerField(verbose_name=_("size"), help_text=_("In bytes."))
+    sha256 = models.CharField(_("sha256"), max_length=64, help_text=_("Of the file, hex."))
     pages = models.PositiveIntegerField(verbose_name=_("pages"), null=True, blank=True)
     characters = models.PositiveIntegerField(verbose_name=_("characters"), default=0)
     chat_id = models.UUIDField(verbose_name=_("chat"), null=True, blank=True)
@@ -55,12 +57,12 @@ class SourceDocument(LeasedWork):
         choices=DocumentState.choices,
         default=DocumentState.RECEIVED,
     )
-    error = models.TextField(verbose_name=_("error"), blank=True)
-    error_code = models.CharField(max_length=32, blank=True)
-    warnings = models.JSONField(default=list, blank=True)
+    error = ErrorField(verbose_name=_("error"), blank=True)
+    error_code = models.CharField(_("error code"), max_length=32, blank=True)
+    warnings = ErrorsField(_("warnings"), default=list, blank=True)
     uploaded_by = models.CharField(verbose_name=_("uploaded by"), max_length=150, blank=True)
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
-    attempts = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
 
     class Meta:
         verbose_name = _("document")

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Func, Q
 from django.db.models.lookups import GreaterThan
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from memories_app.models.memories import Memory
@@ -19,9 +20,9 @@ class EmbeddingState(models.TextChoices):
     """What an embedding model is here. ``cleared_at`` says whether a retired one's vectors are
     gone."""
 
-    BUILDING = "building", "building: its vectors are being made"
-    ACTIVE = "active", "active: recall uses it"
-    RETIRED = "retired", "retired: another one took its place"
+    BUILDING = "building", _("building: its vectors are being made")
+    ACTIVE = "active", _("active: recall uses it")
+    RETIRED = "retired", _("retired: another one took its place")
 
 
 class EmbeddingModel(models.Model):
@@ -31,26 +32,30 @@ class EmbeddingModel(models.Model):
     again when the settings name another one.
     """
 
-    model_id = models.CharField(max_length=128, unique=True)
-    kind = models.CharField(max_length=16)
-    name = models.CharField(max_length=1024, blank=True)
-    dimensions = models.PositiveIntegerField()
-    distance = models.CharField(max_length=16, default="cosine")
+    model_id = models.CharField(_("model id"), max_length=128, unique=True)
+    kind = models.CharField(_("kind"), max_length=16)
+    name = models.CharField(_("name"), max_length=1024, blank=True)
+    dimensions = models.PositiveIntegerField(_("dimensions"))
+    distance = models.CharField(_("distance"), max_length=16, default="cosine")
     calibration_midpoint = models.FloatField(
+        _("calibration midpoint"),
         validators=[MinValueValidator(-1.0), MaxValueValidator(1.0)],
-        help_text="The cosine at which two texts are as likely about one matter as not.",
+        help_text=_("The cosine at which two texts are as likely about one matter as not."),
     )
     calibration_slope = models.FloatField(
+        _("calibration slope"),
         validators=[MinValueValidator(0.1)],
-        help_text="How fast that changes around the midpoint; above 0.",
+        help_text=_("How fast that changes around the midpoint; above 0."),
     )
-    state = models.CharField(max_length=16, choices=EmbeddingState.choices)
-    created_at = models.DateTimeField(default=timezone.now)
-    activated_at = models.DateTimeField(null=True, blank=True)
-    retired_at = models.DateTimeField(null=True, blank=True)
-    cleared_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(_("state"), max_length=16, choices=EmbeddingState.choices)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+    activated_at = models.DateTimeField(_("activated at"), null=True, blank=True)
+    retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
+    cleared_at = models.DateTimeField(_("cleared at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("embedding model")
+        verbose_name_plural = _("embedding models")
         ordering: ClassVar = ["-created_at"]
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -91,11 +96,15 @@ class MemoryEmbedding(models.Model):
     """A memory's vector for one model; two models never mix in one search. ``model`` is an
     EmbeddingModel's model_id. Each model has an index of its own: see services.vector_index."""
 
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
-    model = models.CharField(max_length=128)
-    vector = VectorField()
+    memory = models.ForeignKey(
+        Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="embeddings"
+    )
+    model = models.CharField(_("model"), max_length=128)
+    vector = VectorField(_("vector"))
 
     class Meta:
+        verbose_name = _("memory embedding")
+        verbose_name_plural = _("memory embeddings")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["memory", "model"], name="memory_vector_once"),
             # A zero vector has no direction: its distance to any other is not a number.

@@ -8,25 +8,31 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Memory
+from memoryproject.lib.choices import labelled
 
 
 class RevisionReason(models.TextChoices):
-    UPDATED = "updated"
-    SUPERSEDED = "superseded"
-    MERGED = "merged"
+    UPDATED = labelled("updated", _("Updated"))
+    SUPERSEDED = labelled("superseded", _("Superseded"))
+    MERGED = labelled("merged", _("Merged"))
 
 
 class MemoryTelling(models.Model):
     """A memory was told: the first time, or again. It leads to the messages that said it."""
 
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="tellings")
-    source = models.CharField(max_length=64, blank=True)
-    source_message_id = models.UUIDField(null=True, blank=True)
-    told_at = models.DateTimeField(default=timezone.now)
+    memory = models.ForeignKey(
+        Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="tellings"
+    )
+    source = models.CharField(_("source"), max_length=64, blank=True)
+    source_message_id = models.UUIDField(_("source message id"), null=True, blank=True)
+    told_at = models.DateTimeField(_("told at"), default=timezone.now)
 
     class Meta:
+        verbose_name = _("memory telling")
+        verbose_name_plural = _("memory tellings")
         ordering: ClassVar = ["told_at", "id"]
         constraints: ClassVar = [
             # A message that is worked off again tells nothing new.
@@ -45,19 +51,25 @@ class MemoryTelling(models.Model):
 class MemoryRevision(models.Model):
     """What a memory said until ``changed_at``, and who changed it."""
 
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="revisions")
-    number = models.PositiveIntegerField()
-    content = models.TextField()
-    visibility = models.CharField(max_length=16)
-    type = models.CharField(max_length=64)
-    category = models.CharField(max_length=64, blank=True)
-    tags = ArrayField(models.CharField(max_length=64), default=list, blank=True)
-    changed_at = models.DateTimeField(default=timezone.now)
-    changed_by_kind = models.CharField(max_length=16)
-    changed_by_name = models.CharField(max_length=255, blank=True)
-    reason = models.CharField(max_length=16, choices=RevisionReason.choices)
+    memory = models.ForeignKey(
+        Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="revisions"
+    )
+    number = models.PositiveIntegerField(_("number"))
+    content = models.TextField(_("content"))
+    visibility = models.CharField(_("visibility"), max_length=16)
+    type = models.CharField(_("type"), max_length=64)
+    category = models.CharField(_("category"), max_length=64, blank=True)
+    tags = ArrayField(
+        models.CharField(max_length=64), verbose_name=_("tags"), default=list, blank=True
+    )
+    changed_at = models.DateTimeField(_("changed at"), default=timezone.now)
+    changed_by_kind = models.CharField(_("changed by kind"), max_length=16)
+    changed_by_name = models.CharField(_("changed by name"), max_length=255, blank=True)
+    reason = models.CharField(_("reason"), max_length=16, choices=RevisionReason.choices)
 
     class Meta:
+        verbose_name = _("memory revision")
+        verbose_name_plural = _("memory revisions")
         ordering: ClassVar = ["memory", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["memory", "number"], name="revision_number_once"),

@@ -13,6 +13,8 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
+
 
 class Visibility(models.TextChoices):
     """Who a memory is recalled for."""
@@ -26,9 +28,9 @@ class MemoryStatus(models.TextChoices):
     """Only active memories are recalled. A superseded one gave way to a newer one that says
     otherwise, or was merged into it; a proposed one waits for staff."""
 
-    ACTIVE = "active"
-    SUPERSEDED = "superseded"
-    PROPOSED = "proposed"
+    ACTIVE = labelled("active", _("Active"))
+    SUPERSEDED = labelled("superseded", _("Superseded"))
+    PROPOSED = labelled("proposed", _("Proposed"))
 
 
 class Memory(models.Model):
@@ -48,7 +50,7 @@ class Memory(models.Model):
         verbose_name=_("hash of the content"),
         max_length=64,
         editable=False,
-        help_text="SHA-256, hex.",
+        help_text=_("SHA-256, hex."),
     )
     type = models.CharField(verbose_name=_("type"), max_length=64, default="fact")
     category = models.CharField(verbose_name=_("category"), max_length=64, blank=True)
@@ -58,8 +60,9 @@ class Memory(models.Model):
     visibility = models.CharField(
         verbose_name=_("visible to"), max_length=16, choices=Visibility.choices
     )
-    chat_id = models.UUIDField(null=True, blank=True)
+    chat_id = models.UUIDField(_("chat id"), null=True, blank=True)
     scope = models.GeneratedField(
+        verbose_name=_("scope"),
         expression=Case(
             When(
                 visibility=Visibility.CHAT,
@@ -72,8 +75,8 @@ class Memory(models.Model):
         db_persist=True,
     )
     source = models.CharField(verbose_name=_("source"), max_length=64, blank=True)
-    source_message_id = models.UUIDField(null=True, blank=True)
-    metadata = models.JSONField(default=dict, blank=True)
+    source_message_id = models.UUIDField(_("source message id"), null=True, blank=True)
+    metadata = models.JSONField(_("metadata"), default=dict, blank=True)
     confidence = models.FloatField(
         verbose_name=_("confidence"),
         null=True,
@@ -95,17 +98,31 @@ class Memory(models.Model):
     told_count = models.PositiveIntegerField(verbose_name=_("told"), default=1)
     last_told_at = models.DateTimeField(verbose_name=_("told last"), default=timezone.now)
     superseded_by = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes"
+        "self",
+        verbose_name=_("superseded by"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="supersedes",
     )
-    superseded_at = models.DateTimeField(null=True, blank=True)
+    superseded_at = models.DateTimeField(_("superseded at"), null=True, blank=True)
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
     updated_at = models.DateTimeField(verbose_name=_("changed"), auto_now=True)
-    fact_key = models.CharField(max_length=64, editable=False)
-    likeness = ArrayField(models.CharField(max_length=32), default=list, blank=True, editable=False)
-    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
-    term_count = models.PositiveIntegerField(default=0, editable=False)
+    fact_key = models.CharField(_("fact key"), max_length=64, editable=False)
+    likeness = ArrayField(
+        models.CharField(max_length=32),
+        verbose_name=_("likeness"),
+        default=list,
+        blank=True,
+        editable=False,
+    )
+    terms = ArrayField(
+        models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False
+    )
+    term_count = models.PositiveIntegerField(_("term count"), default=0, editable=False)
     document = models.ForeignKey(
         "memories_app.SourceDocument",
+        verbose_name=_("document"),
         null=True,
         blank=True,
         on_delete=models.CASCADE,
@@ -113,7 +130,11 @@ class Memory(models.Model):
         editable=False,
     )
     position = models.PositiveIntegerField(
-        null=True, blank=True, editable=False, help_text="Its place in the document, from 1."
+        _("position"),
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("Its place in the document, from 1."),
     )
 
     class Meta:

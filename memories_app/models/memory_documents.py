@@ -11,32 +11,50 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memories_app.memory_documents.categories import CATEGORIES
+from memories_app.memory_documents.categories import (
+    CATEGORIES,
+    CONTEXT,
+    DECISIONS,
+    HANDOFFS,
+    INTERFACES,
+)
 
 
 class MemoryDocument(models.Model):
     """A document's place, and of its newest version what lists show and are ordered by. The
     text itself stands in the versions."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     category = models.CharField(
-        verbose_name=_("category"), max_length=16, choices=[(each, each) for each in CATEGORIES]
+        verbose_name=_("category"),
+        max_length=16,
+        choices=[
+            (CONTEXT, _("context")),
+            (DECISIONS, _("decisions")),
+            (INTERFACES, _("interfaces")),
+            (HANDOFFS, _("handoffs")),
+        ],
     )
     name = models.CharField(
-        verbose_name=_("name"), max_length=255, help_text="That of its file, without .json."
+        verbose_name=_("name"), max_length=255, help_text=_("That of its file, without .json.")
     )
-    identifier = models.CharField(max_length=255, help_text="The name without its date.")
+    identifier = models.CharField(
+        _("identifier"), max_length=255, help_text=_("The name without its date.")
+    )
     summary = models.TextField(verbose_name=_("summary"))
     session_id = models.TextField(verbose_name=_("session"), blank=True)
     status = models.CharField(
-        max_length=16, blank=True, help_text="A decision's status, or a handoff's percentage."
+        _("status"),
+        max_length=16,
+        blank=True,
+        help_text=_("A decision's status, or a handoff's percentage."),
     )
-    created = models.DateTimeField(verbose_name=_("created"), help_text="As the document says.")
+    created = models.DateTimeField(verbose_name=_("created"), help_text=_("As the document says."))
     changed = models.DateTimeField(
-        verbose_name=_("changed"), help_text="When it was last saved, as the document says."
+        verbose_name=_("changed"), help_text=_("When it was last saved, as the document says.")
     )
     version = models.PositiveIntegerField(
-        verbose_name=_("version"), default=1, help_text="The number of the newest one."
+        verbose_name=_("version"), default=1, help_text=_("The number of the newest one.")
     )
     archived_at = models.DateTimeField(verbose_name=_("archived"), null=True, blank=True)
 
@@ -75,17 +93,22 @@ class MemoryDocument(models.Model):
 class MemoryDocumentVersion(models.Model):
     """What a document said from ``saved_at`` on: the whole text, byte for byte."""
 
-    document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="versions")
-    number = models.PositiveIntegerField()
-    body = models.TextField()
-    sha256 = models.CharField(max_length=64, help_text="Of the text, hex.")
-    saved_at = models.DateTimeField(default=timezone.now)
-    saved_by_kind = models.CharField(max_length=16)
-    saved_by_name = models.CharField(max_length=255, blank=True)
+    document = models.ForeignKey(
+        MemoryDocument,
+        verbose_name=_("document"),
+        on_delete=models.CASCADE,
+        related_name="versions",
+    )
+    number = models.PositiveIntegerField(_("number"))
+    body = models.TextField(_("body"))
+    sha256 = models.CharField(_("sha256"), max_length=64, help_text=_("Of the text, hex."))
+    saved_at = models.DateTimeField(_("saved at"), default=timezone.now)
+    saved_by_kind = models.CharField(_("saved by kind"), max_length=16)
+    saved_by_name = models.CharField(_("saved by name"), max_length=255, blank=True)
 
     class Meta:
-        verbose_name = "version of a memory document"
-        verbose_name_plural = "versions of memory documents"
+        verbose_name = _("version of a memory document")
+        verbose_name_plural = _("versions of memory documents")
         ordering: ClassVar = ["document", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(

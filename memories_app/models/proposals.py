@@ -10,20 +10,21 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Memory
+from memoryproject.lib.choices import labelled
 
 
 class ProposalKind(models.TextChoices):
     """merge: they say much the same; replace: the newer one says otherwise, and the older
     one is pinned."""
 
-    MERGE = "merge"
-    REPLACE = "replace"
+    MERGE = labelled("merge", _("Merge"))
+    REPLACE = labelled("replace", _("Replace"))
 
 
 class ProposalState(models.TextChoices):
-    OPEN = "open"
-    ACCEPTED = "accepted"
-    DISMISSED = "dismissed"
+    OPEN = labelled("open", _("Open"))
+    ACCEPTED = labelled("accepted", _("Accepted"))
+    DISMISSED = labelled("dismissed", _("Dismissed"))
 
 
 class DecisionReason(models.TextChoices):
@@ -47,9 +48,9 @@ class MergeProposal(models.Model):
     """
 
     kind = models.CharField(verbose_name=_("kind"), max_length=16, choices=ProposalKind.choices)
-    content = models.TextField()
-    similarity = models.FloatField(help_text="How alike they are, from 0 to 1.")
-    alike_key = models.CharField(max_length=64, editable=False, unique=True)
+    content = models.TextField(_("content"))
+    similarity = models.FloatField(_("similarity"), help_text=_("How alike they are, from 0 to 1."))
+    alike_key = models.CharField(_("alike key"), max_length=64, editable=False, unique=True)
     state = models.CharField(
         verbose_name=_("state"),
         max_length=16,
@@ -57,9 +58,11 @@ class MergeProposal(models.Model):
         default=ProposalState.OPEN,
     )
     created_at = models.DateTimeField(verbose_name=_("created"), default=timezone.now)
-    decided_at = models.DateTimeField(null=True, blank=True)
-    decided_by = models.CharField(max_length=255, blank=True)
-    reason = models.CharField(max_length=16, choices=DecisionReason.choices, blank=True)
+    decided_at = models.DateTimeField(_("decided at"), null=True, blank=True)
+    decided_by = models.CharField(_("decided by"), max_length=255, blank=True)
+    reason = models.CharField(
+        _("reason"), max_length=16, choices=DecisionReason.choices, blank=True
+    )
 
     class Meta:
         verbose_name = _("merge proposal")
@@ -85,11 +88,17 @@ class MergeProposal(models.Model):
 class ProposalMemory(models.Model):
     """A memory that a proposal is about; ``number`` 1 is the one that stays."""
 
-    proposal = models.ForeignKey(MergeProposal, on_delete=models.CASCADE, related_name="parts")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="proposals")
-    number = models.PositiveIntegerField()
+    proposal = models.ForeignKey(
+        MergeProposal, verbose_name=_("proposal"), on_delete=models.CASCADE, related_name="parts"
+    )
+    memory = models.ForeignKey(
+        Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="proposals"
+    )
+    number = models.PositiveIntegerField(_("number"))
 
     class Meta:
+        verbose_name = _("proposal memory")
+        verbose_name_plural = _("proposal memories")
         ordering: ClassVar = ["proposal", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["proposal", "memory"], name="memory_once_a_proposal"),

@@ -6,17 +6,20 @@ from typing import ClassVar
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class Tombstone(models.Model):
     """A fact that was forgotten in a scope, as a keyed hash: enough to know it when it comes
     again, too little to find out what it was."""
 
-    scope = models.CharField(max_length=64)
-    key = models.CharField(max_length=64)
-    created_at = models.DateTimeField(default=timezone.now)
+    scope = models.CharField(_("scope"), max_length=64)
+    key = models.CharField(_("key"), max_length=64)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
     class Meta:
+        verbose_name = _("tombstone")
+        verbose_name_plural = _("tombstones")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["scope", "key"], name="tombstone_once_a_scope")
         ]

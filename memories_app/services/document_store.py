@@ -31,6 +31,7 @@ from memoryproject.integrations.documents.base import (
 from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.integrations.retry import nothing
+from memoryproject.lib.stored_errors import ErrorText, error_text
 from memoryproject.lib.text.chunks import Passage, cut_text
 from memoryproject.lib.text.terms import index_text
 
@@ -88,7 +89,7 @@ def _store(
     before_step()
     try:
         if document.attempts >= MAX_ATTEMPTS:
-            raise DocumentError("damaged", "Each try to read it ended early.")
+            raise DocumentError("damaged", ErrorText("document_tries_ended"))
         found = _extracted(document_file(folder, document.document_id), extractor)
     except DocumentError as error:
         if not error.permanent:
@@ -154,7 +155,7 @@ def _vectors(
             vectors += covered_vectors(embedder, batch)
     except EmbedderError as error:
         logger.warning("Document %s has no vectors: %s", lease.row.pk, error)
-        return [None] * len(cuts), ["It has no vectors: its passages are found by their words."]
+        return [None] * len(cuts), [ErrorText("document_without_vectors")]
     return vectors, []
 
 
@@ -218,7 +219,7 @@ def _fail(
     document: SourceDocument, lease: DocumentLease, error: DocumentError, folder: Path
 ) -> SourceDocument:
     logger.warning("Document %s can't be read: %s", document.document_id, error)
-    lease.held().update(state=DocumentState.FAILED, error=str(error), error_code=error.code)
+    lease.held().update(state=DocumentState.FAILED, error=error_text(error), error_code=error.code)
     file_remove(folder, document.document_id)
     document.refresh_from_db()
     return document

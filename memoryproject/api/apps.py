@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class ApiConfig(AppConfig):
     name = "memoryproject.api"
     label = "api"
-    verbose_name = "API"
+    verbose_name = _("API")
 
     def ready(self) -> None:
         from memoryproject.api import schema  # noqa: F401, PLC0415 registers the schema's parts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy as _
+
 READ = "read"
 WRITE = "write"
 FORGET = "forget"
@@ -9,10 +11,10 @@ AUDIT = "audit"
 SCOPES = (READ, WRITE, FORGET, AUDIT)
 
 SCOPE_HELP = {
-    READ: "read conversations, memories, cards and replays, and recall",
-    WRITE: "say something in a chat, store and change",
-    FORGET: "delete and erase, with a receipt",
-    AUDIT: "read and verify the audit log",
+    READ: _("read conversations, memories, cards and replays, and recall"),
+    WRITE: _("say something in a chat, store and change"),
+    FORGET: _("delete and erase, with a receipt"),
+    AUDIT: _("read and verify the audit log"),
 }
 
 # Staff who use the API with their session have the scopes for which they have all of these.

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 logger = logging.getLogger(__name__)
 
@@ -13,7 +14,7 @@ logger = logging.getLogger(__name__)
 class AuditConfig(AppConfig):
     name = "memoryproject.audit"
     label = "audit"
-    verbose_name = "Audit"
+    verbose_name = _("Audit")
 
     def ready(self) -> None:
         from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first

@@ -11,23 +11,14 @@ from django.db import Error, connection
 
 from memoryproject.audit.canonical import is_signed, sign, utc_text
 from memoryproject.audit.models import AuditCheckpoint, AuditEvent, AuditHead
+from memoryproject.lib.stored_errors import ErrorText
 
 # Any number that nothing else uses.
 _LOCK = 0xA0D1781
 
-WRONG_KEY = (
-    "It is not the key with which the audit log was sealed. Put that one back, into AUDIT_KEY or "
-    "DATA_DIR/audit.key; nothing is sealed until then. Is it lost, see docs/audit.md."
-)
-NOT_SIGNED = (
-    "The mark of the audit log's end (audit_audithead) doesn't fit AUDIT_KEY: either that is "
-    "another key than before, or the mark was changed. Nothing is sealed until it fits. Run "
-    "`manage.py audit_verify`, which tells."
-)
-NO_HEAD = (
-    "The audit log has sealed events, but the mark of its end (audit_audithead) was removed. "
-    "Nothing is sealed until it is back. Run `manage.py audit_verify`, which tells more."
-)
+WRONG_KEY = ErrorText("chain_wrong_key")
+NOT_SIGNED = ErrorText("chain_not_signed")
+NO_HEAD = ErrorText("chain_no_head")
 
 
 class ChainError(Exception):

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 
 KINDS: Mapping[str, Promise] = {
     "row_changed": gettext_lazy("An event was edited, or moved to another place."),
@@ -40,7 +40,7 @@ def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
         {
             "meaning": str(KINDS.get(finding["kind"], finding["kind"])),
             "exactly": _("%(where)s: %(text)s %(advice)s")
-            % {name: told(finding[name]) for name in ("where", "text", "advice")},
+            % {name: translate_error(finding[name]) for name in ("where", "text", "advice")},
         }
         for finding in report["findings"]
     ]

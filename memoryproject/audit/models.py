@@ -7,6 +7,10 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.lib.choices import labelled
+from memoryproject.lib.error_field import ErrorsField
 
 
 class AuditEvent(models.Model):
@@ -19,20 +23,22 @@ class AuditEvent(models.Model):
     predecessor.
     """
 
-    at = models.DateTimeField(default=timezone.now)
-    action = models.CharField(max_length=64)
-    actor_kind = models.CharField(max_length=16)
-    actor = models.CharField(max_length=255, blank=True)
-    chat = models.CharField(max_length=64, blank=True)
-    object_type = models.CharField(max_length=64, blank=True)
-    object_id = models.CharField(max_length=255, blank=True)
-    content_hash = models.CharField(max_length=64, blank=True)
-    details = models.JSONField(default=dict, blank=True)
-    seq = models.BigIntegerField(null=True, blank=True, unique=True, editable=False)
-    seal = models.CharField(max_length=64, blank=True, editable=False)
+    id = models.BigAutoField(_("ID"), primary_key=True)
+    at = models.DateTimeField(_("at"), default=timezone.now)
+    action = models.CharField(_("action"), max_length=64)
+    actor_kind = models.CharField(_("actor kind"), max_length=16)
+    actor = models.CharField(_("actor"), max_length=255, blank=True)
+    chat = models.CharField(_("chat"), max_length=64, blank=True)
+    object_type = models.CharField(_("object type"), max_length=64, blank=True)
+    object_id = models.CharField(_("object id"), max_length=255, blank=True)
+    content_hash = models.CharField(_("content hash"), max_length=64, blank=True)
+    details = models.JSONField(_("details"), default=dict, blank=True)
+    seq = models.BigIntegerField(_("seq"), null=True, blank=True, unique=True, editable=False)
+    seal = models.CharField(_("seal"), max_length=64, blank=True, editable=False)
 
     class Meta:
-        verbose_name = "event"
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
         ordering: ClassVar = ["-id"]
         permissions: ClassVar = [("export_auditevent", "Can export the audit log")]
         constraints: ClassVar = [
@@ -62,13 +68,14 @@ class AuditPerson(models.Model):
     events don't get it, but they are found by it.
     """
 
-    chat_id = models.UUIDField()
-    salt = models.CharField(max_length=64)
-    merged = models.BooleanField(default=False)
-    created_at = models.DateTimeField(default=timezone.now)
+    chat_id = models.UUIDField(_("chat id"))
+    salt = models.CharField(_("salt"), max_length=64)
+    merged = models.BooleanField(_("merged"), default=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
     class Meta:
-        verbose_name_plural = "audit people"
+        verbose_name = _("audit person")
+        verbose_name_plural = _("audit people")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["chat_id"], condition=Q(merged=False), name="one_pseudonym_a_chat"
@@ -83,11 +90,13 @@ class AuditPerson(models.Model):
 class AuditHead(models.Model):
     """Where the chain ends: one row, signed."""
 
-    seq = models.BigIntegerField()
-    seal = models.CharField(max_length=64)
-    mac = models.CharField(max_length=64)
+    seq = models.BigIntegerField(_("seq"))
+    seal = models.CharField(_("seal"), max_length=64)
+    mac = models.CharField(_("mac"), max_length=64)
 
     class Meta:
+        verbose_name = _("audit head")
+        verbose_name_plural = _("audit heads")
         constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="one_audit_head")]
 
     def __str__(self) -> str:
@@ -98,14 +107,16 @@ class AuditCheckpoint(models.Model):
     """Up to where the chain was pruned, signed. ``events`` were deleted with it; the row after
     it goes on from ``seal``. Checkpoints are a chain of their own."""
 
-    number = models.BigIntegerField(unique=True)
-    seq = models.BigIntegerField()
-    seal = models.CharField(max_length=64)
-    events = models.BigIntegerField()
-    at = models.DateTimeField()
-    mac = models.CharField(max_length=64)
+    number = models.BigIntegerField(_("number"), unique=True)
+    seq = models.BigIntegerField(_("seq"))
+    seal = models.CharField(_("seal"), max_length=64)
+    events = models.BigIntegerField(_("events"))
+    at = models.DateTimeField(_("at"))
+    mac = models.CharField(_("mac"), max_length=64)
 
     class Meta:
+        verbose_name = _("audit checkpoint")
+        verbose_name_plural = _("audit checkpoints")
         ordering: ClassVar = ["number"]
 
     def __str__(self) -> str:
@@ -115,8 +126,12 @@ class AuditCheckpoint(models.Model):
 class AuditSetting(models.Model):
     """A setting as it was when the server last started: a keyed fingerprint of its value."""
 
-    name = models.CharField(max_length=64, primary_key=True)
-    fingerprint = models.CharField(max_length=64)
+    name = models.CharField(_("name"), max_length=64, primary_key=True)
+    fingerprint = models.CharField(_("fingerprint"), max_length=64)
+
+    class Meta:
+        verbose_name = _("audit setting")
+        verbose_name_plural = _("audit settings")
 
     def __str__(self) -> str:
         return self.name
@@ -125,9 +140,11 @@ class AuditSetting(models.Model):
 class AuditSealJob(models.Model):
     """That a job which seals is in the queue: one row, or none."""
 
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
 
     class Meta:
+        verbose_name = _("audit seal job")
+        verbose_name_plural = _("audit seal jobs")
         constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="one_seal_job")]
 
     def __str__(self) -> str:
@@ -142,22 +159,24 @@ class AuditVerification(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
+        WAITING = labelled("waiting", _("Waiting"))
+        RUNNING = labelled("running", _("Running"))
+        DONE = labelled("done", _("Done"))
+        FAILED = labelled("failed", _("Failed"))
 
-    asked_at = models.DateTimeField(default=timezone.now)
-    asked_by = models.CharField(max_length=255, blank=True)
-    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
+    asked_by = models.CharField(_("asked by"), max_length=255, blank=True)
+    state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.WAITING)
     # When it was last heard of.
-    touched_at = models.DateTimeField(default=timezone.now)
-    ended_at = models.DateTimeField(null=True, blank=True)
-    checked = models.BigIntegerField(default=0)
-    total = models.BigIntegerField(default=0)
-    report = models.JSONField(null=True, blank=True)
+    touched_at = models.DateTimeField(_("touched at"), default=timezone.now)
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    checked = models.BigIntegerField(_("checked"), default=0)
+    total = models.BigIntegerField(_("total"), default=0)
+    report = ErrorsField(_("report"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("audit verification")
+        verbose_name_plural = _("audit verifications")
         default_permissions = ()
         ordering: ClassVar = ["-id"]
 

@@ -13,6 +13,7 @@ from memoryproject.audit.chain import ChainError, Place, chain_lock, head_curren
 from memoryproject.audit.logfile import AuditLogFile
 from memoryproject.audit.models import AuditSealJob
 from memoryproject.audit.rows import unsealed_fields, waiting
+from memoryproject.lib.stored_errors import ErrorText
 
 logger = logging.getLogger(__name__)
 
@@ -108,12 +109,6 @@ def _store(rows: Sequence[Sealed]) -> None:
                 ],
             )
             if cursor.rowcount != len(rows):
-                raise ChainError(
-                    "Events were changed while they were being sealed: run `manage.py "
-                    "audit_verify`."
-                )
+                raise ChainError(ErrorText("chain_changed"))
     except IntegrityError as error:
-        raise ChainError(
-            f"An event that was not sealed by this program has a number after {rows[0][0].seq - 1}:"
-            " run `manage.py audit_verify`."
-        ) from error
+        raise ChainError(ErrorText("chain_foreign_event", number=rows[0][0].seq - 1)) from error

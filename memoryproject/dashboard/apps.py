@@ -5,18 +5,17 @@ from __future__ import annotations
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig
 from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
 
 
 class DashboardConfig(AppConfig):
     name = "memoryproject.dashboard"
     label = "dashboard"
-    verbose_name = "Operations"
+    verbose_name = _("Operations")
 
     def ready(self) -> None:
         from memoryproject.dashboard.access import groups, lockout, sessions  # noqa: PLC0415 models
-        from memoryproject.dashboard.catalogue.labels import labels_translate  # noqa: PLC0415 models
 
-        labels_translate()
         post_migrate.connect(groups.after_migrate, dispatch_uid="staff_groups")
         lockout.record_locks()
         lockout.keep_nothing_typed()

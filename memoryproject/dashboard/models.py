@@ -14,6 +14,8 @@ class Operations(models.Model):
     """No table: names the right to look after the server."""
 
     class Meta:
+        verbose_name = _("operations")
+        verbose_name_plural = _("operations")
         managed = False
         default_permissions = ()
         permissions: ClassVar = [
@@ -28,10 +30,12 @@ class DefaultGrant(models.Model):
     """That a group was once given a permission by itself: it isn't given again where somebody
     took it away. Names, since both may be gone."""
 
-    group = models.CharField(max_length=150)
-    permission = models.CharField(max_length=255)
+    group = models.CharField(_("group"), max_length=150)
+    permission = models.CharField(_("permission"), max_length=255)
 
     class Meta:
+        verbose_name = _("default grant")
+        verbose_name_plural = _("default grants")
         default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["group", "permission"], name="one_default_grant")
@@ -65,23 +69,27 @@ class Quarter(models.Model):
     ``dashboard.rollups``, never added to.
     """
 
-    starts_at = models.DateTimeField(primary_key=True)
-    messages = models.PositiveIntegerField()
-    messages_in = models.PositiveIntegerField()
-    messages_out = models.PositiveIntegerField()
-    answers = models.PositiveIntegerField()
-    failed = models.PositiveIntegerField()
-    missed = models.PositiveIntegerField()
-    answer_bins = ArrayField(models.PositiveSmallIntegerField())
-    answer_counts = ArrayField(models.PositiveIntegerField())
-    model_names = ArrayField(models.CharField(max_length=128))
-    prompt_tokens = ArrayField(models.PositiveBigIntegerField())
-    completion_tokens = ArrayField(models.PositiveBigIntegerField())
-    memories_added = models.PositiveIntegerField()
-    receipts = models.PositiveIntegerField()
-    memories_forgotten = models.PositiveBigIntegerField()
+    starts_at = models.DateTimeField(_("starts at"), primary_key=True)
+    messages = models.PositiveIntegerField(_("messages"))
+    messages_in = models.PositiveIntegerField(_("messages in"))
+    messages_out = models.PositiveIntegerField(_("messages out"))
+    answers = models.PositiveIntegerField(_("answers"))
+    failed = models.PositiveIntegerField(_("failed"))
+    missed = models.PositiveIntegerField(_("missed"))
+    answer_bins = ArrayField(models.PositiveSmallIntegerField(), verbose_name=_("answer bins"))
+    answer_counts = ArrayField(models.PositiveIntegerField(), verbose_name=_("answer counts"))
+    model_names = ArrayField(models.CharField(max_length=128), verbose_name=_("model names"))
+    prompt_tokens = ArrayField(models.PositiveBigIntegerField(), verbose_name=_("prompt tokens"))
+    completion_tokens = ArrayField(
+        models.PositiveBigIntegerField(), verbose_name=_("completion tokens")
+    )
+    memories_added = models.PositiveIntegerField(_("memories added"))
+    receipts = models.PositiveIntegerField(_("receipts"))
+    memories_forgotten = models.PositiveBigIntegerField(_("memories forgotten"))
 
     class Meta:
+        verbose_name = _("quarter")
+        verbose_name_plural = _("quarters")
         default_permissions = ()
 
     def __str__(self) -> str:
@@ -93,11 +101,13 @@ class Day(models.Model):
     up from its quarters. It counts while nothing in it is marked, and goes when a quarter of it is
     counted anew."""
 
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField()
-    figures = models.JSONField()
+    starts_at = models.DateTimeField(_("starts at"))
+    ends_at = models.DateTimeField(_("ends at"))
+    figures = models.JSONField(_("figures"))
 
     class Meta:
+        verbose_name = _("day")
+        verbose_name_plural = _("days")
         default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["starts_at", "ends_at"], name="day_once")
@@ -112,9 +122,11 @@ class Mark(models.Model):
     write these rows (see the migration), in the transaction of the change: whoever sees the
     change sees the mark. Only ever added, so that writers never wait for each other."""
 
-    quarter = models.DateTimeField()
+    quarter = models.DateTimeField(_("quarter"))
 
     class Meta:
+        verbose_name = _("mark")
+        verbose_name_plural = _("marks")
         default_permissions = ()
         indexes: ClassVar = [models.Index(fields=["quarter"], name="marks_by_quarter")]
 

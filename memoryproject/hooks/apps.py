@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class HooksConfig(AppConfig):
     name = "memoryproject.hooks"
     label = "hooks"
-    verbose_name = "Webhooks"
+    verbose_name = _("Webhooks")

@@ -18,7 +18,8 @@ from memoryproject.hooks.kinds import EVENT_TYPES
 from memoryproject.hooks.models import WebhookEndpoint
 from memoryproject.hooks.signing import secret_new
 from memoryproject.integrations.hooks.addresses import AddressError, AddressRules, url_checked
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import error_text
+from memoryproject.lib.translate_error import translate_error
 
 logger = logging.getLogger(__name__)
 
@@ -190,7 +191,7 @@ def endpoint_check(
         try:
             url_checked(url, rules)
         except AddressError as error:
-            raise EndpointError(told(str(error)), "url") from error
+            raise EndpointError(translate_error(error_text(error)), "url") from error
 
 
 def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:

@@ -11,8 +11,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryproject.hooks.kinds import EVENT_TYPES
+from memoryproject.lib.choices import labelled
+from memoryproject.lib.error_field import ErrorField
 from memoryproject.lib.leases import LeasedWork
 
 
@@ -26,27 +29,36 @@ class WebhookEndpoint(LeasedWork):
     ``asked_at``: a job that sends is in the queue.
     """
 
-    name = models.CharField(max_length=100, unique=True, help_text="What it is for.")
-    url = models.CharField(max_length=2000, verbose_name="URL")
-    event_types = ArrayField(models.CharField(max_length=32), default=list, blank=True)
-    chat_ids = ArrayField(models.UUIDField(), null=True, blank=True)
-    secret = models.CharField(max_length=128, editable=False)
-    old_secret = models.CharField(max_length=128, blank=True, editable=False)
-    old_secret_until = models.DateTimeField(null=True, blank=True, editable=False)
-    enabled = models.BooleanField(default=True)
-    disabled_reason = models.CharField(max_length=255, blank=True, editable=False)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    created_by = models.CharField(max_length=255, blank=True, editable=False)
-    last_success_at = models.DateTimeField(null=True, blank=True, editable=False)
-    last_failure_at = models.DateTimeField(null=True, blank=True, editable=False)
-    last_error = models.CharField(max_length=255, blank=True, editable=False)
-    failing_since = models.DateTimeField(null=True, blank=True, editable=False)
-    failures = models.PositiveIntegerField(default=0, editable=False)
-    paused_until = models.DateTimeField(null=True, blank=True, editable=False)
-    asked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    name = models.CharField(_("name"), max_length=100, unique=True, help_text=_("What it is for."))
+    url = models.CharField(max_length=2000, verbose_name=_("URL"))
+    event_types = ArrayField(
+        models.CharField(max_length=32), verbose_name=_("event types"), default=list, blank=True
+    )
+    chat_ids = ArrayField(models.UUIDField(), verbose_name=_("chat ids"), null=True, blank=True)
+    secret = models.CharField(_("secret"), max_length=128, editable=False)
+    old_secret = models.CharField(_("old secret"), max_length=128, blank=True, editable=False)
+    old_secret_until = models.DateTimeField(
+        _("old secret until"), null=True, blank=True, editable=False
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+    disabled_reason = ErrorField(_("disabled reason"), blank=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    created_by = models.CharField(_("created by"), max_length=255, blank=True, editable=False)
+    last_success_at = models.DateTimeField(
+        _("last success at"), null=True, blank=True, editable=False
+    )
+    last_failure_at = models.DateTimeField(
+        _("last failure at"), null=True, blank=True, editable=False
+    )
+    last_error = ErrorField(_("last error"), blank=True, editable=False)
+    failing_since = models.DateTimeField(_("failing since"), null=True, blank=True, editable=False)
+    failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
+    paused_until = models.DateTimeField(_("paused until"), null=True, blank=True, editable=False)
+    asked_at = models.DateTimeField(_("asked at"), null=True, blank=True, editable=False)
 
     class Meta:
-        verbose_name = "endpoint"
+        verbose_name = _("endpoint")
+        verbose_name_plural = _("endpoints")
         ordering: ClassVar = ["name"]
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -73,9 +85,9 @@ class WebhookEndpoint(LeasedWork):
 class DeliveryState(models.TextChoices):
     """A failed one was tried for the last time, or its endpoint is gone for good."""
 
-    PENDING = "pending"
-    DELIVERED = "delivered"
-    FAILED = "failed"
+    PENDING = labelled("pending", _("Pending"))
+    DELIVERED = labelled("delivered", _("Delivered"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class WebhookDelivery(models.Model):
@@ -87,28 +99,33 @@ class WebhookDelivery(models.Model):
     """
 
     endpoint = models.ForeignKey(
-        WebhookEndpoint, on_delete=models.CASCADE, related_name="deliveries"
+        WebhookEndpoint,
+        verbose_name=_("endpoint"),
+        on_delete=models.CASCADE,
+        related_name="deliveries",
     )
-    event_id = models.UUIDField(default=uuid.uuid4, help_text="The same for all endpoints.")
-    event_type = models.CharField(max_length=32)
-    data = models.JSONField(default=dict)
-    chat_id = models.UUIDField(null=True, blank=True)
-    occurred_at = models.DateTimeField()
+    event_id = models.UUIDField(
+        _("event id"), default=uuid.uuid4, help_text=_("The same for all endpoints.")
+    )
+    event_type = models.CharField(_("event type"), max_length=32)
+    data = models.JSONField(_("data"), default=dict)
+    chat_id = models.UUIDField(_("chat id"), null=True, blank=True)
+    occurred_at = models.DateTimeField(_("occurred at"))
     state = models.CharField(
-        max_length=16, choices=DeliveryState.choices, default=DeliveryState.PENDING
+        _("state"), max_length=16, choices=DeliveryState.choices, default=DeliveryState.PENDING
     )
-    attempts = models.PositiveIntegerField(default=0)
-    due_at = models.DateTimeField()
-    last_attempt_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    due_at = models.DateTimeField(_("due at"))
+    last_attempt_at = models.DateTimeField(_("last attempt at"), null=True, blank=True)
     last_status = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="The HTTP status of the last answer."
+        _("last status"), null=True, blank=True, help_text=_("The HTTP status of the last answer.")
     )
-    error = models.CharField(max_length=255, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
+    error = ErrorField(_("error"), blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = "delivery"
-        verbose_name_plural = "deliveries"
+        verbose_name = _("delivery")
+        verbose_name_plural = _("deliveries")
         ordering: ClassVar = ["-id"]
         constraints: ClassVar = [
             models.CheckConstraint(

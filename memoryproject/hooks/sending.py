@@ -22,6 +22,7 @@ from memoryproject.hooks.payload import ChatName, body_of, headers_of
 from memoryproject.hooks.waking import endpoints_abandoned, endpoints_wake
 from memoryproject.integrations.hooks.base import Poster, PostError
 from memoryproject.lib.leases import Lease, LeaseLostError
+from memoryproject.lib.stored_errors import ErrorText, error_text
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,6 @@ BUDGET = timedelta(seconds=20)
 GONE = 410
 # Statuses that may tell when to come back.
 BUSY = (429, 503)
-LONGEST_ERROR = 255
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,15 @@ def _send(delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookT
     try:
         posted = tools.poster.post(delivery.endpoint.url, headers=headers, body=body)
     except PostError as error:
-        _failed(delivery, lease, tools, _Failure(str(error)[:LONGEST_ERROR]))
+        _failed(delivery, lease, tools, _Failure(error_text(error)))
         return False
     if 200 <= posted.status < 300:
         _succeeded(delivery, lease, tools, posted.status)
         return True
     retry_after = posted.retry_after if posted.status in BUSY else None
-    failure = _Failure(f"It answered {posted.status}.", posted.status, retry_after)
+    failure = _Failure(
+        ErrorText("webhook_status", status=posted.status), posted.status, retry_after
+    )
     _failed(delivery, lease, tools, failure)
     return False
 
@@ -168,12 +170,12 @@ def _failed(
     )
     logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, failure.error)
     if failure.status == GONE:
-        reason = "It answered 410: it wants to be told no more."
+        reason = ErrorText("webhook_gone")
         endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
     elif now - since >= tools.disable_after:
         days = (now - since).days
-        reason = f"Nothing could be delivered for {days} days. Last: {failure.error}"
-        endpoint_disable(endpoint_id=endpoint.pk, reason=reason[:LONGEST_ERROR])
+        reason = ErrorText("webhook_given_up", days=days, why=failure.error)
+        endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
 
 
 def _note(delivery: WebhookDelivery, now: datetime, **changes: Any) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import openai
 
 from memoryproject.integrations.retry import AttemptFailed, parse_retry_after
+from memoryproject.lib.stored_errors import ErrorText
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT = 5.0
@@ -58,15 +59,11 @@ class OpenAIConnection:
         except openai.APIStatusError as error:
             raise self._refusal(error) from None
         except openai.APITimeoutError:
-            raise AttemptFailed(
-                f"The model server gave no answer within {self._timeout:g} seconds."
-            ) from None
+            raise AttemptFailed(ErrorText("model_timeout", seconds=f"{self._timeout:g}")) from None
         except openai.APIConnectionError:
-            raise AttemptFailed("The model server could not be reached.") from None
+            raise AttemptFailed(ErrorText("model_unreachable")) from None
         except UnicodeEncodeError:
-            raise AttemptFailed(
-                "The API key or the text holds characters that can't be sent.", permanent=True
-            ) from None
+            raise AttemptFailed(ErrorText("model_characters"), permanent=True) from None
         except (openai.OpenAIError, ValueError, TypeError, AttributeError):
             # The SDK checks little of what it parses: a strange body ends in any of these.
             raise unreadable_answer() from None
@@ -78,7 +75,9 @@ class OpenAIConnection:
         permanent = out_of_quota or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
         said = self._without_secrets(_server_text(error))
         return AttemptFailed(
-            f"The model server answered {status}" + (f": {said}" if said else "."),
+            ErrorText("model_refused", status=status, words=said)
+            if said
+            else ErrorText("model_status", status=status),
             permanent=permanent,
             too_long=error.code in TOO_LONG_CODES,
             refused=status in REFUSED_STATUSES,
@@ -98,7 +97,7 @@ class OpenAIConnection:
 
 def unreadable_answer() -> AttemptFailed:
     """The failure for an answer of the wrong form; the next try may be better."""
-    return AttemptFailed("The model server's answer could not be read.")
+    return AttemptFailed(ErrorText("model_unreadable"))
 
 
 def _server_text(error: openai.APIStatusError) -> str:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryproject.lib.liveness import owner_is_gone, this_process
 
@@ -64,9 +65,9 @@ class LeasedWork(models.Model):
     # Longer than any single step between two renewals.
     lease_length: ClassVar[timedelta] = timedelta(minutes=3)
 
-    lease_token = models.UUIDField(null=True, blank=True, editable=False)
-    lease_owner = models.CharField(max_length=255, blank=True, editable=False)
-    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
+    lease_token = models.UUIDField(_("lease token"), null=True, blank=True, editable=False)
+    lease_owner = models.CharField(_("lease owner"), max_length=255, blank=True, editable=False)
+    lease_until = models.DateTimeField(_("lease until"), null=True, blank=True, editable=False)
 
     objects = LeasedQuerySet.as_manager()
 

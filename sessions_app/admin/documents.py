@@ -20,10 +20,9 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from memories_app.admin.words import mark
 from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
 from memoryproject.audit.events import Actor
-from memoryproject.integrations.documents.base import REASONS
 from memoryproject.lib.admin_display import shown_link, shown_short, shown_table
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 from sessions_app import wiring
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address
@@ -175,14 +174,11 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("warnings"))
     def shown_warnings(self, document: SourceDocument) -> str:
-        return " ".join(map(told, document.warnings)) or "–"
+        return " ".join(map(translate_error, document.warnings)) or "–"
 
     @admin.display(description=gettext_lazy("error"))
     def shown_error(self, document: SourceDocument) -> str:
-        """What is wrong, and after it in which way, where that is known."""
-        reason = REASONS.get(document.error_code, "")
-        rest = document.error.removeprefix(reason).strip()
-        return " ".join(filter(None, (told(reason), told(rest)))) or "–"
+        return translate_error(document.error) or "–"
 
     @admin.display(description=gettext_lazy("passages"))
     def all_passages(self, document: Any) -> str:

@@ -10,9 +10,10 @@ from memories_app.admin.words import VISIBILITIES
 from memories_app.models import Memory
 from memories_app.services.take_back import EXTRACTION
 from memoryproject.lib.admin_display import shown_mark, shown_table
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 from sessions_app.models import ExtractionWork, Message, Turn
 from sessions_app.services.extraction.said import turn_with_merged
+from sessions_app.services.extraction.store import NOTHING_LEARNED
 
 _OUTCOMES = {
     "learned": pgettext_lazy("facts", "learned"),
@@ -49,7 +50,7 @@ def learning_state(turn: Turn) -> str:
         return _("It wasn't to be learned from.")
     if work.error:
         state = _("will be tried again") if work.due else _("given up")
-        return shown_mark(f"{state}: {told(work.error)}", "bad")
+        return shown_mark(f"{state}: {translate_error(work.error)}", "bad")
     return _("A worker will do it.") if work.due else _outcome(work.outcome)
 
 
@@ -57,5 +58,5 @@ def _outcome(noted: str) -> str:
     """Of "2 learned, 1 waiting" the parts in words; of anything else, the whole."""
     parts = [part.partition(" ") for part in noted.split(", ")]
     if not all(count.isdecimal() and name in _OUTCOMES for count, _space, name in parts):
-        return told(noted)
+        return _("nothing worth learning") if noted == NOTHING_LEARNED else noted
     return ", ".join(f"{count} {_OUTCOMES[name]}" for count, _space, name in parts)

@@ -23,7 +23,8 @@ from memories_app.models import Memory
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.staff_admin import refuse_nul
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import error_text
+from memoryproject.lib.translate_error import translate_error
 from sessions_app import wiring
 from sessions_app.api.memories.streams import Lines, lines_answer
 from sessions_app.services.memory_transfer import ImportReport, memories_export, memories_import
@@ -132,7 +133,8 @@ class MemoryTransfer(ReadOnlyAdmin):
                 "No vectors can be made just now: %(reason)s What was read before stays. Import "
                 "the file again later, or without vectors."
             )
-            self.message_user(request, text % {"reason": told(str(error))}, messages.ERROR)
+            reason = translate_error(error_text(error))
+            self.message_user(request, text % {"reason": reason}, messages.ERROR)
         except DatabaseError:
             logger.exception("An import of memories broke off.")
             text = _("The database refused. What was read before stays: import the file again.")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.lib.admin_display import shown_link, shown_mark
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 from sessions_app.admin.cards import MakeCards, card_link
 from sessions_app.admin.forget import ForgetAction
 from sessions_app.admin.links import list_address, messages_address
@@ -88,7 +88,7 @@ class ChatSessionAdmin(ForgetAction, MakeCards):
         count = session.summarizations.count()
         work = SummaryWork.objects.filter(session=session, due=True).first()
         if work is not None and work.error:
-            text = _("tried again later: %(error)s") % {"error": told(work.error)}
+            text = _("tried again later: %(error)s") % {"error": translate_error(work.error)}
             return shown_mark(text, "bad")
         if not count:
             return _("none yet")

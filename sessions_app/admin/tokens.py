@@ -19,7 +19,6 @@ from memoryproject.api.tokens import NewToken, TokenError, token_create, token_r
 from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_mark
 from memoryproject.lib.staff_admin import StaffAdmin
-from memoryproject.lib.told import told
 from sessions_app.models import Chat
 from sessions_app.services.token_chats import check_chats, token_chats
 
@@ -27,7 +26,7 @@ from sessions_app.services.token_chats import check_chats, token_chats
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
-        choices=lambda: [(scope, f"{scope}: {told(SCOPE_HELP[scope])}") for scope in SCOPES],
+        choices=lambda: [(scope, f"{scope}: {SCOPE_HELP[scope]}") for scope in SCOPES],
         initial=SCOPES,
         widget=forms.CheckboxSelectMultiple,
     )

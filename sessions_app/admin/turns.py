@@ -20,7 +20,7 @@ from memoryproject.audit.events import audit_record
 from memoryproject.audit.staff import staff_actor
 from memoryproject.lib.admin_display import shown_short, shown_state
 from memoryproject.lib.period_filter import period_filter
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 from sessions_app import wiring
 from sessions_app.admin.reading import ConversationAdmin
 from sessions_app.admin.recall_now import recall_now
@@ -180,7 +180,7 @@ class TurnAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("trouble"))
     def trouble(self, turn: Turn) -> str:
-        return shown_short(told(turn.error), LONGEST_TROUBLE) if turn.error else ""
+        return shown_short(translate_error(turn.error), LONGEST_TROUBLE) if turn.error else ""
 
     @admin.action(
         description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),
@@ -232,7 +232,7 @@ class OutboundPartAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("error"))
     def shown_error(self, part: OutboundPart) -> str:
-        return told(part.error)
+        return translate_error(part.error)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str

@@ -31,7 +31,7 @@ from memoryproject.lib.admin_display import shown_json, shown_link, shown_mark
 from memoryproject.lib.read_only_admin import ReadOnlyAdmin
 from memoryproject.lib.staff_admin import StaffAdmin
 from memoryproject.lib.stamped_form import GuardedForm
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 from sessions_app import wiring
 from sessions_app.admin.links import list_address
 from sessions_app.models import Chat
@@ -52,7 +52,7 @@ class ChatsField(forms.CharField):
 
 class EndpointForm(GuardedForm):
     event_types = forms.MultipleChoiceField(
-        choices=lambda: [(name, f"{name}: {told(text)}") for name, text in EVENT_TYPES.items()],
+        choices=lambda: [(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Events"),
@@ -268,11 +268,11 @@ class WebhookEndpointAdmin(StaffAdmin):
 
     @admin.display(description=gettext_lazy("disabled reason"))
     def shown_reason(self, endpoint: WebhookEndpoint) -> str:
-        return told(endpoint.disabled_reason)
+        return translate_error(endpoint.disabled_reason)
 
     @admin.display(description=gettext_lazy("last error"))
     def shown_last_error(self, endpoint: WebhookEndpoint) -> str:
-        return told(endpoint.last_error)
+        return translate_error(endpoint.last_error)
 
     @admin.display(description=gettext_lazy("deliveries"))
     def log(self, endpoint: WebhookEndpoint) -> str:
@@ -362,7 +362,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("error"))
     def shown_error(self, delivery: WebhookDelivery) -> str:
-        return told(delivery.error)
+        return translate_error(delivery.error)
 
     @admin.display(description=gettext_lazy("data"))
     def shown_data(self, delivery: WebhookDelivery) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models.chats import Chat
 
@@ -15,12 +16,17 @@ class ChatActivity(models.Model):
     chat, and the newest of ten thousand chats are read from one index."""
 
     chat = models.OneToOneField(
-        Chat, primary_key=True, on_delete=models.CASCADE, related_name="activity"
+        Chat,
+        verbose_name=_("chat"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="activity",
     )
-    last_at = models.DateTimeField()
+    last_at = models.DateTimeField(_("last at"))
 
     class Meta:
-        verbose_name_plural = "chat activities"
+        verbose_name = _("chat activity")
+        verbose_name_plural = _("chat activities")
         indexes: ClassVar = [models.Index(fields=["-last_at", "-chat"], name="chats_by_activity")]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ import uuid
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models.sessions import ChatSession
 
@@ -16,14 +17,19 @@ class CardWork(models.Model):
     ``due_at`` moves on with every attempt that failed."""
 
     session = models.OneToOneField(
-        ChatSession, primary_key=True, on_delete=models.CASCADE, related_name="card_work"
+        ChatSession,
+        verbose_name=_("session"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="card_work",
     )
-    token = models.UUIDField(default=uuid.uuid4)
-    due_at = models.DateTimeField()
-    attempts = models.PositiveIntegerField(default=0)
+    token = models.UUIDField(_("token"), default=uuid.uuid4)
+    due_at = models.DateTimeField(_("due at"))
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
 
     class Meta:
-        verbose_name_plural = "card work"
+        verbose_name = _("card work")
+        verbose_name_plural = _("card work")
         indexes: ClassVar = [models.Index(fields=["due_at"], name="cards_due")]
 
     def __str__(self) -> str:

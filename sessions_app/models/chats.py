@@ -6,46 +6,58 @@ import uuid
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 # Of Unicode: what follows up to POP runs in the direction of its first letter, or from the left.
 FIRST_STRONG, LEFT_TO_RIGHT, POP = "\u2068", "\u2066", "\u2069"
 
 
 class Provider(models.TextChoices):
-    CLOUD = "cloud", "WhatsApp Cloud API"
-    GREEN = "green", "Green API"
-    CONSOLE = "console", "Terminal"
+    CLOUD = "cloud", _("WhatsApp Cloud API")
+    GREEN = "green", _("Green API")
+    CONSOLE = "console", _("Terminal")
 
 
 class Chat(models.Model):
     """One person or one group. Memory hangs on ``id``, never on a phone number."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     whatsapp_chat = models.CharField(
-        max_length=255, unique=True, help_text="Such as 972501234567@c.us, or …@g.us for a group."
+        _("whatsapp chat"),
+        max_length=255,
+        unique=True,
+        help_text=_("Such as 972501234567@c.us, or …@g.us for a group."),
     )
     provider = models.CharField(
-        max_length=16, choices=Provider.choices, help_text="By which the chat's last message came."
+        _("provider"),
+        max_length=16,
+        choices=Provider.choices,
+        help_text=_("By which the chat's last message came."),
     )
     number_id = models.CharField(
-        max_length=64, blank=True, help_text="Our own number or instance there."
+        _("number id"), max_length=64, blank=True, help_text=_("Our own number or instance there.")
     )
-    is_group = models.BooleanField(default=False)
-    client_name = models.CharField(max_length=255, blank=True)
-    client_phone = models.CharField(max_length=32, blank=True, help_text="Only when it is known.")
+    is_group = models.BooleanField(_("is group"), default=False)
+    client_name = models.CharField(_("client name"), max_length=255, blank=True)
+    client_phone = models.CharField(
+        _("client phone"), max_length=32, blank=True, help_text=_("Only when it is known.")
+    )
     language = models.CharField(
-        max_length=2, blank=True, help_text="Of the chat's last text: en or he."
+        _("language"), max_length=2, blank=True, help_text=_("Of the chat's last text: en or he.")
     )
     memory_enabled = models.BooleanField(
+        _("memory enabled"),
         null=True,
         blank=True,
         default=None,
-        help_text="Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts.",
+        help_text=_("Overrides ENABLE_MEMORY_SYSTEM for this chat. Unknown: the setting counts."),
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     class Meta:
+        verbose_name = _("chat")
+        verbose_name_plural = _("chats")
         ordering: ClassVar = ["-updated_at"]
         permissions: ClassVar = [
             ("review_chat", "Can label, note, assign and mark conversations as reviewed"),
@@ -72,14 +84,17 @@ class ChatAddress(models.Model):
     ``left_at``: the person moved away from it then; who writes from it later is somebody else.
     """
 
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="addresses")
-    provider = models.CharField(max_length=16, choices=Provider.choices)
-    address = models.CharField(max_length=255)
-    left_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="addresses"
+    )
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    address = models.CharField(_("address"), max_length=255)
+    left_at = models.DateTimeField(_("left at"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
-        verbose_name_plural = "chat addresses"
+        verbose_name = _("chat address")
+        verbose_name_plural = _("chat addresses")
         ordering: ClassVar = ["created_at", "id"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["provider", "address"], name="address_once_a_provider")

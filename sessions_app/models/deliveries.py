@@ -7,7 +7,10 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
+from memoryproject.lib.error_field import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import DeliveryStatus, Message
 from sessions_app.models.turns import Turn
@@ -17,31 +20,46 @@ class InboundDelivery(models.Model):
     """One event of a webhook. ``delivery_key`` is the same for every retry: the dedupe, and
     the proof that nothing is lost. ``raw`` goes after RAW_RETENTION_DAYS, the key stays."""
 
-    provider = models.CharField(max_length=16, choices=Provider.choices)
-    delivery_key = models.CharField(max_length=512)
-    event = models.CharField(max_length=32, help_text="What kind of event it was.")
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    delivery_key = models.CharField(_("delivery key"), max_length=512)
+    event = models.CharField(_("event"), max_length=32, help_text=_("What kind of event it was."))
     subject_id = models.CharField(
+        _("subject id"),
         max_length=255,
         blank=True,
-        help_text="The provider's id of the message that a status, edit, … is about.",
+        help_text=_("The provider's id of the message that a status, edit, … is about."),
     )
-    outcome = models.CharField(max_length=255, blank=True, help_text="What was done with it.")
+    outcome = models.CharField(
+        _("outcome"), max_length=255, blank=True, help_text=_("What was done with it.")
+    )
     chat = models.ForeignKey(
-        Chat, null=True, blank=True, on_delete=models.SET_NULL, related_name="deliveries"
-    )
-    message = models.ForeignKey(
-        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="deliveries"
-    )
-    change = models.JSONField(
+        Chat,
+        verbose_name=_("chat"),
         null=True,
         blank=True,
-        help_text="An edit, revocation or reaction that came before its message, until it does.",
+        on_delete=models.SET_NULL,
+        related_name="deliveries",
     )
-    raw = models.JSONField(null=True, blank=True)
-    received_at = models.DateTimeField(auto_now_add=True)
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="deliveries",
+    )
+    change = models.JSONField(
+        _("change"),
+        null=True,
+        blank=True,
+        help_text=_("An edit, revocation or reaction that came before its message, until it does."),
+    )
+    raw = models.JSONField(_("raw"), null=True, blank=True)
+    received_at = models.DateTimeField(_("received at"), auto_now_add=True)
 
     class Meta:
-        verbose_name_plural = "inbound deliveries"
+        verbose_name = _("inbound delivery")
+        verbose_name_plural = _("inbound deliveries")
         ordering: ClassVar = ["-id"]
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -62,11 +80,11 @@ class InboundDelivery(models.Model):
 
 
 class PartState(models.TextChoices):
-    WAITING = "waiting"
-    SENDING = "sending"
-    SENT = "sent"
-    UNCONFIRMED = "unconfirmed"
-    FAILED = "failed"
+    WAITING = labelled("waiting", _("Waiting"))
+    SENDING = labelled("sending", _("Sending"))
+    SENT = labelled("sent", _("Sent"))
+    UNCONFIRMED = labelled("unconfirmed", _("Unconfirmed"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class OutboundPart(models.Model):
@@ -76,21 +94,29 @@ class OutboundPart(models.Model):
     may have gone out and is never repeated by itself. ``content`` is emptied once it is sent.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="parts")
-    number = models.PositiveIntegerField()
-    content = models.TextField(blank=True)
-    state = models.CharField(max_length=16, choices=PartState.choices, default=PartState.WAITING)
-    provider = models.CharField(max_length=16, choices=Provider.choices)
-    number_id = models.CharField(max_length=64, blank=True)
-    provider_message_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 null is outside the constraint
-    delivery_status = models.CharField(
-        max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+    id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
+    turn = models.ForeignKey(
+        Turn, verbose_name=_("turn"), on_delete=models.CASCADE, related_name="parts"
     )
-    started_at = models.DateTimeField(null=True, blank=True)
-    error = models.TextField(blank=True)
+    number = models.PositiveIntegerField(_("number"))
+    content = models.TextField(_("content"), blank=True)
+    state = models.CharField(
+        _("state"), max_length=16, choices=PartState.choices, default=PartState.WAITING
+    )
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    number_id = models.CharField(_("number id"), max_length=64, blank=True)
+    provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
+        _("provider message id"), max_length=255, null=True, blank=True
+    )
+    delivery_status = models.CharField(
+        _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+    )
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
+        verbose_name = _("outbound part")
+        verbose_name_plural = _("outbound parts")
         ordering: ClassVar = ["turn", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["turn", "number"], name="part_number_once_a_turn"),

@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.turns import Turn
 
@@ -20,17 +22,22 @@ class ExtractionWork(LeasedWork):
     """
 
     turn = models.OneToOneField(
-        Turn, primary_key=True, on_delete=models.CASCADE, related_name="extraction"
+        Turn,
+        verbose_name=_("turn"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="extraction",
     )
-    due = models.BooleanField(default=True)
-    attempts = models.PositiveIntegerField(default=0)
-    not_before = models.DateTimeField(null=True, blank=True)
-    done_at = models.DateTimeField(null=True, blank=True)
-    outcome = models.CharField(max_length=255, blank=True)
-    error = models.TextField(blank=True)
+    due = models.BooleanField(_("due"), default=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    not_before = models.DateTimeField(_("not before"), null=True, blank=True)
+    done_at = models.DateTimeField(_("done at"), null=True, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=255, blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
-        verbose_name_plural = "extraction work"
+        verbose_name = _("extraction work")
+        verbose_name_plural = _("extraction work")
         indexes: ClassVar = [
             models.Index(fields=["turn"], condition=Q(due=True), name="extractions_due")
         ]

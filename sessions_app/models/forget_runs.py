@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 
@@ -53,15 +54,17 @@ class ForgetRun(LeasedWork):
     # Longer than the queue lets a task run: a worker that is at it wasn't stopped.
     lease_length = timedelta(minutes=12)
 
-    run_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    asked_by = models.CharField(max_length=255)
-    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.DRAFT)
-    total = models.PositiveIntegerField(default=0)
-    done = models.PositiveIntegerField(default=0)
-    failed = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(default=timezone.now)
-    confirmed_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
+    run_id = models.UUIDField(_("run id"), primary_key=True, default=uuid.uuid4, editable=False)
+    asked_by = models.CharField(_("asked by"), max_length=255)
+    state = models.CharField(
+        _("state"), max_length=16, choices=RunState.choices, default=RunState.DRAFT
+    )
+    total = models.PositiveIntegerField(_("total"), default=0)
+    done = models.PositiveIntegerField(_("done"), default=0)
+    failed = models.PositiveIntegerField(_("failed"), default=0)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+    confirmed_at = models.DateTimeField(_("confirmed at"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("forgetting")
@@ -87,20 +90,27 @@ class ForgetItem(models.Model):
     """One thing of a run. ``trace`` is a row of ChatAddress, which moves along when its chat is
     merged into another one, ``moved_to``. ``attempts``: how often a worker began with it."""
 
-    run = models.ForeignKey(ForgetRun, on_delete=models.CASCADE, related_name="items")
-    number = models.PositiveIntegerField()
-    kind = models.CharField(max_length=16, choices=ForgottenKind.choices)
-    object_id = models.UUIDField()
-    trace = models.BigIntegerField(null=True, blank=True)
-    state = models.CharField(max_length=16, choices=ItemState.choices, default=ItemState.WAITING)
-    attempts = models.PositiveIntegerField(default=0)
-    moved_to = models.UUIDField(null=True, blank=True)
+    run = models.ForeignKey(
+        ForgetRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="items"
+    )
+    number = models.PositiveIntegerField(_("number"))
+    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
+    object_id = models.UUIDField(_("object id"))
+    trace = models.BigIntegerField(_("trace"), null=True, blank=True)
+    state = models.CharField(
+        _("state"), max_length=16, choices=ItemState.choices, default=ItemState.WAITING
+    )
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    moved_to = models.UUIDField(_("moved to"), null=True, blank=True)
     receipt = models.OneToOneField(
-        ForgetReceipt, null=True, blank=True, on_delete=models.PROTECT, related_name="item"
+        ForgetReceipt,
+        verbose_name=_("receipt"),
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="item",
     )
-    error = models.CharField(
-        max_length=255, blank=True, help_text="Where it is still found; never what."
-    )
+    error = ErrorField(_("error"), blank=True, help_text=_("Where it is still found; never what."))
 
     class Meta:
         verbose_name = _("thing to be forgotten")

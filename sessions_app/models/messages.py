@@ -11,28 +11,30 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.lookups import GreaterThan
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
+from memoryproject.lib.choices import labelled
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.sessions import ChatSession
 
 
 class Role(models.TextChoices):
-    USER = "user"
-    ASSISTANT = "assistant"
-    SYSTEM = "system"
-    TOOL = "tool"
-    SUMMARY = "summary"
+    USER = labelled("user", _("User"))
+    ASSISTANT = labelled("assistant", _("Assistant"))
+    SYSTEM = labelled("system", _("System"))
+    TOOL = labelled("tool", _("Tool"))
+    SUMMARY = labelled("summary", _("Summary"))
 
 
 class DeliveryStatus(models.TextChoices):
     """What became of a message of ours, from lowest to highest; failed is final."""
 
-    SENT = "sent"
-    DELIVERED = "delivered"
-    READ = "read"
-    PLAYED = "played"
-    FAILED = "failed"
+    SENT = labelled("sent", _("Sent"))
+    DELIVERED = labelled("delivered", _("Delivered"))
+    READ = labelled("read", _("Read"))
+    PLAYED = labelled("played", _("Played"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 class Message(models.Model):
@@ -42,43 +44,62 @@ class Message(models.Model):
     ``[{"content", "until"}]``; a revoked message has neither content nor history.
     """
 
-    message_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(ChatSession, on_delete=models.CASCADE, related_name="messages")
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
-    order_num = models.PositiveIntegerField()
-    role = models.CharField(max_length=16, choices=Role.choices)
-    kind = models.CharField(max_length=32, default="text")
-    content = models.TextField(blank=True)
-    sender = models.CharField(max_length=255, blank=True)
-    recipient = models.CharField(max_length=255, blank=True)
-    timestamp = models.DateTimeField(help_text="When it was written, as the provider says.")
-    received_at = models.DateTimeField(default=timezone.now, help_text="When it was stored here.")
-    tokens = models.PositiveIntegerField()
-    was_received = models.BooleanField(default=True)
-    delivery_status = models.CharField(
-        max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+    message_id = models.UUIDField(
+        _("message id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    provider = models.CharField(max_length=16, choices=Provider.choices, blank=True, default="")
-    number_id = models.CharField(max_length=64, blank=True, default="")
-    provider_message_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 null is outside the constraint
+    session = models.ForeignKey(
+        ChatSession, verbose_name=_("session"), on_delete=models.CASCADE, related_name="messages"
+    )
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="messages"
+    )
+    order_num = models.PositiveIntegerField(_("order num"))
+    role = models.CharField(_("role"), max_length=16, choices=Role.choices)
+    kind = models.CharField(_("kind"), max_length=32, default="text")
+    content = models.TextField(_("content"), blank=True)
+    sender = models.CharField(_("sender"), max_length=255, blank=True)
+    recipient = models.CharField(_("recipient"), max_length=255, blank=True)
+    timestamp = models.DateTimeField(
+        _("timestamp"), help_text=_("When it was written, as the provider says.")
+    )
+    received_at = models.DateTimeField(
+        _("received at"), default=timezone.now, help_text=_("When it was stored here.")
+    )
+    tokens = models.PositiveIntegerField(_("tokens"))
+    was_received = models.BooleanField(_("was received"), default=True)
+    delivery_status = models.CharField(
+        _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+    )
+    provider = models.CharField(
+        _("provider"), max_length=16, choices=Provider.choices, blank=True, default=""
+    )
+    number_id = models.CharField(_("number id"), max_length=64, blank=True, default="")
+    provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
+        _("provider message id"), max_length=255, null=True, blank=True
+    )
     answers = models.OneToOneField(
         "self",
+        verbose_name=_("answers"),
         null=True,
         blank=True,
         on_delete=models.SET_NULL,
         related_name="answer",
-        help_text="The message that this one replies to.",
+        help_text=_("The message that this one replies to."),
     )
-    image_path = models.CharField(max_length=1024, null=True, blank=True)  # noqa: DJ001 the glossary's null
-    media = models.JSONField(default=dict, blank=True)
-    metadata = models.JSONField(default=dict, blank=True)
-    history = models.JSONField(default=list, blank=True)
-    edited_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    terms = ArrayField(models.TextField(), default=list, blank=True, editable=False)
-    term_count = models.PositiveIntegerField(default=0, editable=False)
+    image_path = models.CharField(_("image path"), max_length=1024, null=True, blank=True)  # noqa: DJ001 the glossary's null
+    media = models.JSONField(_("media"), default=dict, blank=True)
+    metadata = models.JSONField(_("metadata"), default=dict, blank=True)
+    history = models.JSONField(_("history"), default=list, blank=True)
+    edited_at = models.DateTimeField(_("edited at"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True)
+    terms = ArrayField(
+        models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False
+    )
+    term_count = models.PositiveIntegerField(_("term count"), default=0, editable=False)
 
     class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
         ordering: ClassVar = ["session", "order_num"]
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -118,11 +139,15 @@ class MessageEmbedding(models.Model):
     """A message's vector for one model. Searched within one chat only, so it has no
     approximate index: the scope is small and the hot path stays fast."""
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="embeddings")
-    model = models.CharField(max_length=128)
-    vector = VectorField()
+    message = models.ForeignKey(
+        Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="embeddings"
+    )
+    model = models.CharField(_("model"), max_length=128)
+    vector = VectorField(_("vector"))
 
     class Meta:
+        verbose_name = _("message embedding")
+        verbose_name_plural = _("message embeddings")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["message", "model"], name="message_vector_once"),
             # A zero vector has no direction: its distance to any other is not a number.

@@ -6,36 +6,43 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 
 class AssistantProfile(models.Model):
     """There is one row, with id 1."""
 
-    name = models.CharField(max_length=64, default="DeniDin")
+    name = models.CharField(_("name"), max_length=64, default="DeniDin")
     persona = models.TextField(
+        _("persona"),
         blank=True,
         default=(
             "You help manage business operations and client relationships. "
             "You are friendly, brief and exact."
         ),
-        help_text="How the assistant speaks and what it is for.",
+        help_text=_("How the assistant speaks and what it is for."),
     )
     business_facts = models.TextField(
-        blank=True, help_text="What anybody may know: services, prices, address, policies."
+        _("business facts"),
+        blank=True,
+        help_text=_("What anybody may know: services, prices, address, policies."),
     )
     opening_hours = models.TextField(
-        blank=True, help_text="In words, such as “Sunday to Thursday 9:00–18:00”."
+        _("opening hours"),
+        blank=True,
+        help_text=_("In words, such as “Sunday to Thursday 9:00–18:00”."),
     )
     languages = models.CharField(
+        _("languages"),
         max_length=64,
         default="en, he",
-        help_text="Codes separated by commas. The first one is used where a chat shows none.",
+        help_text=_("Codes separated by commas. The first one is used where a chat shows none."),
     )
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     class Meta:
-        verbose_name = "assistant's profile"
-        verbose_name_plural = "assistant's profile"
+        verbose_name = _("assistant's profile")
+        verbose_name_plural = _("assistant's profile")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(id=1), name="one_assistant_profile")
         ]

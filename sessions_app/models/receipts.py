@@ -25,15 +25,15 @@ class ForgetReceipt(models.Model):
     nobody finds out by trying what the text was; ``swept`` tells how many rows of which table
     were deleted or emptied; ``actor`` is a staff member's or token's name, or a pseudonym."""
 
-    receipt_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=16, choices=ForgottenKind.choices)
-    object_id = models.UUIDField()
-    forgotten_at = models.DateTimeField(default=timezone.now)
-    actor_kind = models.CharField(max_length=16)
-    actor = models.CharField(max_length=255, blank=True)
-    content_hash = models.CharField(max_length=64)
-    swept = models.JSONField(default=dict)
-    probe = models.CharField(max_length=16)
+    receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
+    object_id = models.UUIDField(_("object id"))
+    forgotten_at = models.DateTimeField(_("forgotten at"), default=timezone.now)
+    actor_kind = models.CharField(_("actor kind"), max_length=16)
+    actor = models.CharField(_("actor"), max_length=255, blank=True)
+    content_hash = models.CharField(_("content hash"), max_length=64)
+    swept = models.JSONField(_("swept"), default=dict)
+    probe = models.CharField(_("probe"), max_length=16)
 
     class Meta:
         verbose_name = _("receipt")

@@ -21,9 +21,9 @@ class UpTo(models.Model):
     """Up to which message of a chat: the beginning and the id of its session, and its order_num
     there. Plain values: they keep their meaning when the message is forgotten."""
 
-    began_at = models.DateTimeField()
-    session_key = models.UUIDField()
-    order_num = models.PositiveIntegerField()
+    began_at = models.DateTimeField(_("began at"))
+    session_key = models.UUIDField(_("session key"))
+    order_num = models.PositiveIntegerField(_("order num"))
 
     class Meta:
         abstract = True
@@ -32,10 +32,16 @@ class UpTo(models.Model):
 class ReadMark(UpTo):
     """Up to where one of the staff has looked at a chat."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="read_marks")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
+    )
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="read_marks"
+    )
 
     class Meta:
+        verbose_name = _("read mark")
+        verbose_name_plural = _("read marks")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["user", "chat"], name="one_read_mark_a_user")
         ]
@@ -52,12 +58,24 @@ class ReviewedMark(UpTo):
     """
 
     chat = models.OneToOneField(
-        Chat, primary_key=True, on_delete=models.CASCADE, related_name="reviewed"
+        Chat,
+        verbose_name=_("chat"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="reviewed",
     )
     reviewed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("reviewed by"),
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
-    reviewed_at = models.DateTimeField()
+    reviewed_at = models.DateTimeField(_("reviewed at"))
+
+    class Meta:
+        verbose_name = _("reviewed mark")
+        verbose_name_plural = _("reviewed marks")
 
     def __str__(self) -> str:
         return f"review of {self.chat_id}"
@@ -66,14 +84,25 @@ class ReviewedMark(UpTo):
 class Bookmark(models.Model):
     """One's own, on a chat or on one message of it."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="bookmarks")
-    message = models.ForeignKey(
-        Message, null=True, blank=True, on_delete=models.CASCADE, related_name="bookmarks"
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="bookmarks"
+    )
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="bookmarks",
+    )
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
+        verbose_name = _("bookmark")
+        verbose_name_plural = _("bookmarks")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["user", "chat"],
@@ -130,11 +159,17 @@ class Label(models.Model):
 class ChatLabel(models.Model):
     """That a chat bears a label."""
 
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="chat_labels")
-    label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="chat_labels")
-    created_at = models.DateTimeField(auto_now_add=True)
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="chat_labels"
+    )
+    label = models.ForeignKey(
+        Label, verbose_name=_("label"), on_delete=models.CASCADE, related_name="chat_labels"
+    )
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
+        verbose_name = _("chat label")
+        verbose_name_plural = _("chat labels")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["chat", "label"], name="label_once_a_chat")
         ]
@@ -150,20 +185,33 @@ class Note(models.Model):
     was summed up; where the message is forgotten it goes along.
     """
 
-    note_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="notes")
+    note_id = models.UUIDField(_("note id"), primary_key=True, default=uuid.uuid4, editable=False)
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="notes"
+    )
     message = models.ForeignKey(
-        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="notes"
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="notes",
     )
     author = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("author"),
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
-    author_name = models.CharField(max_length=150)
-    text = models.TextField()
-    created_at = models.DateTimeField()
-    edited_at = models.DateTimeField(null=True, blank=True)
+    author_name = models.CharField(_("author name"), max_length=150)
+    text = models.TextField(_("text"))
+    created_at = models.DateTimeField(_("created at"))
+    edited_at = models.DateTimeField(_("edited at"), null=True, blank=True)
 
     class Meta:
+        verbose_name = _("note")
+        verbose_name_plural = _("notes")
         ordering: ClassVar = ["-created_at", "note_id"]
         indexes: ClassVar = [models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat")]
 
@@ -175,12 +223,23 @@ class Assignment(models.Model):
     """Who of the staff looks after a chat."""
 
     chat = models.OneToOneField(
-        Chat, primary_key=True, on_delete=models.CASCADE, related_name="assignment"
+        Chat,
+        verbose_name=_("chat"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="assignment",
     )
     assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("assignee"),
+        on_delete=models.CASCADE,
+        related_name="+",
     )
-    assigned_at = models.DateTimeField()
+    assigned_at = models.DateTimeField(_("assigned at"))
+
+    class Meta:
+        verbose_name = _("assignment")
+        verbose_name_plural = _("assignments")
 
     def __str__(self) -> str:
         return f"{self.chat_id} to {self.assignee_id}"

@@ -7,14 +7,16 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
 from sessions_app.models.chats import Chat
 
 
 class SessionStatus(models.TextChoices):
-    ACTIVE = "active"
-    EXPIRED = "expired"
-    ARCHIVED = "archived"
+    ACTIVE = labelled("active", _("Active"))
+    EXPIRED = labelled("expired", _("Expired"))
+    ARCHIVED = labelled("archived", _("Archived"))
 
 
 class ChatSession(models.Model):
@@ -23,21 +25,28 @@ class ChatSession(models.Model):
     ``total_tokens`` is the sum of its messages' tokens. The messages up to order_num
     ``summarized_until`` are summed up."""
 
-    session_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="sessions")
-    status = models.CharField(
-        max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
+    session_id = models.UUIDField(
+        _("session id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    created_at = models.DateTimeField()
-    last_active = models.DateTimeField(help_text="When the last message was stored.")
-    expired_at = models.DateTimeField(null=True, blank=True)
-    message_counter = models.PositiveIntegerField(default=0)
-    total_tokens = models.PositiveBigIntegerField(default=0)
-    window_start = models.PositiveIntegerField(default=1)
-    summarized_until = models.PositiveIntegerField(default=0)
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="sessions"
+    )
+    status = models.CharField(
+        _("status"), max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
+    )
+    created_at = models.DateTimeField(_("created at"))
+    last_active = models.DateTimeField(
+        _("last active"), help_text=_("When the last message was stored.")
+    )
+    expired_at = models.DateTimeField(_("expired at"), null=True, blank=True)
+    message_counter = models.PositiveIntegerField(_("message counter"), default=0)
+    total_tokens = models.PositiveBigIntegerField(_("total tokens"), default=0)
+    window_start = models.PositiveIntegerField(_("window start"), default=1)
+    summarized_until = models.PositiveIntegerField(_("summarized until"), default=0)
 
     class Meta:
-        verbose_name = "session"
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
         ordering: ClassVar = ["-last_active"]
         constraints: ClassVar = [
             models.UniqueConstraint(

@@ -8,7 +8,9 @@ from typing import ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.error_field import ErrorField
 from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.sessions import ChatSession
@@ -24,34 +26,56 @@ class SummarizationMetadata(models.Model):
     itself summed up again. The summary message holds the chapters and the digests after them.
     """
 
-    summary_metadata_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    summary_metadata_id = models.UUIDField(
+        _("summary metadata id"), primary_key=True, default=uuid.uuid4, editable=False
+    )
     session = models.ForeignKey(
-        ChatSession, on_delete=models.CASCADE, related_name="summarizations"
+        ChatSession,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        related_name="summarizations",
     )
-    number = models.PositiveIntegerField()
+    number = models.PositiveIntegerField(_("number"))
     summary_message = models.OneToOneField(
-        Message, on_delete=models.CASCADE, related_name="summarization"
+        Message,
+        verbose_name=_("summary message"),
+        on_delete=models.CASCADE,
+        related_name="summarization",
     )
-    summarized_message_ids = ArrayField(models.UUIDField())
-    first_order = models.PositiveIntegerField(help_text="order_num of its first message.")
-    last_order = models.PositiveIntegerField(help_text="order_num of its last message.")
-    range_start = models.DateTimeField(help_text="The earliest timestamp of its messages.")
-    range_end = models.DateTimeField(help_text="The latest timestamp of its messages.")
-    digest = models.TextField(blank=True)
-    chapter = models.TextField(blank=True)
-    skill_id = models.CharField(max_length=64)
-    model = models.CharField(max_length=128, blank=True)
+    summarized_message_ids = ArrayField(
+        models.UUIDField(), verbose_name=_("summarized message ids")
+    )
+    first_order = models.PositiveIntegerField(
+        _("first order"), help_text=_("order_num of its first message.")
+    )
+    last_order = models.PositiveIntegerField(
+        _("last order"), help_text=_("order_num of its last message.")
+    )
+    range_start = models.DateTimeField(
+        _("range start"), help_text=_("The earliest timestamp of its messages.")
+    )
+    range_end = models.DateTimeField(
+        _("range end"), help_text=_("The latest timestamp of its messages.")
+    )
+    digest = models.TextField(_("digest"), blank=True)
+    chapter = models.TextField(_("chapter"), blank=True)
+    skill_id = models.CharField(_("skill id"), max_length=64)
+    model = models.CharField(_("model"), max_length=128, blank=True)
     is_extractive = models.BooleanField(
-        default=False, help_text="Made of the messages' own words, without a chat model."
+        _("is extractive"),
+        default=False,
+        help_text=_("Made of the messages' own words, without a chat model."),
     )
     sources_deleted = models.BooleanField(
-        default=False, help_text="Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."
+        _("sources deleted"),
+        default=False,
+        help_text=_("Its messages were deleted (DELETE_SUMMARIZED_MESSAGES)."),
     )
-    created_at = models.DateTimeField()
+    created_at = models.DateTimeField(_("created at"))
 
     class Meta:
-        verbose_name = "summary"
-        verbose_name_plural = "summaries"
+        verbose_name = _("summary")
+        verbose_name_plural = _("summaries")
         ordering: ClassVar = ["session", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -74,15 +98,20 @@ class SummaryWork(LeasedWork):
     it holds the lease; ``lease_token`` is new with every claim."""
 
     session = models.OneToOneField(
-        ChatSession, primary_key=True, on_delete=models.CASCADE, related_name="summary_work"
+        ChatSession,
+        verbose_name=_("session"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="summary_work",
     )
-    due = models.BooleanField(default=False)
-    attempts = models.PositiveIntegerField(default=0)
-    not_before = models.DateTimeField(null=True, blank=True)
-    error = models.TextField(blank=True)
+    due = models.BooleanField(_("due"), default=False)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    not_before = models.DateTimeField(_("not before"), null=True, blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
-        verbose_name_plural = "summary work"
+        verbose_name = _("summary work")
+        verbose_name_plural = _("summary work")
         indexes: ClassVar = [
             models.Index(fields=["session"], condition=Q(due=True), name="summaries_due")
         ]

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models.chats import Chat
 
@@ -19,21 +20,28 @@ class ChatPause(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, primary_key=True, on_delete=models.CASCADE, related_name="pause"
+        Chat,
+        verbose_name=_("chat"),
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="pause",
     )
-    since = models.DateTimeField(default=timezone.now)
-    until = models.DateTimeField(null=True, blank=True)
+    since = models.DateTimeField(_("since"), default=timezone.now)
+    until = models.DateTimeField(_("until"), null=True, blank=True)
     paused_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        verbose_name=_("paused by"),
         null=True,
         blank=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Gone with the account.",
+        help_text=_("Gone with the account."),
     )
 
     class Meta:
         # Who may do it says Chat's takeover_chat.
+        verbose_name = _("chat pause")
+        verbose_name_plural = _("chat pauses")
         default_permissions = ()
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models.chats import Chat
 from sessions_app.models.sessions import ChatSession
@@ -18,19 +19,27 @@ class TranscriptBatch(models.Model):
     still be where it was: the next save then knows that it is stored.
     """
 
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="transcript_batches")
-    session = models.ForeignKey(
-        ChatSession, on_delete=models.CASCADE, related_name="transcript_batches"
+    chat = models.ForeignKey(
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="transcript_batches"
     )
-    number = models.PositiveIntegerField()
-    digest = models.CharField(max_length=64)
-    messages = models.PositiveIntegerField(help_text="How many messages it holds.")
-    backup = models.CharField(max_length=64)
-    saved_at = models.DateTimeField()
-    cleaned_at = models.DateTimeField(null=True, blank=True)
+    session = models.ForeignKey(
+        ChatSession,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        related_name="transcript_batches",
+    )
+    number = models.PositiveIntegerField(_("number"))
+    digest = models.CharField(_("digest"), max_length=64)
+    messages = models.PositiveIntegerField(
+        _("messages"), help_text=_("How many messages it holds.")
+    )
+    backup = models.CharField(_("backup"), max_length=64)
+    saved_at = models.DateTimeField(_("saved at"))
+    cleaned_at = models.DateTimeField(_("cleaned at"), null=True, blank=True)
 
     class Meta:
-        verbose_name_plural = "transcript batches"
+        verbose_name = _("transcript batch")
+        verbose_name_plural = _("transcript batches")
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [
             models.Index(

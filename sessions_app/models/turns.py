@@ -8,7 +8,10 @@ from typing import ClassVar
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
+from memoryproject.lib.choices import labelled
+from memoryproject.lib.error_field import ErrorField
 from memoryproject.lib.leases import LeasedWork
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import Message
@@ -21,17 +24,17 @@ class TurnState(models.TextChoices):
     (staff had paused the assistant), cancelled (the message was revoked), unconfirmed (it may
     have been sent), failed."""
 
-    PENDING = "pending"
-    RUNNING = "running"
-    REPLIED = "replied"
-    SENDING = "sending"
-    SENT = "sent"
-    UNCONFIRMED = "unconfirmed"
-    MISSED = "missed"
-    MERGED = "merged"
-    HELD = "held"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
+    PENDING = labelled("pending", _("Pending"))
+    RUNNING = labelled("running", _("Running"))
+    REPLIED = labelled("replied", _("Replied"))
+    SENDING = labelled("sending", _("Sending"))
+    SENT = labelled("sent", _("Sent"))
+    UNCONFIRMED = labelled("unconfirmed", _("Unconfirmed"))
+    MISSED = labelled("missed", _("Missed"))
+    MERGED = labelled("merged", _("Merged"))
+    HELD = labelled("held", _("Held"))
+    CANCELLED = labelled("cancelled", _("Cancelled"))
+    FAILED = labelled("failed", _("Failed"))
 
 
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
@@ -68,54 +71,87 @@ class Turn(LeasedWork):
     as ``replied``, and ``asked_at`` is when the person last wrote.
     """
 
-    turn_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    turn_id = models.UUIDField(_("turn id"), unique=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(
-        Chat, on_delete=models.CASCADE, related_name="turns", db_index=False
+        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="turns", db_index=False
     )  # "turns_of_chat" serves
     session = models.ForeignKey(
-        ChatSession, null=True, blank=True, on_delete=models.CASCADE, related_name="turns"
+        ChatSession,
+        verbose_name=_("session"),
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="turns",
     )
     message = models.OneToOneField(
-        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="turn"
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="turn",
     )
     reply = models.OneToOneField(
-        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="replied_turn"
+        Message,
+        verbose_name=_("reply"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="replied_turn",
     )
-    provider = models.CharField(max_length=16, choices=Provider.choices)
-    number_id = models.CharField(max_length=64, blank=True)
-    provider_message_id = models.CharField(max_length=255, blank=True)
-    user_role = models.CharField(max_length=16, default="client")
-    asked_at = models.DateTimeField(help_text="When the message was written.")
-    by_hand = models.BooleanField(default=False, help_text="Staff wrote the answer.")
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    number_id = models.CharField(_("number id"), max_length=64, blank=True)
+    provider_message_id = models.CharField(_("provider message id"), max_length=255, blank=True)
+    user_role = models.CharField(_("user role"), max_length=16, default="client")
+    asked_at = models.DateTimeField(_("asked at"), help_text=_("When the message was written."))
+    by_hand = models.BooleanField(
+        _("by hand"), default=False, help_text=_("Staff wrote the answer.")
+    )
     unstored_text = models.TextField(
-        blank=True, help_text="The message itself, where memory is off; gone once it is answered."
+        _("unstored text"),
+        blank=True,
+        help_text=_("The message itself, where memory is off; gone once it is answered."),
     )
     unstored_reply = models.TextField(
-        blank=True, help_text="The answer, where memory is off; gone once it is sent."
+        _("unstored reply"),
+        blank=True,
+        help_text=_("The answer, where memory is off; gone once it is sent."),
     )
     context = models.JSONField(
-        default=dict, blank=True, help_text="The message's kind, and its session's end by /reset."
+        _("context"),
+        default=dict,
+        blank=True,
+        help_text=_("The message's kind, and its session's end by /reset."),
     )
 
-    state = models.CharField(max_length=16, choices=TurnState.choices, default=TurnState.PENDING)
-    attempts = models.PositiveIntegerField(default=0)
-    not_before = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(
+        _("state"), max_length=16, choices=TurnState.choices, default=TurnState.PENDING
+    )
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    not_before = models.DateTimeField(_("not before"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
-    prompt = models.JSONField(default=list, blank=True)
-    recalled = models.JSONField(default=list, blank=True)
-    left_out = models.JSONField(default=dict, blank=True)
+    prompt = models.JSONField(_("prompt"), default=list, blank=True)
+    recalled = models.JSONField(_("recalled"), default=list, blank=True)
+    left_out = models.JSONField(_("left out"), default=dict, blank=True)
     summary = models.ForeignKey(
-        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        Message,
+        verbose_name=_("summary"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
-    model = models.CharField(max_length=128, blank=True)
-    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
-    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
-    timings = models.JSONField(default=dict, blank=True)
-    error = models.TextField(blank=True)
+    model = models.CharField(_("model"), max_length=128, blank=True)
+    prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
+    timings = models.JSONField(_("timings"), default=dict, blank=True)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
         ordering: ClassVar = ["-id"]
         permissions: ClassVar = [("rerun_turn", "Can run a failed turn again")]
         constraints: ClassVar = [

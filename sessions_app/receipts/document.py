@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.translation import get_language, get_language_info
 from django.utils.translation import gettext as _
 
-from memoryproject.lib.told import told
+from memoryproject.lib.translate_error import translate_error
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
 from sessions_app.receipts.words import actor_words, probe_words, swept_words
 
@@ -102,7 +102,9 @@ def _item(item: ForgetItem) -> Part:
     receipt = item.receipt
     if receipt is None:
         facts = [(_("Its id"), str(item.object_id))]
-        return Part(title, facts=[*facts, (_("Why"), told(item.error))] if item.error else facts)
+        if item.error:
+            facts.append((_("Why"), translate_error(item.error)))
+        return Part(title, facts=facts)
     rows = [f"{name}: {count}" for name, count in swept_words(receipt.swept)]
     return Part(title, facts=[*receipt_facts(receipt), (_("Rows"), "; ".join(rows))])
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from memoryproject.integrations.whatsapp.base import SendError
 from memoryproject.lib.leases import LeaseLostError
 from memoryproject.lib.storage import is_disk_full
+from memoryproject.lib.stored_errors import ErrorText, named_error_text
 from sessions_app.commands import parse_command
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
@@ -96,7 +97,7 @@ def _storage_full(lease: TurnLease, tools: Tools) -> None:
         held.update(
             state=again,
             attempts=F("attempts") - 1,
-            error="The disk is full.",
+            error=ErrorText("disk_full"),
             not_before=timezone.now() + STORAGE_PAUSE,
         )
     except DatabaseError as error:
@@ -221,7 +222,7 @@ def _fault(lease: TurnLease, error: Exception) -> None:
     turn = held.first()
     if turn is None:
         return
-    text = f"{type(error).__name__}: {error}"
+    text = named_error_text(error)
     if turn.attempts > MAX_ATTEMPTS:
         with transaction.atomic():
             if held.update(state=TurnState.FAILED, error=text, finished_at=timezone.now()):

@@ -18,7 +18,6 @@ from memories_app.services.bring_in import BringIn
 from memories_app.transfer.record import AT_ONCE, Record, RecordError, read_record, records_of
 from memoryproject.audit.events import Actor, audit_record
 from memoryproject.integrations.embedders.base import Embedder
-from memoryproject.lib.told import told
 from sessions_app.chat_selectors import chat_at
 from sessions_app.models import Chat
 from sessions_app.services.token_chats import LONGEST, chat_at_or_new
@@ -26,6 +25,8 @@ from sessions_app.services.token_chats import LONGEST, chat_at_or_new
 # More of them are counted only, so that a file that is all wrong can't fill the memory.
 MOST_ERRORS = 1_000
 _MOST_CHATS = 10_000
+# How Python begins to say so; where it was follows.
+TOO_DEEP = "maximum recursion depth exceeded"
 
 
 @dataclass
@@ -112,7 +113,7 @@ def _read(line: bytes, chats: _Chats) -> Record:
     except UnicodeDecodeError:
         raise RecordError(_("is not UTF-8")) from None
     except (ValueError, RecursionError) as error:
-        raise RecordError(_("is not JSON: %(why)s") % {"why": told(str(error))}) from None
+        raise RecordError(_("is not JSON: %(why)s") % {"why": _json_fault(error)}) from None
     name = record.get("whatsapp_chat") if isinstance(record, dict) else None
     if name is None:
         return read_record(record, chat_id=None, now=timezone.now())
@@ -125,7 +126,18 @@ def _read(line: bytes, chats: _Chats) -> Record:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(_("%(name)s is no number of JSON") % {"name": name})
+
+
+def _json_fault(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        text = _("%(what)s: line %(line)s column %(column)s (char %(place)s)")
+        place = {"line": error.lineno, "column": error.colno, "place": error.pos}
+        return text % {"what": _(error.msg), **place}
+    if isinstance(error, RecursionError):
+        where = str(error).removeprefix(TOO_DEEP)
+        return _("maximum recursion depth exceeded%(where)s") % {"where": where}
+    return str(error)
 
 
 class _Chats:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.integrations.llm.offline import answer_from_memory
+from memoryproject.lib.stored_errors import error_text
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.prompts.build import (
@@ -68,7 +69,7 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Dra
         )
     except ChatModelError as error:
         logger.error("The chat model gave no answer: %s", error)
-        draft.error = str(error)
+        draft.error = error_text(error)
         draft.model = tools.chat_model.name
         draft.text = _without_model(kept_texts, turn.chat.language)
         draft.is_system_text = True

@@ -16,6 +16,7 @@ from memoryproject.integrations.whatsapp.base import (
     SendResult,
     WhatsAppProvider,
 )
+from memoryproject.lib.stored_errors import error_text
 from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
@@ -168,8 +169,8 @@ def _part_failed(
             turn_settle(turn=turn)
             return
         logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)
-        turn.error = str(error)
-        part.error = str(error)
+        turn.error = error_text(error)
+        part.error = error_text(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
         elif error.permanent or _too_old(turn, now, max_age) or wait > LONGEST_WAIT:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from memoryproject.integrations.whatsapp.events import OwnSend, StatusUpdate
+from memoryproject.lib.stored_errors import ErrorText
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
@@ -163,7 +164,7 @@ def _raise(part: OutboundPart, status: str) -> None:
     if RANK.get(status, 0) > RANK[part.delivery_status]:
         part.delivery_status = status
     if part.delivery_status == DeliveryStatus.FAILED and part.state == PartState.SENT:
-        part.error = part.error or "The provider reports that it could not be delivered."
+        part.error = part.error or ErrorText("not_delivered")
 
 
 def _name_message(part: OutboundPart) -> None:

@@ -9,8 +9,9 @@ from memoryproject.audit.canonical import Fields, line_head, line_of, line_read
 from memoryproject.audit.logfile import LONGEST_LINE
 from memoryproject.audit.rows import sealed_row
 from memoryproject.audit.verify.report import Findings
+from memoryproject.lib.stored_errors import ErrorText
 
-ADVICE = "Compare with copies of the log file, and find out who can write to it."
+ADVICE = ErrorText("advice_copies")
 
 
 class LogLines:
@@ -56,7 +57,7 @@ class LogLines:
         while self._line:
             head = line_head(self._line)
             if head is None:
-                text = "it can't be read: it was changed or cut off."
+                text = ErrorText("line_unreadable")
                 self._found.add("line_unreadable", self._here(), text, ADVICE)
             elif head.seq > self._last:
                 self._found.add_numbers("log_ahead", head.seq)
@@ -76,7 +77,7 @@ class LogLines:
         elif self._line == line_of(*row):
             self.repeated += 1
         else:
-            text = f"it tells of event {seq} otherwise than the table does."
+            text = ErrorText("line_other_event", number=seq)
             self._found.add("line_changed", self._here(), text, ADVICE)
 
     def _advance(self) -> None:
@@ -84,7 +85,7 @@ class LogLines:
         self.count += bool(self._line)
 
     def _here(self) -> str:
-        return f"Line {self.count} of the log file"
+        return ErrorText("log_line", number=self.count)
 
 
 def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:

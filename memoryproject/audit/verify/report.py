@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from memoryproject.lib.stored_errors import ErrorText
+
 # A log of which nothing fits any more must not become a report of a million lines.
 MOST_FINDINGS = 100
 
@@ -101,7 +103,9 @@ class Findings:
 
 
 def numbers(first: int, last: int) -> str:
-    return f"Event {first}" if first == last else f"Events {first} to {last}"
+    if first == last:
+        return ErrorText("event_number", number=first)
+    return ErrorText("event_numbers", first=first, last=last)
 
 
 def flaws(report: AuditReport) -> Iterator[str]:
@@ -111,28 +115,11 @@ def flaws(report: AuditReport) -> Iterator[str]:
         yield f"… and {report.found - len(report.findings)} more."
 
 
-RESTORE = (
-    "Compare with a backup and with copies of the log file, and find out who can write to the "
-    "database."
-)
+RESTORE = ErrorText("advice_compare")
 RUNS = {
-    "row_deleted": ("deleted from the table.", RESTORE),
-    "line_missing": (
-        "sealed, but without a line in the log file: lines were taken out of it.",
-        "Compare with copies of the log file, and find out who can write to it.",
-    ),
-    "log_ahead": (
-        "in the log file but not in the table: the table's end was cut off, or an older "
-        "database was put in its place.",
-        "If you restored an older backup here, move the log file aside and run `manage.py "
-        "audit_verify --write-log`; else: " + RESTORE[0].lower() + RESTORE[1:],
-    ),
-    "row_pruned": (
-        "in the table, though a checkpoint says that it was pruned: put there since.",
-        RESTORE,
-    ),
-    "row_inserted": (
-        "in the table beyond the end of the chain, not sealed by this program.",
-        RESTORE,
-    ),
+    "row_deleted": (ErrorText("row_deleted"), RESTORE),
+    "line_missing": (ErrorText("line_missing"), ErrorText("advice_copies")),
+    "log_ahead": (ErrorText("log_ahead"), ErrorText("advice_log_ahead")),
+    "row_pruned": (ErrorText("row_pruned"), RESTORE),
+    "row_inserted": (ErrorText("row_inserted"), RESTORE),
 }

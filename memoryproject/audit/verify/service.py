@@ -14,15 +14,12 @@ from memoryproject.audit.verify.lines import ADVICE, LogLines
 from memoryproject.audit.verify.moment import Moment, at_one_moment
 from memoryproject.audit.verify.report import RESTORE, AuditReport, Findings
 from memoryproject.audit.verify.table import Rows, check_checkpoints, check_head, key_fits
+from memoryproject.lib.stored_errors import ErrorText, error_text
 
 Progress = Callable[[int, int], None]
 
-MISSING = (
-    "there is none, though events are sealed.",
-    "If this server was restored from a backup, run `manage.py audit_verify --write-log`; "
-    "else somebody removed it: bring back a copy.",
-)
-UNWRITABLE = "Free some space, or mend the permissions of the folder: see docs/operations.md."
+MISSING = (ErrorText("log_missing"), ErrorText("advice_log_missing"))
+UNWRITABLE = ErrorText("advice_space")
 
 
 def audit_verify(
@@ -41,7 +38,7 @@ def audit_verify(
         check.run()
         if refusal and not found.any():
             # What keeps them from being sealed was mostly found by now.
-            found.add("not_sealed", "Events that wait", "they can't be sealed.", refusal)
+            found.add("not_sealed", ErrorText("waiting_events"), ErrorText("not_sealed"), refusal)
         return check.report()
 
 
@@ -50,10 +47,10 @@ def _seal(key: str, log_path: Path, found: Findings) -> str:
     try:
         audit_seal(key=key, log_path=log_path)
     except ChainError as error:
-        return str(error)
+        return error_text(error)
     except OSError as error:
-        text = f"it can't be written ({error.strerror}): events wait to be sealed."
-        found.add("log_unwritable", f"The log file {log_path}", text, UNWRITABLE)
+        text = ErrorText("log_unwritable", why=error.strerror)
+        found.add("log_unwritable", ErrorText("log_file", path=log_path), text, UNWRITABLE)
     return ""
 
 
@@ -75,7 +72,7 @@ class _Check:
     def run(self) -> None:
         head, found = self._moment.head, self._found
         if not key_fits(self._key, head, self._checkpoints):
-            found.add("wrong_key", "AUDIT_KEY", "nothing fits it.", WRONG_KEY)
+            found.add("wrong_key", "AUDIT_KEY", ErrorText("key_wrong"), WRONG_KEY)
             return
         start = check_checkpoints(self._key, self._checkpoints, found)
         newest = AuditEvent.objects.order_by("-seq").filter(seq__gte=1).first()
@@ -84,7 +81,7 @@ class _Check:
         if self._moment.file is not None:
             self._lines = LogLines(self._moment.file, self._moment.size, start.seq, last, found)
         elif last:
-            found.add("log_missing", f"The log file {self._log_path}", *MISSING)
+            found.add("log_missing", ErrorText("log_file", path=self._log_path), *MISSING)
         self._go_along(self._rows, start.seq, last)
 
     def _go_along(self, rows: Rows, first: int, last: int) -> None:
@@ -103,18 +100,18 @@ class _Check:
     def _check_row(self, rows: Rows, fields: Fields, seal: str) -> None:
         differing = self._lines.meet(fields, seal) if self._lines else None
         fits = rows.fits(fields, seal, self._lines.passed if self._lines else {})
-        where = f"Event {fields.seq} (row {fields.id} of audit_auditevent)"
+        where = ErrorText("event_row", number=fields.seq, row=fields.id)
         if not fits and differing:
-            text = f"it was changed: it differs from its line in {', '.join(differing)}."
+            text = ErrorText("row_differs", fields=", ".join(differing))
             self._found.add("row_changed", where, text, RESTORE)
         elif not fits and differing is None:
-            self._found.add("row_changed", where, "it was changed: its seal doesn't fit.", RESTORE)
+            self._found.add("row_changed", where, ErrorText("row_seal"), RESTORE)
         elif not fits:
-            text = "it was changed, and so was its line in the log file: its seal doesn't fit."
+            text = ErrorText("row_and_line_seal")
             self._found.add("row_changed", where, text, RESTORE)
         elif differing:
-            line = f"The line of event {fields.seq} in the log file"
-            text = f"it was changed: it differs from the sealed event in {', '.join(differing)}."
+            line = ErrorText("event_line", number=fields.seq)
+            text = ErrorText("line_differs", fields=", ".join(differing))
             self._found.add("line_changed", line, text, ADVICE)
 
     def report(self) -> AuditReport:

@@ -7,6 +7,7 @@ from memoryproject.audit.chain import BEGINNING, Place, checkpoint_is_signed, he
 from memoryproject.audit.models import AuditCheckpoint, AuditHead
 from memoryproject.audit.rows import sealed_rows
 from memoryproject.audit.verify.report import RESTORE, Findings
+from memoryproject.lib.stored_errors import ErrorText
 
 PROBED = 50
 
@@ -66,13 +67,13 @@ def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findi
     """Where the rows begin."""
     before: AuditCheckpoint | None = None
     for place, one in enumerate(checkpoints, start=1):
-        where = f"Checkpoint {one.number} (row {one.pk} of audit_auditcheckpoint)"
+        where = ErrorText("checkpoint_row", number=one.number, row=one.pk)
         follows = one.number == (before.number if before else 0) + 1
         goes_on = one.seq - one.events == (before.seq if before else 0)
         if not follows:
-            found.add("checkpoint_removed", where, "the one before it was removed.", RESTORE)
+            found.add("checkpoint_removed", where, ErrorText("predecessor_removed"), RESTORE)
         elif not (checkpoint_is_signed(one, key, before) and goes_on and one.number == place):
-            found.add("checkpoint_changed", where, "it was changed.", RESTORE)
+            found.add("checkpoint_changed", where, ErrorText("changed"), RESTORE)
         before = one
     return Place(before.seq, before.seal) if before else BEGINNING
 
@@ -82,11 +83,11 @@ def check_head(
 ) -> int:
     """The number at which the chain ends. ``newest``: the greatest number in the table, which
     counts where the mark of the end can't be trusted."""
-    where = "The mark of the chain's end (audit_audithead)"
+    where = ErrorText("audit_head")
     if head is not None and head_is_signed(head, key):
         return max(head.seq, start.seq)
     if head is not None:
-        found.add("head_changed", where, "it was changed.", RESTORE)
+        found.add("head_changed", where, ErrorText("changed"), RESTORE)
     elif newest or start.seq:
-        found.add("head_removed", where, "it was removed.", RESTORE)
+        found.add("head_removed", where, ErrorText("removed"), RESTORE)
     return max(newest or 0, start.seq)

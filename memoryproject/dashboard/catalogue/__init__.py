@@ -1,1 +1,1 @@
-"""What staff read that isn't written where it is shown: see labels.py."""
+"""Texts of packages that staff read and that the packages have no Hebrew for."""

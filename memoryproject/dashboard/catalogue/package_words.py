@@ -1,4 +1,4 @@
-"""What packages say in English alone, for the catalogue: their own have no Hebrew."""
+"""Texts of packages, for the catalogue: the packages themselves have no Hebrew."""
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -42,4 +42,31 @@ PACKAGE_WORDS = (
     _("Attempt Time"),
     _("User Agent"),
     _("Failed Logins"),
+    # The names of django-q2's lists and of their columns.
+    _("Task"),
+    _("Tasks"),
+    _("Successful task"),
+    _("Successful tasks"),
+    _("Failed task"),
+    _("Failed tasks"),
+    _("Scheduled task"),
+    _("Scheduled tasks"),
+    _("Queued task"),
+    _("Queued tasks"),
+    _("Function"),
+    _("Started at"),
+    _("Stopped at"),
+    _("Attempt count"),
+    _("Lock until"),
+    _("Name"),
+    _("Minutes"),
+    _("Next Run"),
+    # What Python says of a line that isn't JSON.
+    _("Expecting value"),
+    _("Expecting property name enclosed in double quotes"),
+    _("Expecting ':' delimiter"),
+    _("Expecting ',' delimiter"),
+    _("Unterminated string starting at"),
+    _("Invalid control character at"),
+    _("Extra data"),
 )

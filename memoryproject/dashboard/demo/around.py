@@ -28,6 +28,7 @@ from memoryproject.dashboard.demo.people import (
 from memoryproject.dashboard.demo.story import Story
 from memoryproject.hooks.deliveries import delivery_test
 from memoryproject.hooks.models import DeliveryState, WebhookDelivery, WebhookEndpoint
+from memoryproject.lib.stored_errors import ErrorText
 from sessions_app.models import AssistantProfile, Chat, ChatSession, Message
 from sessions_app.services.cards.make import cards_make
 from sessions_app.services.expiry import sessions_expire
@@ -174,7 +175,7 @@ def _integrations(story: Story) -> None:
             last_status=status,
             last_attempt_at=at,
             finished_at=at,
-            error="" if status == 200 else "It answered 500.",
+            error="" if status == 200 else ErrorText("webhook_status", status=500),
         )
 
 

@@ -35,6 +35,7 @@ from memoryproject.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.lib.stored_errors import ErrorText
 from sessions_app.models import Chat, ChatSession, OutboundPart, Turn
 from sessions_app.prompts.skills import SKILLS
 from sessions_app.services.chat_memory import ChatMemoryService
@@ -54,7 +55,7 @@ STEPS = {"sent": 1, "delivered": 2, "read": 3}
 FAILURES = {
     "failed": SendError("HTTP 401: Invalid OAuth access token", permanent=True, code=190),
     "unconfirmed": SendError(
-        "the connection broke after the request was sent (ReadTimeout)", outcome_unknown=True
+        ErrorText("send_connection_broke", kind="ReadTimeout"), outcome_unknown=True
     ),
 }
 

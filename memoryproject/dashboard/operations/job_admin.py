@@ -43,9 +43,13 @@ class TaskAdmin(JobAdmin):
 
 
 class QueuedAdmin(JobAdmin):
-    list_display = ("id", "kind", "lock")
-    fields = ("id", "kind", "lock")
-    readonly_fields = ("id", "kind")
+    list_display = ("number", "kind", "lock")
+    fields = ("number", "kind", "lock")
+    readonly_fields = ("number", "kind")
+
+    @admin.display(description=_("ID"), ordering="id")
+    def number(self, job: OrmQ) -> int:
+        return job.pk
 
     @admin.display(description=_("job"))
     def kind(self, job: OrmQ) -> str:

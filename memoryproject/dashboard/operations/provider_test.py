@@ -30,7 +30,8 @@ from memoryproject.integrations.whatsapp.base import (
 )
 from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.integrations.whatsapp.green.client import GreenProvider
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import ErrorText, error_text
+from memoryproject.lib.translate_error import translate_error
 
 # Between two signs of life of the provider, and for all of it: no page waits longer.
 QUIET_SECONDS = 6.0
@@ -171,10 +172,10 @@ def _asked(
     try:
         result = ended(_within(ask, LONGEST_SECONDS))
     except SendError as error:
-        words = told(_without_credentials(error))
+        words = _without_credentials(error)
         result = _failed(advice_for(provider, error, sends=sends), words)
     except TooSlowError:
-        unknown = SendError("no answer in time", outcome_unknown=True)
+        unknown = SendError(ErrorText("send_timeout"), outcome_unknown=True)
         result = _failed(advice_for(provider, unknown, sends=sends), "")
     took = time.monotonic() - started
     return replace(result, took=took)
@@ -186,7 +187,7 @@ def _failed(advice: Advice, words: str) -> Result:
 
 def _without_credentials(error: SendError) -> str:
     """A server that repeats what it was sent must not put it on the page."""
-    text = str(error)
+    text = translate_error(error_text(error))
     for name in ("WHATSAPP_CLOUD_ACCESS_TOKEN", "GREEN_API_TOKEN"):
         secret = getattr(settings, name)
         text = text.replace(secret, "•••") if secret else text

@@ -20,12 +20,12 @@ from memoryproject.dashboard.operations.masking import (
     without_secrets,
 )
 from memoryproject.dashboard.operations.setting_meanings import GROUPS, MADE_HERE
-from memoryproject.lib.told import told
+from memoryproject.lib.stored_errors import ErrorText
+from memoryproject.lib.translate_error import translate_error
 
 SERIOUS = 40  # checks.ERROR: such a problem stops the next start
 # Those of the embedder may ask a server elsewhere, which no page waits for.
 CHECKED_HERE = ("memoryproject.checks",)
-WRONG_VALUE = re.compile(r"; it is .*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ def problems_found() -> list[Problem]:
     secrets += [_text(getattr(settings, name, "")) for name in _all_names() if is_address(name)]
     found = [_problem(message, secrets) for check in _checks() for message in check()]
     notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
-    return found + [Problem(told(without_secrets(note.text, secrets)), "", False) for note in notes]
+    texts = [without_secrets(translate_error(note.text), secrets) for note in notes]
+    return found + [Problem(text, "", False) for text in texts]
 
 
 def _checks() -> list[Callable[[], Iterable[CheckMessage]]]:
@@ -102,15 +103,20 @@ def _checks() -> list[Callable[[], Iterable[CheckMessage]]]:
 
 
 def _problem(message: CheckMessage, secrets: list[str]) -> Problem:
-    text = str(message.msg)
-    name = text.partition(" ")[0]
+    text = translate_error(message.msg)
+    name = message.msg.partition(" ")[0]
     if is_secret(name) or is_address(name):
-        text = WRONG_VALUE.sub(".", text)
+        text = _without_value(message.msg)
     return Problem(
-        text=told(without_secrets(text, secrets)),
-        hint=told(without_secrets(str(message.hint or ""), secrets)),
+        text=without_secrets(text, secrets),
+        hint=without_secrets(translate_error(message.hint or ""), secrets),
         serious=message.level >= SERIOUS,
     )
+
+
+def _without_value(text: str) -> str:
+    problem = text.params.get("problem") if isinstance(text, ErrorText) else None
+    return translate_error(text) if problem is None else f"{translate_error(problem)}."
 
 
 def _groups() -> list[tuple[str, dict[str, str]]]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from memoryproject.lib.stored_errors import ErrorText
+
 PDF = "application/pdf"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 TEXT = "text/plain"
@@ -13,18 +15,18 @@ MARKDOWN = "text/markdown"
 
 # Why a document can't be read: the codes of DocumentError, with the words for staff.
 REASONS = {
-    "unknown_type": "It is no PDF, Word (.docx), text or Markdown file.",
-    "empty": "The file is empty.",
-    "too_large": "The file is larger than the limit.",
-    "too_many_pages": "The document has more pages than the limit.",
-    "too_long": "The document holds more text than the limit.",
-    "encrypted": "The document is protected by a password.",
-    "no_text": "There is no text in it; it may be a scan.",
-    "damaged": "The file is damaged or cut off.",
-    "too_slow": "Reading the document took too long.",
-    "too_much_memory": "Reading the document took too much memory.",
-    "missing": "The uploaded file is gone. Upload it again.",
-    "unavailable": "The document could not be read just now.",
+    "unknown_type": ErrorText("document_unknown_type"),
+    "empty": ErrorText("document_empty"),
+    "too_large": ErrorText("document_too_large"),
+    "too_many_pages": ErrorText("document_too_many_pages"),
+    "too_long": ErrorText("document_too_long"),
+    "encrypted": ErrorText("document_encrypted"),
+    "no_text": ErrorText("document_no_text"),
+    "damaged": ErrorText("document_damaged"),
+    "too_slow": ErrorText("document_too_slow"),
+    "too_much_memory": ErrorText("document_too_much_memory"),
+    "missing": ErrorText("document_missing"),
+    "unavailable": ErrorText("document_unavailable"),
 }
 
 
@@ -65,8 +67,12 @@ class DocumentError(Exception):
     fails again."""
 
     def __init__(self, code: str, detail: str = "", *, permanent: bool = True) -> None:
-        super().__init__(" ".join(part for part in (REASONS[code], detail) if part))
+        reason = REASONS[code]
+        super().__init__(
+            ErrorText("with_detail", reason=reason, detail=detail) if detail else reason
+        )
         self.code = code
+        self.detail = detail
         self.permanent = permanent
 
 

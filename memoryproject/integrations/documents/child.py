@@ -56,16 +56,19 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
             DocumentLimits,
         )
         from memoryproject.integrations.documents.reading import read_document  # noqa: PLC0415
+        from memoryproject.lib.stored_errors import error_to_column  # noqa: PLC0415
 
         limits = DocumentLimits(size=size, pages=pages, characters=characters)
         try:
-            return {"found": asdict(read_document(sys.stdin.buffer.read(size + 1), limits))}
+            found = asdict(read_document(sys.stdin.buffer.read(size + 1), limits))
+            found["warnings"] = [error_to_column(warning) for warning in found["warnings"]]
+            return {"found": found}
         except DocumentError as error:
-            return {"code": error.code, "text": str(error)}
+            return {"code": error.code, "detail": error_to_column(error.detail)}
     except MemoryError:
         return {"code": "too_much_memory"}
     except ImportError as error:
-        return {"code": "unavailable", "text": f"{error}"}
+        return {"code": "unavailable", "detail": f"{error}"}
     except Exception as error:
         return {"code": "damaged", "kind": type(error).__name__}
 

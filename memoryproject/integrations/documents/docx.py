@@ -19,6 +19,7 @@ from memoryproject.integrations.documents.base import (
     ExtractedText,
     Section,
 )
+from memoryproject.lib.stored_errors import ErrorText
 
 # What a document of 500 pages full of pictures doesn't reach.
 MOST_PARTS = 5_000
@@ -46,7 +47,7 @@ def read_docx(content: bytes, limits: DocumentLimits) -> ExtractedText:
         document = Document(io.BytesIO(content))
         body = document.element.body
         if body.getroottree().docinfo.internalDTD is not None:
-            raise DocumentError("damaged", "It declares entities, which no Word file does.")
+            raise DocumentError("damaged", ErrorText("docx_entities"))
         text = _within("\n".join(_blocks(body)), limits)
         title = document.core_properties.title
     except (OpcError, etree.LxmlError, zipfile.BadZipFile, KeyError, ValueError) as error:
@@ -63,7 +64,7 @@ def _check_archive(content: bytes) -> None:
     xml = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
     unpacked = sum(part.file_size for part in parts)
     if len(parts) > MOST_PARTS or unpacked > MOST_UNPACKED or xml > MOST_XML:
-        raise DocumentError("too_much_memory", "It unpacks to more than a document should.")
+        raise DocumentError("too_much_memory", ErrorText("docx_unpacks_too_large"))
 
 
 def _within(text: str, limits: DocumentLimits) -> str:

@@ -16,6 +16,7 @@ from memoryproject.integrations.documents.base import (
     Section,
 )
 from memoryproject.integrations.documents.rtl_lines import in_reading_order
+from memoryproject.lib.stored_errors import ErrorText
 
 # It tells there what it repairs, which helps nobody here.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
@@ -28,7 +29,9 @@ def read_pdf(content: bytes, limits: DocumentLimits) -> ExtractedText:
         _open(reader)
         count = len(reader.pages)
         if count > limits.pages:
-            raise DocumentError("too_many_pages", f"It has {count}; {limits.pages} are read.")
+            raise DocumentError(
+                "too_many_pages", ErrorText("pdf_page_limit", count=count, most=limits.pages)
+            )
         return _read(reader, count, limits)
     except (FileNotDecryptedError, DependencyError) as error:
         raise DocumentError("encrypted") from error
@@ -55,9 +58,9 @@ def _read(reader: PdfReader, count: int, limits: DocumentLimits) -> ExtractedTex
             raise DocumentError("too_long")
         if text.strip():
             sections.append(Section(text, page=number))
-    warnings = []
+    warnings: list[str] = []
     if sections and len(sections) < count:
-        warnings.append(f"{count - len(sections)} of {count} pages hold no text.")
+        warnings.append(ErrorText("pages_without_text", lacking=count - len(sections), count=count))
     return ExtractedText(PDF, sections, pages=count, title=_title(reader), warnings=warnings)
 
 

@@ -9,6 +9,7 @@ from charset_normalizer import from_bytes
 
 from memoryproject.integrations.documents.base import TEXT, DocumentError, ExtractedText, Section
 from memoryproject.integrations.documents.sniffing import looks_utf16
+from memoryproject.lib.stored_errors import ErrorText
 
 # The longer mark of UTF-32 begins with that of UTF-16.
 _MARKS = (
@@ -49,14 +50,18 @@ def decode(content: bytes) -> tuple[str, str]:
         return content.decode("utf-8"), ""
     except UnicodeDecodeError:
         encoding = _guess(content)
-    return content.decode(encoding, errors="replace"), f"The encoding was taken to be {encoding}."
+    return content.decode(encoding, errors="replace"), ErrorText(
+        "encoding_guessed", encoding=encoding
+    )
 
 
 def _decoded(content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise DocumentError("damaged", f"It isn't the {encoding} that it says it is.") from error
+        raise DocumentError(
+            "damaged", ErrorText("text_wrong_encoding", encoding=encoding)
+        ) from error
 
 
 def _guess(content: bytes) -> str:

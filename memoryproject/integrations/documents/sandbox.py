@@ -23,6 +23,7 @@ from memoryproject.integrations.documents.base import (
     Section,
 )
 from memoryproject.lib.narrowing import present
+from memoryproject.lib.stored_errors import error_from_column
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +110,7 @@ def _result(answer: bytes, child: subprocess.Popen[bytes]) -> ExtractedText:
     if "found" in told:
         found = told["found"]
         found["sections"] = [Section(**section) for section in found["sections"]]
+        found["warnings"] = [error_from_column(warning) for warning in found["warnings"]]
         return ExtractedText(**found)
     raise _refusal(told)
 
@@ -117,6 +119,6 @@ def _refusal(told: dict[str, Any]) -> DocumentError:
     code = str(told.get("code"))
     code = code if code in REASONS else "damaged"
     if code == "unavailable":
-        logger.error("Documents can't be read here: %s", told.get("text"))
-    detail = str(told.get("text", "")).removeprefix(REASONS[code]).strip()
+        logger.error("Documents can't be read here: %s", told.get("detail"))
+    detail = error_from_column(str(told.get("detail", "")))
     return DocumentError(code, detail, permanent=code != "unavailable")

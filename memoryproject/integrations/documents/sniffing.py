@@ -6,6 +6,7 @@ import io
 import zipfile
 
 from memoryproject.integrations.documents.base import DOCX, PDF, TEXT, DocumentError
+from memoryproject.lib.stored_errors import ErrorText
 
 # PDF readers allow some bytes before the header.
 _PDF_HEADER_WITHIN = 1024
@@ -30,7 +31,7 @@ def sniff(content: bytes) -> str:
     if content.startswith(_OLE):
         if _ENCRYPTED_PACKAGE in content:
             raise DocumentError("encrypted")
-        raise DocumentError("unknown_type", "Save it as .docx or PDF.")
+        raise DocumentError("unknown_type", ErrorText("document_save_as"))
     if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower().startswith(_MARKUP):
         raise DocumentError("unknown_type")
     if not content.startswith(_UTF16) and _is_binary(content):

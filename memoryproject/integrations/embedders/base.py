@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from memoryproject.lib.stored_errors import ErrorText
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -29,7 +31,7 @@ class WrongDimensionsError(EmbedderError):
 
     def __init__(self, model: str, *, given: int, known: int) -> None:
         super().__init__(
-            f"The embedding model {model} gave {given} numbers where {known} belong.",
+            ErrorText("dimensions_wrong", model=model, given=given, known=known),
             permanent=True,
         )
         self.given = given

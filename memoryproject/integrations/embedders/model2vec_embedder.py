@@ -21,10 +21,11 @@ import numpy as np
 from memoryproject.integrations.embedders import calibrations
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.integrations.embedders.hashing import unit
+from memoryproject.lib.stored_errors import ErrorText
 
 logger = logging.getLogger(__name__)
 
-INSTALL = "Install it: `.venv/bin/python -m pip install model2vec`."
+INSTALL = ErrorText("model2vec_install")
 # What says what a model is; a folder may hold other files.
 WEIGHTS = "model.safetensors"
 MADE_OF = (WEIGHTS, "tokenizer.json", "config.json")
@@ -109,7 +110,7 @@ def _package() -> Any:
         return importlib.import_module("model2vec")
     except ImportError as error:
         raise EmbedderError(
-            f"EMBEDDER is model2vec, but the package model2vec is not installed. {INSTALL}",
+            ErrorText("model2vec_missing", install=INSTALL),
             permanent=True,
         ) from error
 
@@ -120,9 +121,7 @@ def _folder(source: str) -> Path:
     if not folder.is_dir():
         if source.count("/") != 1 or source.startswith((".", "/", "~")):
             raise EmbedderError(
-                f"EMBEDDING_MODEL is {source}, but there is no such folder. For EMBEDDER=model2vec "
-                "it must be a folder with a model2vec model, or a name such as "
-                "minishlab/potion-multilingual-128M.",
+                ErrorText("model2vec_no_folder", source=source),
                 permanent=True,
             )
         folder = _downloaded(source)
@@ -130,7 +129,7 @@ def _folder(source: str) -> Path:
         if (folder / inner / WEIGHTS).is_file():
             return folder
     raise EmbedderError(
-        f"EMBEDDING_MODEL is {source}, but there is no model2vec model in it: no {WEIGHTS}.",
+        ErrorText("model2vec_no_model", source=source, file=WEIGHTS),
         permanent=True,
     )
 
@@ -148,8 +147,7 @@ def _downloaded(name: str) -> Path:
             return Path(hub.snapshot_download(name, allow_patterns=wanted))
     except Exception as error:  # whatever the network and the hub may raise
         raise EmbedderError(
-            f"EMBEDDING_MODEL is {name}, which is neither a folder nor can be downloaded "
-            f"({type(error).__name__})."
+            ErrorText("model2vec_no_download", name=name, kind=type(error).__name__)
         ) from error
 
 
@@ -183,7 +181,7 @@ def _dimensions(folder: Path) -> int:
 
 def _unusable(source: str, error: Exception) -> EmbedderError:
     return EmbedderError(
-        f"The model2vec model in {source} can't be read ({type(error).__name__}): get it again.",
+        ErrorText("model2vec_unreadable", source=source, kind=type(error).__name__),
         permanent=True,
     )
 

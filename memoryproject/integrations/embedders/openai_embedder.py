@@ -15,6 +15,7 @@ from memoryproject.integrations.embedders.batching import group_texts, split_tex
 from memoryproject.integrations.embedders.hashing import unit
 from memoryproject.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.integrations.retry import AttemptFailed, call_with_retries
+from memoryproject.lib.stored_errors import ErrorText, error_text
 
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,
@@ -66,7 +67,7 @@ class OpenAIEmbedder:
         if self._dimensions is None:
             self.embed(["dimensions"])
         if self._dimensions is None:
-            raise EmbedderError("The size of the model's vectors is not known.")
+            raise EmbedderError(ErrorText("dimensions_unknown"))
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -98,7 +99,7 @@ class OpenAIEmbedder:
         try:
             vectors, _ = call_with_retries(lambda: self._ask(texts), sleep=self._sleep)
         except AttemptFailed as failure:
-            raise EmbedderError(str(failure), permanent=failure.permanent) from None
+            raise EmbedderError(error_text(failure), permanent=failure.permanent) from None
         return vectors
 
     def _ask(self, texts: list[str]) -> list[list[float]]:

@@ -20,6 +20,7 @@ from tokenizers import Encoding, Tokenizer
 from memoryproject.integrations.embedders import calibrations
 from memoryproject.integrations.embedders.base import EmbedderError
 from memoryproject.integrations.embedders.coverage import WORD_START, known_share
+from memoryproject.lib.stored_errors import ErrorText
 
 DIMENSIONS = 256
 # Bounds the memory that a very long text takes to some megabytes.
@@ -106,7 +107,7 @@ def _load() -> _Model:
         loaded = package.WordLlama.load(cache_dir=folder, dim=DIMENSIONS, disable_download=True)
     except Exception as error:  # the tokenizer's loader raises bare Exceptions
         raise EmbedderError(
-            f"The wordllama package can't be loaded ({type(error).__name__}): reinstall it.",
+            ErrorText("wordllama_missing", kind=type(error).__name__),
             permanent=True,
         ) from error
     vocabulary = loaded.tokenizer.get_vocab()

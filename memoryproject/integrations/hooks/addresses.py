@@ -16,6 +16,8 @@ from ipaddress import (
 
 import httpx
 
+from memoryproject.lib.stored_errors import ErrorText
+
 Network = IPv4Network | IPv6Network
 
 LONGEST_URL = 2_000
@@ -80,23 +82,23 @@ class AddressRules:
 def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
     """The URL, where its form may be posted to. Raises AddressError."""
     if len(url) > LONGEST_URL:
-        raise AddressError(f"The URL has more than {LONGEST_URL} characters.")
+        raise AddressError(ErrorText("url_too_long", most=LONGEST_URL))
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        raise AddressError("The URL holds characters that it can't: write them as %20 and so on.")
+        raise AddressError(ErrorText("url_characters"))
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise AddressError(f"This is no URL: {error}.") from error
+        raise AddressError(ErrorText("url_invalid", why=error)) from error
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise AddressError("The URL starts with https:// and names a host.")
+        raise AddressError(ErrorText("url_no_host"))
     if parsed.scheme == "http" and not rules.allow_http:
-        raise AddressError("The URL starts with https://; http:// needs WEBHOOKS_ALLOW_HTTP=true.")
+        raise AddressError(ErrorText("url_needs_https"))
     if parsed.port is not None and not 1 <= parsed.port <= 65_535:
-        raise AddressError("The URL names a port that there isn't.")
+        raise AddressError(ErrorText("url_port"))
     if parsed.userinfo:
-        raise AddressError("The URL holds a user name or password: they don't belong there.")
+        raise AddressError(ErrorText("url_credentials"))
     if parsed.fragment:
-        raise AddressError("The URL holds a fragment (#…), which is never sent.")
+        raise AddressError(ErrorText("url_fragment"))
     return parsed
 
 
@@ -111,9 +113,9 @@ def addresses_checked(host: str, port: int, rules: AddressRules) -> list[str]:
     try:
         found = list(rules.resolve(host, port))
     except (OSError, UnicodeError) as error:
-        raise AddressError("The host's name can't be resolved.") from error
+        raise AddressError(ErrorText("host_unresolved")) from error
     if not found:
-        raise AddressError("The host's name can't be resolved.")
+        raise AddressError(ErrorText("host_unresolved"))
     for address in found:
         address_checked(address, rules)
     return found
@@ -124,12 +126,9 @@ def address_checked(address: str, rules: AddressRules) -> None:
     try:
         parsed = ip_address(address)
     except ValueError as error:
-        raise AddressError("The host's name leads to what is no address.") from error
+        raise AddressError(ErrorText("host_no_address")) from error
     if not _is_public(parsed) and not any(parsed in network for network in rules.allowed):
-        raise AddressError(
-            f"The host's address {address} is in a private or special network. Allow its network "
-            "by WEBHOOKS_PRIVATE_NETWORKS where that is meant."
-        )
+        raise AddressError(ErrorText("host_private", address=address))
 
 
 def host_of(url: httpx.URL) -> str:

@@ -21,6 +21,7 @@ from memoryproject.integrations.hooks.addresses import (
 )
 from memoryproject.integrations.hooks.base import Posted, PostError
 from memoryproject.integrations.retry import parse_retry_after
+from memoryproject.lib.stored_errors import ErrorText, error_text
 
 # For all of a post: connecting, TLS, sending and the answer, however slowly it drips.
 LONGEST_SECONDS = 15.0
@@ -48,19 +49,19 @@ class HttpPoster:
         try:
             return self._post(url_parsed(url, self._rules), headers, body)
         except AddressError as error:
-            raise PostError(str(error)) from None
+            raise PostError(error_text(error)) from None
         except httpcore.TimeoutException:
-            raise PostError(f"No answer came within {self._longest:g} seconds.") from None
+            raise PostError(ErrorText("webhook_timeout", seconds=f"{self._longest:g}")) from None
         except httpcore.ConnectError as error:
-            told = "Its certificate can't be verified" if _is_tls(error) else "It can't be reached"
-            raise PostError(f"{told}.") from None
+            code = "webhook_certificate" if _is_tls(error) else "webhook_unreachable"
+            raise PostError(ErrorText(code)) from None
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,
             httpcore.UnsupportedProtocol,
             OSError,
         ) as error:
-            raise PostError(f"The connection broke ({type(error).__name__}).") from None
+            raise PostError(ErrorText("webhook_connection", kind=type(error).__name__)) from None
 
     def _post(self, url: httpx.URL, headers: Mapping[str, str], body: bytes) -> Posted:
         target = httpcore.URL(

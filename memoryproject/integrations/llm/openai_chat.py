@@ -19,6 +19,7 @@ from memoryproject.integrations.llm.base import (
 )
 from memoryproject.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.integrations.retry import AttemptFailed, call_with_retries, nothing
+from memoryproject.lib.stored_errors import ErrorText, error_text
 
 
 class Form(IntEnum):
@@ -67,7 +68,7 @@ class OpenAIChatModel:
             )
         except AttemptFailed as failure:
             raise ChatModelError(
-                str(failure), permanent=failure.permanent, too_long=failure.too_long
+                error_text(failure), permanent=failure.permanent, too_long=failure.too_long
             ) from None
         return replace(completion, attempts=attempts)
 
@@ -129,7 +130,7 @@ def _read_text(answer: ChatCompletion) -> str:
     if not isinstance(text, str):
         raise unreadable_answer()
     if not text.strip():
-        raise AttemptFailed("The model gave an empty answer.")
+        raise AttemptFailed(ErrorText("model_empty"))
     return text
 
 

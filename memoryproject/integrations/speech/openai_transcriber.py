@@ -10,6 +10,7 @@ import openai
 from memoryproject.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.integrations.retry import AttemptFailed, call_with_retries, nothing
 from memoryproject.integrations.speech.base import Transcript, TranscriptionError
+from memoryproject.lib.stored_errors import error_text
 
 # The endpoint goes by the file's name.
 _ENDINGS = {
@@ -61,7 +62,7 @@ class OpenAITranscriber:
                 lambda: self._ask(named), sleep=self._sleep, before_attempt=before_attempt
             )
         except AttemptFailed as failure:
-            raise TranscriptionError(str(failure), permanent=failure.permanent) from None
+            raise TranscriptionError(error_text(failure), permanent=failure.permanent) from None
         return Transcript(text=text, model=self.model)
 
     def _ask(self, named: tuple[str, bytes, str]) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.lib.stored_errors import ErrorText
 
 # Errors that happen before the first byte of the request is written.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
@@ -76,19 +77,19 @@ def _ask(
             return call(client)
     except _MISCONFIGURED as error:
         raise SendError(
-            f"the provider's URL can't be used ({type(error).__name__})",
+            ErrorText("send_bad_url", kind=type(error).__name__),
             permanent=True,
             alert=True,
         ) from None
     except (ValueError, UnicodeError) as error:
         raise SendError(
-            f"the request can't be written ({type(error).__name__})", permanent=True
+            ErrorText("send_unwritable", kind=type(error).__name__), permanent=True
         ) from None
     except _NOT_SENT as error:
-        raise SendError(f"the provider can't be reached ({type(error).__name__})") from None
+        raise SendError(ErrorText("send_unreachable", kind=type(error).__name__)) from None
     except httpx.HTTPError as error:
         raise SendError(
-            f"the connection broke after the request was sent ({type(error).__name__})",
+            ErrorText("send_connection_broke", kind=type(error).__name__),
             outcome_unknown=True,
         ) from None
 

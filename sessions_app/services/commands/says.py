@@ -8,6 +8,7 @@ from uuid import UUID
 from memories_app.models import Memory, Visibility
 from memoryproject.audit.events import Actor
 from memoryproject.lib.shorten import cut_at_word
+from memoryproject.lib.stored_errors import error_text
 from sessions_app.models import Chat, Turn
 from sessions_app.services.draft import Draft
 from sessions_app.texts import text_for
@@ -29,7 +30,7 @@ def said(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
 def failed(name: str, language: str, error: Exception) -> Draft:
     """One of our texts, with the error for staff."""
     draft = say(name, language)
-    draft.error = str(error)
+    draft.error = error_text(error)
     return draft
 
 

@@ -15,6 +15,7 @@ from memoryproject.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.lib.language import detect_language
 from memoryproject.lib.leases import LeaseLostError
+from memoryproject.lib.stored_errors import named_error_text
 from sessions_app.learned import FactsFormError, read_facts
 from sessions_app.prompts.learning import Written, learning_request
 from sessions_app.services.extraction.said import Said, said_in
@@ -67,10 +68,10 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
             logger.warning("%s", lost)
         except FAILURES as error:
             logger.warning("Nothing was learned from turn %s: %s", lease.turn_id, error)
-            lease.postpone(f"{type(error).__name__}: {error}")
+            lease.postpone(named_error_text(error))
         except Exception as error:
             logger.exception("Learning from turn %s failed.", lease.turn_id)
-            lease.postpone(f"{type(error).__name__}: {error}")
+            lease.postpone(named_error_text(error))
     return learned
 
 

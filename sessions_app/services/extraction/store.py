@@ -19,6 +19,8 @@ from sessions_app.services.extraction.said import Said, said_in
 from sessions_app.services.extraction.work import ExtractionLease
 from sessions_app.services.forget.guard import forgetting_wait
 
+NOTHING_LEARNED = "nothing worth learning"
+
 
 class SaidChangedError(Exception):
     """What was read was edited, revoked or forgotten meanwhile: begin again."""
@@ -36,7 +38,7 @@ class Outcome:
 
     def __str__(self) -> str:
         told = [f"{count} {name}" for name, count in vars(self).items() if count]
-        return ", ".join(told) or "nothing worth learning"
+        return ", ".join(told) or NOTHING_LEARNED
 
 
 def facts_store(

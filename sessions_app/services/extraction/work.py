@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from memoryproject.lib.leases import Lease
+from memoryproject.lib.stored_errors import ErrorText
 from sessions_app.models import ExtractionWork, Message, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.reading import is_knowledge
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 # After a failure: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10), timedelta(hours=1))
 MAX_ATTEMPTS = len(WAITS) + 1
-DIED = "The workers that were at it died."
+DIED = ErrorText("worker_died")
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from memories_app.services.tombstones import keyed_hash, tombstones_add
 from memoryproject.audit.events import Actor, actor_name, audit_record
 from memoryproject.hooks.events import hooks_gathered
 from memoryproject.integrations.embedders.base import Embedder
+from memoryproject.lib.stored_errors import ErrorText
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch
 from sessions_app.services.activity import activity_recount
 from sessions_app.services.chat_memory import ChatMemoryService
@@ -133,7 +134,7 @@ def _sweep_backups(doomed: Doomed, sweep: Sweep, tools: ForgetTools) -> None:
     try:
         files = tools.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
     except OSError as error:
-        raise StillFoundError(f"A backup of transcripts can't be swept: {error}.") from error
+        raise StillFoundError(ErrorText("backup_not_swept", why=error)) from error
     if files:
         sweep.swept[BACKUP_FILES] += files
 
@@ -146,7 +147,7 @@ def backups_remove(*, names: Iterable[str], tools: ForgetTools) -> dict[str, int
     try:
         return {BACKUP_FILES: tools.transcripts.remove(names)}
     except OSError as error:
-        raise StillFoundError(f"A backup of transcripts can't be removed: {error}.") from error
+        raise StillFoundError(ErrorText("backup_not_removed", why=error)) from error
 
 
 def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:

@@ -12,6 +12,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.lib.fragments import MARK, Fragments
+from memoryproject.lib.stored_errors import ErrorText
 from sessions_app.models import (
     Message,
     MessageEmbedding,
@@ -63,7 +64,7 @@ class Prober:
                 )
                 for hit in found.hits:
                     if hit.id in gone or _is_ours(hit, texts):
-                        raise StillFoundError(f"It is still found in {hit.source} {hit.id}.")
+                        raise StillFoundError(_still("found", hit.source, hit.id))
 
     def look_at(self, *, answers: Collection[UUID], words: Fragments) -> None:
         """As ``look``, for facts of one word, in the answers that had them in reach. Raises
@@ -73,24 +74,28 @@ class Prober:
         told = Message.objects.filter(pk__in=list(answers)).values_list("pk", "content")
         for key, text in told:
             if _tells(words, text):
-                raise StillFoundError(f"It is still told in message {key}.")
+                raise StillFoundError(_still("told", "message", key))
 
     def _count_rows(self, doomed: Doomed) -> None:
         left = {
             "memories": Memory.objects.filter(pk__in=doomed.memories),
-            "their vectors": MemoryEmbedding.objects.filter(memory__in=doomed.memories),
-            "vectors of messages": MessageEmbedding.objects.filter(message__in=doomed.messages),
+            "memory_vectors": MemoryEmbedding.objects.filter(memory__in=doomed.memories),
+            "message_vectors": MessageEmbedding.objects.filter(message__in=doomed.messages),
             "messages": Message.objects.filter(pk__in=doomed.messages, turn__isnull=True),
         }
         for name, rows in left.items():
             if rows.exists():
-                raise StillFoundError(f"There are still rows of {name}.")
+                raise StillFoundError(ErrorText("still_rows", what=ErrorText(f"kind_{name}")))
 
     def _read_through(self, doomed: Doomed, texts: Fragments) -> None:
         """Everything of ours that was made in these chats since, against all texts at once."""
         for name, key, told in _made_since(doomed):
             if _tells(texts, told):
-                raise StillFoundError(f"It is still told in {name} {key}.")
+                raise StillFoundError(_still("told", name, key))
+
+
+def _still(how: str, kind: str, key: object) -> ErrorText:
+    return ErrorText(f"still_{how}", what=ErrorText(f"kind_{kind}"), id=key)
 
 
 def spread(all_of_them: Sequence[T]) -> list[T]:

@@ -20,6 +20,7 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memoryproject.audit.events import Actor, audit_record
 from memoryproject.lib.leases import Lease, LeaseLostError
+from memoryproject.lib.stored_errors import ErrorText, error_text
 from sessions_app.models import (
     ChatAddress,
     ChatSession,
@@ -45,7 +46,7 @@ MOST_ATTEMPTS = 3
 # What was chosen and never confirmed.
 DRAFTS_KEPT = timedelta(days=1)
 MOST_ITEMS = 10_000
-DIED = "The workers that were at it died."
+DIED = ErrorText("worker_died")
 
 Chosen = tuple[str, UUID]
 Enqueue = Callable[[UUID], None]
@@ -182,7 +183,7 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
     except NothingToForgetError:
         _nothing_there(item, lease)
     except StillFoundError as error:
-        _note(item, lease, str(ItemState.FOUND), error=str(error))
+        _note(item, lease, str(ItemState.FOUND), error=error_text(error))
     except LeaseLostError:
         raise
     except (DatabaseError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:

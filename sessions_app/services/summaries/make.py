@@ -13,6 +13,7 @@ from django.utils import timezone
 from cards_app.rules.lines import Line
 from memoryproject.integrations.llm.base import ChatModelError
 from memoryproject.lib.leases import LeaseLostError
+from memoryproject.lib.stored_errors import named_error_text
 from sessions_app.models import Message, SummaryWork
 from sessions_app.reading import is_knowledge, speaker_of, text_of
 from sessions_app.services.summaries.chunks import Chunk, chunk_next
@@ -55,7 +56,7 @@ def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: Summar
             break
         except (ChatModelError, DatabaseError) as error:
             logger.warning("A summary of session %s was not made: %s", session_id, error)
-            lease.postpone(f"{type(error).__name__}: {error}")
+            lease.postpone(named_error_text(error))
             break
         lease.finish()
         # A message that came in after the last look found the work still marked as due.

@@ -32,6 +32,7 @@ from memoryproject.integrations.whatsapp.posting import (
     post_json,
     wait_told,
 )
+from memoryproject.lib.stored_errors import ErrorText, error_text
 
 
 class CloudProvider:
@@ -65,7 +66,7 @@ class CloudProvider:
     ) -> SendResult:
         """Send one text. The statuses hand ``callback_id`` back. Raises SendError."""
         if not text.strip() or text_length(text) > self.text_limit:
-            raise SendError(f"a text has 1 to {self.text_limit} characters", permanent=True)
+            raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         payload: dict[str, Any] = {
             "messaging_product": "whatsapp",
             **_addressed(to),
@@ -79,7 +80,7 @@ class CloudProvider:
         messages = listed(answer.get("messages"))
         wamid = first_text(mapping(messages[0]), "id") if messages else ""
         if not wamid:
-            raise SendError("the provider took the message without an id", outcome_unknown=True)
+            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=wamid)
 
     def mark_read(
@@ -146,7 +147,7 @@ def _addressed(to: Recipient) -> dict[str, str]:
         return {"recipient_type": "individual", "to": to.phone}
     if to.bsuid:
         return {"recipient_type": "individual", "recipient": to.bsuid}
-    raise SendError("the chat has no address that the Cloud API knows", permanent=True)
+    raise SendError(ErrorText("send_no_cloud_address"), permanent=True)
 
 
 def _media_error_of(response: httpx.Response) -> MediaError:
@@ -154,7 +155,7 @@ def _media_error_of(response: httpx.Response) -> MediaError:
     error = error_of(response)
     gone = error.permanent and error.code in (None, 33, 100, 131052)
     return MediaError(
-        str(error),
+        error_text(error),
         code="gone" if gone else "unavailable",
         permanent=error.permanent,
         retry_after=error.retry_after,

@@ -26,6 +26,7 @@ from memoryproject.integrations.whatsapp.posting import (
     post_json,
     wait_told,
 )
+from memoryproject.lib.stored_errors import ErrorText
 
 _QUOTA = 466
 _STAFF_STATUSES = (401, 403, 404, _QUOTA)
@@ -65,13 +66,13 @@ class GreenProvider:
         """Send one text. Green API hands no ``callback_id`` back; its own-send webhook shows
         the message instead. Raises SendError."""
         if not text.strip() or text_length(text) > self.text_limit:
-            raise SendError(f"a text has 1 to {self.text_limit} characters", permanent=True)
+            raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         payload: dict[str, Any] = {"chatId": _chat_id(to), "message": text, "linkPreview": False}
         if reply_to:
             payload["quotedMessageId"] = reply_to
         message_id = first_text(self._post("sendMessage", payload), "idMessage")
         if not message_id:
-            raise SendError("the provider took the message without an id", outcome_unknown=True)
+            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=message_id)
 
     def mark_read(
@@ -159,4 +160,4 @@ def _chat_id(to: Recipient) -> str:
         return f"{to.phone}@c.us"
     if "@" in to.whatsapp_chat and not to.whatsapp_chat.endswith("@bsuid"):
         return to.whatsapp_chat
-    raise SendError("the chat has no address that Green API knows", permanent=True)
+    raise SendError(ErrorText("send_no_green_address"), permanent=True)

@@ -1,13 +1,12 @@
-"""What services refuse and workers note, told to staff in their language; the API, the log files
-and the command line say it in English whatever anybody reads."""
+"""Errors that services raise and workers store, translated for staff; the API, the log files and
+the command line show them in English whatever anybody reads."""
 
 from __future__ import annotations
 
-import ast
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,6 +17,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone, translation
+from django.utils.translation import gettext
 from pypdf import PdfReader
 
 from memories_app.models import Memory, SourceDocument
@@ -29,13 +29,15 @@ from memoryproject.api.tokens import token_create
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.audit.findings import shown_findings
 from memoryproject.audit.verify import report as audit_report
-from memoryproject.environment import Note
+from memoryproject.environment import Environment
 from memoryproject.hooks.kinds import EVENT_TYPES
 from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.integrations.documents.base import REASONS
 from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.lib.told import told
-from memoryproject.lib.told_texts import TOLD_TEXTS
+from memoryproject.lib.stored_errors import (
+    ErrorText,
+)
+from memoryproject.lib.translate_error import translate_error
 from sessions_app.models import (
     ExtractionWork,
     ForgetItem,
@@ -53,25 +55,6 @@ SENTENCE = re.compile(r"(?:\b[A-Za-z]?[a-z']+\b[ ,;:]+){3}")
 MEMORIES = "/admin/memories_app/memory/"
 RUNS = "/admin/sessions_app/forgetrun/"
 KEY = UUID(int=1)
-# The argument in which each error takes its text.
-TEXT_OF = {
-    "AddressError": 0,
-    "PostError": 0,
-    "_Failure": 0,
-    "StillFoundError": 0,
-    "DocumentError": 1,
-    "EmbedderError": 0,
-    "AttemptFailed": 0,
-    "ChatModelError": 0,
-    "SendError": 0,
-    "ChainError": 0,
-}
-# Told on the command line alone.
-NEVER_ON_A_PAGE = {
-    "The chain can be gone on with: there is nothing to begin anew.",
-    "7 is there: it is never replaced. Move it aside first, and keep it.",
-    "7 is another model now than 7.",
-}
 
 
 @pytest.fixture
@@ -94,84 +77,14 @@ def refused(answer: Any) -> str:
     return html.unescape(re.sub(r"<[^>]*>", " ", " ".join(lists)))
 
 
-def is_told(answer: Any, english: str) -> None:
+def is_translated(answer: Any, english: str) -> None:
     """The page has this text in Hebrew, and not as it stands here."""
     with translation.override("he"):
-        hebrew = told(english)
+        hebrew = translate_error(english) if isinstance(english, ErrorText) else gettext(english)
     assert HEBREW.search(hebrew), english
     shown = text_of(answer)
     assert hebrew in shown
     assert english not in shown
-
-
-# What is raised where Django isn't known.
-
-
-def texts_raised() -> Iterator[tuple[str, str]]:
-    """Where, and what, of every error of these kinds whose text stands there; 7 for what is put
-    into it."""
-    for folder in ("memoryproject", "sessions_app", "memories_app"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(call, ast.Call) and (text := _text_given(call)):
-                    yield f"{path.relative_to(ROOT)}:{call.lineno}", text
-
-
-def _text_given(call: ast.Call) -> str:
-    name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
-    place = TEXT_OF.get(name)
-    if place is None or len(call.args) <= place:
-        return ""
-    return _text(call.args[place])
-
-
-def _text(given: ast.expr) -> str:
-    if isinstance(given, ast.Constant):
-        return str(given.value)
-    if isinstance(given, ast.JoinedStr):
-        return "".join(_text(part) for part in given.values)
-    if isinstance(given, ast.BinOp):
-        return _text(given.left) + (_text(given.right) or ".")
-    return "7" if isinstance(given, ast.FormattedValue) else ""
-
-
-def test_every_error_of_the_integrations_can_be_told() -> None:
-    raised = {text for _place, text in texts_raised()}
-    assert len(raised) > 40
-    with translation.override("he"):
-        untold = {
-            f"{place}: {text}"
-            for place, text in texts_raised()
-            if not HEBREW.search(told(text))
-            and text not in NEVER_ON_A_PAGE
-            # A provider's own words, and another error's.
-            and text not in ("HTTP 7: 7", "7", "7.", "HTTP 401: Invalid OAuth access token")
-        }
-    assert untold == set()
-
-
-@pytest.mark.parametrize("reason", REASONS.values())
-def test_every_reason_not_to_read_a_document_can_be_told(reason: str) -> None:
-    assert reason in TOLD_TEXTS
-
-
-def test_in_english_everything_stays_as_it_is() -> None:
-    for _place, text in texts_raised():
-        assert told(text) == text
-
-
-def test_what_is_put_into_a_text_stays_in_it() -> None:
-    with translation.override("he"):
-        shown = told("Nothing could be delivered for 5 days. Last: It answered 503.")
-        assert "5" in shown
-        assert "503" in shown
-        assert not SENTENCE.search(shown)
-        assert told("OperationalError: The disk is full.").startswith("OperationalError: ")
-        assert told("Re-engagement message: more than 24 hours") == (
-            "Re-engagement message: more than 24 hours"
-        )
-        assert told("") == ""
-        assert told("write them as %20") == "write them as %20"
 
 
 # What a service refuses while a page waits.
@@ -308,7 +221,7 @@ def test_every_line_of_an_import_is_refused_in_hebrew(reader: Client) -> None:
 
 # What workers noted.
 
-STILL = f"It is still told in message {KEY}."
+STILL = ErrorText("still_told", what=ErrorText("kind_message"), id=KEY)
 
 
 @pytest.mark.django_db
@@ -319,10 +232,10 @@ def test_why_a_thing_wasnt_forgotten_is_told_in_hebrew(reader: Client) -> None:
     ForgetItem.objects.create(
         run=run, number=1, kind="memory", object_id=KEY, state="found", error=STILL
     )
-    is_told(reader.get(f"{RUNS}{run.pk}/change/"), STILL)
+    is_translated(reader.get(f"{RUNS}{run.pk}/change/"), STILL)
     text = reader.get(f"{RUNS}{run.pk}/text/").content.decode()
     with translation.override("he"):
-        assert told(STILL) in text
+        assert translate_error(STILL) in text
     assert "still told" not in text
     pdf = reader.get(f"{RUNS}{run.pk}/pdf/").content
     shown = "".join(page.extract_text() for page in PdfReader(_file(pdf)).pages)
@@ -336,23 +249,22 @@ def _file(content: bytes) -> Any:
 
 @pytest.mark.django_db
 def test_why_a_document_wasnt_read_is_told_in_hebrew(reader: Client) -> None:
-    detail = "It has 600; 500 are read."
+    reason = REASONS["too_many_pages"]
+    detail = ErrorText("pdf_page_limit", count=600, most=500)
+    warning = ErrorText("pages_without_text", lacking=3, count=9)
     document = SourceDocument.objects.create(
         name="a.pdf", size=1, sha256="ab" * 32, visibility="owner", state="failed",
-        error=f"{REASONS['too_many_pages']} {detail}", error_code="too_many_pages",
-        warnings=["3 of 9 pages hold no text."],
+        error=ErrorText("with_detail", reason=reason, detail=detail), error_code="too_many_pages",
+        warnings=[warning],
     )  # fmt: skip
     page = reader.get(f"/admin/memories_app/sourcedocument/{document.pk}/change/")
-    for english in (REASONS["too_many_pages"], detail, *document.warnings):
-        is_told(page, english)
+    for english in (reason, detail, warning):
+        is_translated(page, english)
 
 
 @pytest.mark.django_db
 def test_how_webhooks_fare_is_told_in_hebrew(reader: Client) -> None:
-    error, reason = (
-        "No answer came within 10 seconds.",
-        "It answered 410: it wants to be told no more.",
-    )
+    error, reason = ErrorText("webhook_timeout", seconds=10), ErrorText("webhook_gone")
     now = timezone.now()
     endpoint = WebhookEndpoint.objects.create(
         name="crm", url="https://1.1.1.1/", secret="whsec_", enabled=False, failing_since=now,
@@ -361,33 +273,34 @@ def test_how_webhooks_fare_is_told_in_hebrew(reader: Client) -> None:
     delivery = WebhookDelivery.objects.create(
         endpoint=endpoint, event_type="memory.created", occurred_at=now, due_at=now, error=error
     )
-    is_told(reader.get("/admin/hooks/webhookendpoint/"), error)
+    is_translated(reader.get("/admin/hooks/webhookendpoint/"), error)
     page = reader.get(f"/admin/hooks/webhookendpoint/{endpoint.pk}/change/")
-    is_told(page, error)
-    is_told(page, reason)
-    is_told(reader.get("/admin/hooks/webhookdelivery/"), error)
-    is_told(reader.get(f"/admin/hooks/webhookdelivery/{delivery.pk}/change/"), error)
+    is_translated(page, error)
+    is_translated(page, reason)
+    is_translated(reader.get("/admin/hooks/webhookdelivery/"), error)
+    is_translated(reader.get(f"/admin/hooks/webhookdelivery/{delivery.pk}/change/"), error)
 
 
 def test_what_became_of_an_answer_is_told_in_hebrew(reader: Client, world: World) -> None:
     world.say(CLIENT, "Good morning")
     turn = Turn.objects.get()
-    down = "the provider can't be reached (ConnectError)"
-    died = "The workers that were at it died."
+    down = ErrorText("send_unreachable", kind="ConnectError")
+    died = ErrorText("worker_died")
+    unreachable = ErrorText("model_unreachable")
     Turn.objects.filter(pk=turn.pk).update(state="failed", error=down)
     OutboundPart.objects.filter(turn=turn).update(error=down)
     ExtractionWork.objects.update_or_create(turn=turn, defaults={"due": False, "error": died})
     SummaryWork.objects.update_or_create(
         session=turn.session,
-        defaults={"due": True, "error": "ChatModelError: The model server could not be reached."},
+        defaults={"due": True, "error": ErrorText("of_kind", kind="X", why=unreachable)},
     )
     replay = reader.get(f"/admin/sessions_app/turn/{turn.pk}/change/")
-    is_told(replay, down)
-    is_told(replay, died)
-    is_told(reader.get("/admin/sessions_app/turn/"), down)
-    is_told(reader.get("/admin/sessions_app/outboundpart/"), down)
+    is_translated(replay, down)
+    is_translated(replay, died)
+    is_translated(reader.get("/admin/sessions_app/turn/"), down)
+    is_translated(reader.get("/admin/sessions_app/outboundpart/"), down)
     session = reader.get(f"/admin/sessions_app/chatsession/{turn.session_id}/change/")
-    is_told(session, "The model server could not be reached.")
+    is_translated(session, unreachable)
 
 
 def test_what_was_learned_is_counted_in_hebrew(reader: Client, world: World) -> None:
@@ -405,26 +318,27 @@ def test_what_was_learned_is_counted_in_hebrew(reader: Client, world: World) -> 
 
 @pytest.mark.django_db
 def test_what_is_wrong_with_a_setting_is_told_in_hebrew(reader: Client, settings: Any) -> None:
-    text = (
+    environment = Environment({}, {"RECALL_TOP_K": "x"})
+    environment.integer("RECALL_TOP_K", 5, minimum=1, maximum=50)
+    text = environment.notes[0].text
+    assert text == (
         "MEMORY_CONFIG: memory.longterm.top_k_results must be a whole number from 1 to 50; "
         "it is 'x'. The default is used."
     )
-    settings.CONFIG_NOTES = [Note("ERROR", text)]
+    settings.CONFIG_NOTES = environment.notes
     settings.EXTRACT_MEMORIES, settings.CHAT_MODEL = True, "offline"
     page = reader.get("/admin/operations/settings/")
-    is_told(page, text)
-    is_told(
-        page, "EXTRACT_MEMORIES is on, but CHAT_MODEL is offline: nothing is learned by itself."
-    )
-    is_told(page, "Set CHAT_MODEL=openai.")
+    is_translated(page, text)
+    is_translated(page, ErrorText("extraction_offline"))
+    is_translated(page, ErrorText("extraction_hint"))
 
 
 def test_what_verifying_found_is_told_in_hebrew() -> None:
     found = audit_report.Findings()
     for number, kind in enumerate(audit_report.RUNS):
         found.add_numbers(kind, 10 * number, 10 * number + 1)
-    where = "Event 5 (row 7 of audit_auditevent)"
-    found.add("row_changed", where, "it was changed: its seal doesn't fit.", audit_report.RESTORE)
+    where = ErrorText("event_row", number=5, row=7)
+    found.add("row_changed", where, ErrorText("row_seal"), audit_report.RESTORE)
     report = {"findings": [vars(finding) for finding in found.finish()]}
     with translation.override("he"):
         for shown in shown_findings(report):
@@ -447,7 +361,7 @@ def test_what_can_be_chosen_is_told_in_hebrew(
 ) -> None:
     page = reader.get(address)
     for text in english:
-        is_told(page, text)
+        is_translated(page, str(text))
 
 
 # What isn't a page.

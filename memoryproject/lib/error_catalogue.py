@@ -1,0 +1,266 @@
+"""The error catalogue: the English text of each error code, with the names of its parameters.
+
+See ``stored_errors``. Reword a text freely, keep its code: rows of the database hold it.
+"""
+
+from __future__ import annotations
+
+
+def _(text: str) -> str:
+    """Mark a text for makemessages. Django's gettext_noop needs the settings, and some of these
+    errors are found while they are read."""
+    return text
+
+
+WEBHOOKS = {
+    "url_too_long": _("The URL has more than %(most)s characters."),
+    "url_characters": _("The URL holds characters that it can't: write them as %%20 and so on."),
+    "url_invalid": _("This is no URL: %(why)s."),
+    "url_no_host": _("The URL starts with https:// and names a host."),
+    "url_needs_https": _("The URL starts with https://; http:// needs WEBHOOKS_ALLOW_HTTP=true."),
+    "url_port": _("The URL names a port that there isn't."),
+    "url_credentials": _("The URL holds a user name or password: they don't belong there."),
+    "url_fragment": _("The URL holds a fragment (#…), which is never sent."),
+    "host_unresolved": _("The host's name can't be resolved."),
+    "host_no_address": _("The host's name leads to what is no address."),
+    "host_private": _(
+        "The host's address %(address)s is in a private or special network. Allow its network by "
+        "WEBHOOKS_PRIVATE_NETWORKS where that is meant."
+    ),
+    "webhook_timeout": _("No answer came within %(seconds)s seconds."),
+    "webhook_certificate": _("Its certificate can't be verified."),
+    "webhook_unreachable": _("It can't be reached."),
+    "webhook_connection": _("The connection broke (%(kind)s)."),
+    "webhook_status": _("It answered %(status)s."),
+    "webhook_gone": _("It answered 410: it wants to be told no more."),
+    "webhook_given_up": _("Nothing could be delivered for %(days)s days. Last: %(why)s"),
+}
+
+FORGETTING = {
+    "still_found": _("It is still found in %(what)s %(id)s."),
+    "still_told": _("It is still told in %(what)s %(id)s."),
+    "still_rows": _("There are still rows of %(what)s."),
+    "backup_not_swept": _("A backup of transcripts can't be swept: %(why)s."),
+    "backup_not_removed": _("A backup of transcripts can't be removed: %(why)s."),
+    "kind_memory": _("memory"),
+    "kind_message": _("message"),
+    "kind_summary": _("summary"),
+    "kind_part": _("part"),
+    "kind_note": _("note"),
+    "kind_memories": _("memories"),
+    "kind_memory_vectors": _("their vectors"),
+    "kind_message_vectors": _("vectors of messages"),
+    "kind_messages": _("messages"),
+}
+
+DOCUMENTS = {
+    "document_unknown_type": _("It is no PDF, Word (.docx), text or Markdown file."),
+    "document_empty": _("The file is empty."),
+    "document_too_large": _("The file is larger than the limit."),
+    "document_too_many_pages": _("The document has more pages than the limit."),
+    "document_too_long": _("The document holds more text than the limit."),
+    "document_encrypted": _("The document is protected by a password."),
+    "document_no_text": _("There is no text in it; it may be a scan."),
+    "document_damaged": _("The file is damaged or cut off."),
+    "document_too_slow": _("Reading the document took too long."),
+    "document_too_much_memory": _("Reading the document took too much memory."),
+    "document_missing": _("The uploaded file is gone. Upload it again."),
+    "document_unavailable": _("The document could not be read just now."),
+    "docx_unpacks_too_large": _("It unpacks to more than a document should."),
+    "docx_entities": _("It declares entities, which no Word file does."),
+    "pdf_page_limit": _("It has %(count)s; %(most)s are read."),
+    "text_wrong_encoding": _("It isn't the %(encoding)s that it says it is."),
+    "document_save_as": _("Save it as .docx or PDF."),
+    "document_tries_ended": _("Each try to read it ended early."),
+    "pages_without_text": _("%(lacking)s of %(count)s pages hold no text."),
+    "encoding_guessed": _("The encoding was taken to be %(encoding)s."),
+    "document_without_vectors": _("It has no vectors: its passages are found by their words."),
+}
+
+MODELS = {
+    "model_timeout": _("The model server gave no answer within %(seconds)s seconds."),
+    "model_unreachable": _("The model server could not be reached."),
+    "model_characters": _("The API key or the text holds characters that can't be sent."),
+    "model_refused": _("The model server answered %(status)s: %(words)s"),
+    "model_status": _("The model server answered %(status)s."),
+    "model_unreadable": _("The model server's answer could not be read."),
+    "model_empty": _("The model gave an empty answer."),
+    "wordllama_missing": _("The wordllama package can't be loaded (%(kind)s): reinstall it."),
+    "dimensions_unknown": _("The size of the model's vectors is not known."),
+    "dimensions_wrong": _(
+        "The embedding model %(model)s gave %(given)s numbers where %(known)s belong."
+    ),
+    "model2vec_missing": _(
+        "EMBEDDER is model2vec, but the package model2vec is not installed. %(install)s"
+    ),
+    "model2vec_install": _("Install it: `.venv/bin/python -m pip install model2vec`."),
+    "model2vec_no_folder": _(
+        "EMBEDDING_MODEL is %(source)s, but there is no such folder. For EMBEDDER=model2vec it "
+        "must be a folder with a model2vec model, or a name such as "
+        "minishlab/potion-multilingual-128M."
+    ),
+    "model2vec_no_model": _(
+        "EMBEDDING_MODEL is %(source)s, but there is no model2vec model in it: no %(file)s."
+    ),
+    "model2vec_no_download": _(
+        "EMBEDDING_MODEL is %(name)s, which is neither a folder nor can be downloaded (%(kind)s)."
+    ),
+    "model2vec_unreadable": _(
+        "The model2vec model in %(source)s can't be read (%(kind)s): get it again."
+    ),
+    "embedding_model_changed": _(
+        "%(chosen)s is another model now than the %(known)s in use. Put that one back, or: "
+        "%(switch)s"
+    ),
+    "embedding_key_missing": _(
+        "The embedding model %(name)s needs OPENAI_API_KEY, which is not set. Set it, or change "
+        "the model: %(switch)s"
+    ),
+    "reembed": _("Run `python manage.py memories_reembed`."),
+    "worker_died": _("The workers that were at it died."),
+}
+
+SENDING = {
+    "send_text_length": _("a text has 1 to %(most)s characters"),
+    "send_no_id": _("the provider took the message without an id"),
+    "send_no_cloud_address": _("the chat has no address that the Cloud API knows"),
+    "send_no_green_address": _("the chat has no address that Green API knows"),
+    "send_bad_url": _("the provider's URL can't be used (%(kind)s)"),
+    "send_unwritable": _("the request can't be written (%(kind)s)"),
+    "send_unreachable": _("the provider can't be reached (%(kind)s)"),
+    "send_connection_broke": _("the connection broke after the request was sent (%(kind)s)"),
+    "send_timeout": _("no answer in time"),
+    "not_delivered": _("The provider reports that it could not be delivered."),
+    "disk_full": _("The disk is full."),
+}
+
+SETTINGS = {
+    "setting_wrong": _("%(problem)s; it is %(word)s."),
+    "setting_wrong_default": _("%(problem)s; it is %(word)s. The default is used."),
+    "setting_boolean": _("%(name)s must be true or false"),
+    "setting_integer": _("%(name)s must be a whole number from %(least)s to %(most)s"),
+    "setting_fraction": _("%(name)s must be a number from 0 to 1"),
+    "setting_choice": _("%(name)s must be one of %(choices)s"),
+    "setting_url": _("%(name)s must be a URL that starts with %(schemes)s"),
+    "setting_time_zone": _("%(name)s must be a time zone such as Asia/Jerusalem or UTC"),
+    "setting_ids": _(
+        "%(name)s must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid), separated by "
+        "commas"
+    ),
+    "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
+    "setting_prices": _(
+        "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
+    ),
+    "config_unusable": _("cannot use %(path)s: %(why)s. Using defaults."),
+    "python_untested": _(
+        "Python %(version)s is newer than what this version was tested with (3.10 to 3.13)."
+    ),
+    "folder_disk_full": _("FATAL: The disk of the %(word)s directory is full."),
+    "folder_no_access": _("FATAL: Cannot access %(word)s directory. Check file permissions."),
+    "little_space": _("Only %(megabytes)s MB are free for DATA_DIR; at least 1 GB is recommended."),
+    "folder_path": _("%(name)s is %(path)s."),
+    "provider_incomplete": _("WHATSAPP_PROVIDER is %(provider)s, but not set: %(names)s."),
+    "provider_hint": _("Set them, or use WHATSAPP_PROVIDER=console."),
+    "openai_key_missing": _("%(names)s is openai, but OPENAI_API_KEY is not set."),
+    "openai_key_missing_both": _(
+        "%(names)s is openai and TRANSCRIPTION_MODEL is set, but OPENAI_API_KEY is not set."
+    ),
+    "openai_key_missing_speech": _("TRANSCRIPTION_MODEL is set, but OPENAI_API_KEY is not set."),
+    "two_models": _("CHAT_MODEL and EMBEDDER"),
+    "openai_hint": _("Set OPENAI_API_KEY or OPENAI_BASE_URL."),
+    "extraction_offline": _(
+        "EXTRACT_MEMORIES is on, but CHAT_MODEL is offline: nothing is learned by itself."
+    ),
+    "extraction_hint": _("Set CHAT_MODEL=openai."),
+    "godfather_group": _(
+        "GODFATHER_PHONE holds a group (%(groups)s): in groups everyone is a client."
+    ),
+}
+
+AUDIT = {
+    "event_number": _("Event %(number)s"),
+    "event_numbers": _("Events %(first)s to %(last)s"),
+    "event_row": _("Event %(number)s (row %(row)s of audit_auditevent)"),
+    "checkpoint_row": _("Checkpoint %(number)s (row %(row)s of audit_auditcheckpoint)"),
+    "event_line": _("The line of event %(number)s in the log file"),
+    "log_line": _("Line %(number)s of the log file"),
+    "log_file": _("The log file %(path)s"),
+    "audit_head": _("The mark of the chain's end (audit_audithead)"),
+    "waiting_events": _("Events that wait"),
+    "row_deleted": _("deleted from the table."),
+    "line_missing": _("sealed, but without a line in the log file: lines were taken out of it."),
+    "log_ahead": _(
+        "in the log file but not in the table: the table's end was cut off, or an older database "
+        "was put in its place."
+    ),
+    "row_pruned": _("in the table, though a checkpoint says that it was pruned: put there since."),
+    "row_inserted": _("in the table beyond the end of the chain, not sealed by this program."),
+    "line_unreadable": _("it can't be read: it was changed or cut off."),
+    "line_other_event": _("it tells of event %(number)s otherwise than the table does."),
+    "row_differs": _("it was changed: it differs from its line in %(fields)s."),
+    "line_differs": _("it was changed: it differs from the sealed event in %(fields)s."),
+    "row_seal": _("it was changed: its seal doesn't fit."),
+    "row_and_line_seal": _(
+        "it was changed, and so was its line in the log file: its seal doesn't fit."
+    ),
+    "changed": _("it was changed."),
+    "removed": _("it was removed."),
+    "predecessor_removed": _("the one before it was removed."),
+    "key_wrong": _("nothing fits it."),
+    "log_missing": _("there is none, though events are sealed."),
+    "not_sealed": _("they can't be sealed."),
+    "log_unwritable": _("it can't be written (%(why)s): events wait to be sealed."),
+    "advice_compare": _(
+        "Compare with a backup and with copies of the log file, and find out who can write to the "
+        "database."
+    ),
+    "advice_copies": _("Compare with copies of the log file, and find out who can write to it."),
+    "advice_log_ahead": _(
+        "If you restored an older backup here, move the log file aside and run `manage.py "
+        "audit_verify --write-log`; else: compare with a backup and with copies of the log file, "
+        "and find out who can write to the database."
+    ),
+    "advice_log_missing": _(
+        "If this server was restored from a backup, run `manage.py audit_verify --write-log`; else "
+        "somebody removed it: bring back a copy."
+    ),
+    "advice_space": _(
+        "Free some space, or mend the permissions of the folder: see docs/operations.md."
+    ),
+    "chain_wrong_key": _(
+        "It is not the key with which the audit log was sealed. Put that one back, into AUDIT_KEY "
+        "or DATA_DIR/audit.key; nothing is sealed until then. Is it lost, see docs/audit.md."
+    ),
+    "chain_not_signed": _(
+        "The mark of the audit log's end (audit_audithead) doesn't fit AUDIT_KEY: either that is "
+        "another key than before, or the mark was changed. Nothing is sealed until it fits. Run "
+        "`manage.py audit_verify`, which tells."
+    ),
+    "chain_no_head": _(
+        "The audit log has sealed events, but the mark of its end (audit_audithead) was removed. "
+        "Nothing is sealed until it is back. Run `manage.py audit_verify`, which tells more."
+    ),
+    "chain_changed": _(
+        "Events were changed while they were being sealed: run `manage.py audit_verify`."
+    ),
+    "chain_foreign_event": _(
+        "An event that was not sealed by this program has a number after %(number)s: run "
+        "`manage.py audit_verify`."
+    ),
+}
+
+ANY = {
+    "of_kind": _("%(kind)s: %(why)s"),
+    "with_detail": _("%(reason)s %(detail)s"),
+}
+
+CATALOGUE: dict[str, str] = {
+    **ANY,
+    **WEBHOOKS,
+    **FORGETTING,
+    **DOCUMENTS,
+    **MODELS,
+    **SENDING,
+    **SETTINGS,
+    **AUDIT,
+}
