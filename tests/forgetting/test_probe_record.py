@@ -105,16 +105,15 @@ def test_whatever_the_sweep_overlooked_is_found(world: World, place: str) -> Non
             user=User.objects.create_user("dana"), action_flag=2, object_repr=FACT, object_id="1"
         )
     prober, texts = Prober([], world.tools.embedder), Fragments([FACT])
-    doomed_since = Message.objects.earliest("received_at").received_at
+    since = Message.objects.earliest("received_at").received_at - MARGIN
+    doomed = Doomed(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
+
+    def look() -> None:
+        prober.look(doomed=doomed, texts=texts)
+        prober.look_at_rest(texts=texts, since=since)
+
     with pytest.raises(StillFoundError, match="It is still told in"):
-        if place == "replay":
-            prober.look(doomed=of_chat(world, doomed_since), texts=texts)
-        else:
-            prober.look_at_rest(texts=texts, since=doomed_since)
-
-
-def of_chat(world: World, since: Any) -> Doomed:
-    return Doomed(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since - MARGIN)
+        look()
 
 
 def test_values_of_statistics_go_too(world: World) -> None:
