@@ -42,7 +42,8 @@ class Column:
     def name(self) -> str:
         """As the registry has it."""
         model: type[Model] = self.chosen.model
-        return f"{model._meta.db_table}.{model._meta.get_field(self.field).column}"
+        # None of them is a foreign key, whose column has another name than its field.
+        return f"{model._meta.db_table}.{self.field}"
 
     def rows(self) -> Iterator[tuple[object, Any]]:
         """The key and the value of each row."""

@@ -16,6 +16,9 @@ FROM pg_stats AS stats, LATERAL (
 ) AS kept (value)
 WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
 """
+# From PostgreSQL 18 on; before, the statistics of an empty table can't be taken away.
+_CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
+CLEARABLE = 180_000
 
 
 def statistics_values() -> list[tuple[str, str, str]]:
@@ -23,7 +26,17 @@ def statistics_values() -> list[tuple[str, str, str]]:
     swept = swept_columns()
     with connection.cursor() as cursor:
         cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
-        return [row for row in cursor.fetchall() if row[:2] in swept]
+        kept = [row for row in cursor.fetchall() if row[:2] in swept]
+    if connection.pg_version >= CLEARABLE:
+        return kept
+    empty = {table for table in {table for table, _, _ in kept} if not _has_rows(table)}
+    return [row for row in kept if row[0] not in empty]
+
+
+def _has_rows(table: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("SELECT EXISTS (SELECT 1 FROM {})").format(sql.Identifier(table)))
+        return bool(cursor.fetchone()[0])
 
 
 def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
@@ -39,9 +52,14 @@ def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> se
 def statistics_renew(texts: Fragments) -> None:
     """Gather the statistics of these tables again, of the rows that are left."""
     stale = statistics_stale(statistics_values(), texts)
+    if not stale:
+        return
     with connection.cursor() as cursor:
         for table in sorted({table for table, _ in stale}):
             cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
+        # ANALYZE leaves those of an empty table as they are.
+        for table, column in sorted(statistics_stale(statistics_values(), texts)):
+            cursor.execute(_CLEAR, [table, column])
 
 
 def _is_there(table: str, column: str, value: str) -> bool:
