@@ -18,7 +18,7 @@ WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
 """
 # From PostgreSQL 18 on; before, the statistics of an empty table can't be taken away.
 _CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
-CLEARABLE = 180_000
+CLEARABLE = (18,)
 
 
 def statistics_values() -> list[tuple[str, str, str]]:
@@ -27,7 +27,7 @@ def statistics_values() -> list[tuple[str, str, str]]:
     with connection.cursor() as cursor:
         cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
         kept = [row for row in cursor.fetchall() if row[:2] in swept]
-    if connection.pg_version >= CLEARABLE:
+    if connection.get_database_version() >= CLEARABLE:
         return kept
     empty = {table for table in {table for table, _, _ in kept} if not _has_rows(table)}
     return [row for row in kept if row[0] not in empty]
