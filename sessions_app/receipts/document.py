@@ -118,8 +118,8 @@ def _looks(receipt: ForgetReceipt) -> list[Part]:
     looks = looks_words(receipt.probe_details)
     if not looks:
         return []
-    columns = (_("where"), _("queries"), _("rows"))
-    rows = [(name, str(queries), str(rows)) for name, queries, rows in looks]
+    columns = (_("where"), "{} / {}".format(_("queries"), _("rows")))
+    rows = [(name, f"{queries} / {rows}") for name, queries, rows in looks]
     return [Part(_("What the probe looked at"), columns=columns, rows=rows)]
 
 
