@@ -31,6 +31,7 @@ ACTIONS: Mapping[str, Any] = {
     "document.store": _("A document was stored as memories"),
     "export": _("Data were exported"),
     "forget.confirm": _("A forgetting was confirmed"),
+    "forget.still_found": _("A forgetting was taken back: the text was still found"),
     "group.change": _("A group was changed"),
     "group.create": _("A group was made"),
     "group.remove": _("A group was removed"),

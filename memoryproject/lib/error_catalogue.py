@@ -39,7 +39,7 @@ WEBHOOKS = {
 FORGETTING = {
     "still_found": _("It is still found in %(what)s %(id)s."),
     "still_told": _("It is still told in %(what)s %(id)s."),
-    "still_rows": _("There are still rows of %(what)s."),
+    "still_told_in_statistics": _("It is still told in the statistics of %(table)s.%(column)s."),
     "backup_not_swept": _("A backup of transcripts can't be swept: %(why)s."),
     "backup_not_removed": _("A backup of transcripts can't be removed: %(why)s."),
     "kind_memory": _("memory"),
@@ -47,10 +47,14 @@ FORGETTING = {
     "kind_summary": _("summary"),
     "kind_part": _("part"),
     "kind_note": _("note"),
-    "kind_memories": _("memories"),
-    "kind_memory_vectors": _("their vectors"),
-    "kind_message_vectors": _("vectors of messages"),
-    "kind_messages": _("messages"),
+    "kind_turn": _("turn"),
+    "kind_work": _("learning"),
+    "kind_delivery": _("delivery"),
+    "kind_task": _("finished job"),
+    "kind_log_entry": _("log entry"),
+    "kind_job": _("job"),
+    "kind_login": _("login"),
+    "kind_answer": _("answer to an API call"),
 }
 
 DOCUMENTS = {

@@ -24,7 +24,13 @@ from sessions_app.admin.forget_links import FORGET, run_address
 from sessions_app.models import ForgetReceipt
 from sessions_app.receipts.document import Document, receipt_document, times_of
 from sessions_app.receipts.text import as_text
-from sessions_app.receipts.words import actor_words, probe_words, swept_words
+from sessions_app.receipts.words import (
+    actor_words,
+    looked_at,
+    looks_words,
+    probe_words,
+    swept_words,
+)
 
 MOST_STAFF = 100
 
@@ -75,7 +81,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     fieldsets = (
         (None, {"fields": ("documents", "receipt_id", "shown_kind", "object_id", "shown_run")}),
         (gettext_lazy("When"), {"fields": ("shown_times",)}),
-        (gettext_lazy("Probe"), {"fields": ("shown_probe",)}),
+        (gettext_lazy("Probe"), {"fields": ("shown_probe", "shown_looks", "shown_names")}),
         (gettext_lazy("What was swept"), {"fields": ("shown_swept",)}),
         (gettext_lazy("By whom"), {"fields": ("by_whom", "content_hash")}),
     )
@@ -86,6 +92,8 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         "shown_run",
         "shown_times",
         "shown_probe",
+        "shown_looks",
+        "shown_names",
         "shown_swept",
         "by_whom",
     )
@@ -146,6 +154,15 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("probe"), ordering="probe")
     def shown_probe(self, receipt: ForgetReceipt) -> str:
         return probe_words(receipt.probe)
+
+    @admin.display(description=gettext_lazy("what was asked and read"))
+    def shown_looks(self, receipt: ForgetReceipt) -> str:
+        columns = (_("where"), _("queries"), _("rows"))
+        return shown_table(columns, looks_words(receipt.probe_details))
+
+    @admin.display(description=gettext_lazy("columns, indexes and statistics"))
+    def shown_names(self, receipt: ForgetReceipt) -> str:
+        return format_html("<bdi>{}</bdi>", ", ".join(looked_at(receipt.probe_details)) or "–")
 
     @admin.display(description=gettext_lazy("by whom"))
     def by_whom(self, receipt: ForgetReceipt) -> str:

@@ -17,7 +17,7 @@ from sessions_app.api.finding import chat_within
 from sessions_app.api.refusals import FORGETTING
 from sessions_app.api.serializers import ChatSerializer, ReceiptSerializer
 from sessions_app.models import Chat, ChatAddress
-from sessions_app.services.forget.kinds import chat_forget
+from sessions_app.services.forget.kinds import object_forget
 
 
 class ChatsView(ListView):
@@ -73,5 +73,7 @@ class ChatView(ApiView):
         """Conversations, memories and documents of the chat, and what other chats were told of
         them. It can't be undone; export first what has to be kept."""
         chat = chat_within(self.caller, whatsapp_chat)
-        receipt = chat_forget(chat_id=chat.pk, tools=wiring.forget_tools(), actor=self.caller.actor)
+        receipt = object_forget(
+            kind="chat", object_id=chat.pk, tools=wiring.forget_tools(), actor=self.caller.actor
+        )
         return Response(receipt.as_dict())

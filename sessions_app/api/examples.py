@@ -115,4 +115,7 @@ def receipt(kind: str, object_id: str, **swept: int) -> dict[str, Any]:
         "forgotten_at": AT,
         "swept": swept,
         "probe": "absent",
+        "probe_details": {
+            "columns": {"queries": 18, "rows": 42, "looked_at": ["sessions_app_message.content"]}
+        },
     }

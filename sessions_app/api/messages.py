@@ -28,7 +28,7 @@ from sessions_app.api.serializers import (
 from sessions_app.conversation import ConversationMessage
 from sessions_app.models import Message
 from sessions_app.services.chat_memory import MOST_MESSAGES
-from sessions_app.services.forget.kinds import session_messages_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.session_actions import MemoryDisabledError
 
 SAID = {"role": "user", "content": "When does TestCorp pay?"}
@@ -103,8 +103,11 @@ class MessagesView(ListView):
     def delete(self, request: Request, session_id: UUID) -> Response:
         """The session stays, empty, and goes on counting where it was."""
         session = session_within(self.caller, session_id)
-        receipt = session_messages_forget(
-            session_id=session.pk, tools=wiring.forget_tools(), actor=self.caller.actor
+        receipt = object_forget(
+            kind="messages",
+            object_id=session.pk,
+            tools=wiring.forget_tools(),
+            actor=self.caller.actor,
         )
         return Response(receipt.as_dict())
 

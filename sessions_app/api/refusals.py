@@ -18,7 +18,7 @@ from sessions_app.errors import (
     GenericMemoryError,
     SessionArchivedError,
 )
-from sessions_app.services.forget.kinds import NothingToForgetError
+from sessions_app.services.forget.plans import NothingToForgetError
 from sessions_app.services.forget.probe import StillFoundError
 
 

@@ -113,6 +113,13 @@ class ReceiptSerializer(serializers.Serializer[Any]):
         child=serializers.IntegerField(), help_text="How many rows of which table."
     )
     probe = serializers.CharField(help_text="absent: it was looked for and not found.")
+    probe_details = serializers.DictField(
+        child=serializers.DictField(),
+        help_text=(
+            "What the probe did, by where it looked: queries, rows examined, and the columns, "
+            "indexes and statistics looked_at. Empty for older receipts."
+        ),
+    )
 
 
 class RecalledField(serializers.DictField):

@@ -8,7 +8,7 @@ from sessions_app.models.extraction import ExtractionWork
 from sessions_app.models.forget_runs import ForgetItem, ForgetRun
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile
-from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
+from sessions_app.models.receipts import ForgetEpoch, ForgetReceipt, ForgottenKind
 from sessions_app.models.review import (
     Assignment,
     Bookmark,
@@ -35,6 +35,7 @@ __all__ = [
     "ChatLabel",
     "ChatPause",
     "ChatSession",
+    "ForgetEpoch",
     "ForgetItem",
     "ForgetReceipt",
     "ForgetRun",

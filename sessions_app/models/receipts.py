@@ -34,6 +34,8 @@ class ForgetReceipt(models.Model):
     content_hash = models.CharField(_("content hash"), max_length=64)
     swept = models.JSONField(_("swept"), default=dict)
     probe = models.CharField(_("probe"), max_length=16)
+    # What the probe asked and read: counts and names, never content.
+    probe_details = models.JSONField(_("probe details"), default=dict)
 
     class Meta:
         verbose_name = _("receipt")
@@ -62,4 +64,22 @@ class ForgetReceipt(models.Model):
             "forgotten_at": self.forgotten_at.isoformat().replace("+00:00", "Z"),
             "swept": self.swept,
             "probe": self.probe,
+            "probe_details": self.probe_details,
         }
+
+
+class ForgetEpoch(models.Model):
+    """How often something was forgotten in a scope: a chat, the owner's memories, or those of
+    everybody. ``memories``: how often memories were, which the owner can see wherever they are
+    from. Rows are never deleted, so that the sums only rise."""
+
+    scope = models.CharField(max_length=64, primary_key=True)
+    epoch = models.BigIntegerField(default=0)
+    memories = models.BigIntegerField(default=0)
+
+    class Meta:
+        verbose_name = _("counter of forgettings")
+        verbose_name_plural = _("counters of forgettings")
+
+    def __str__(self) -> str:
+        return f"{self.scope}: {self.epoch}"

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.lib.translate_error import translate_error
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
-from sessions_app.receipts.words import actor_words, probe_words, swept_words
+from sessions_app.receipts.words import actor_words, looks_words, probe_words, swept_words
 
 TIME = "%Y-%m-%d %H:%M:%S"
 
@@ -70,6 +70,7 @@ def receipt_document(receipt: ForgetReceipt) -> Document:
         parts=[
             Part(_("What was done"), facts=receipt_facts(receipt)),
             _swept(receipt.swept),
+            *_looks(receipt),
         ],
         notes=_notes(),
     )
@@ -112,6 +113,16 @@ def _item(item: ForgetItem) -> Part:
 def _swept(swept: dict[str, int]) -> Part:
     rows = [(name, str(count)) for name, count in swept_words(swept)]
     return Part(_("What was swept"), columns=(_("where"), _("rows")), rows=rows)
+
+
+def _looks(receipt: ForgetReceipt) -> list[Part]:
+    """Nothing for a receipt that was written before the probe kept a record."""
+    looks = looks_words(receipt.probe_details)
+    if not looks:
+        return []
+    columns = (_("where"), "{} / {}".format(_("queries"), _("rows")))
+    rows = [(name, f"{queries} / {rows}") for name, queries, rows in looks]
+    return [Part(_("What the probe looked at"), columns=columns, rows=rows)]
 
 
 def _notes() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.apps import apps
 from django.utils.text import capfirst
@@ -44,6 +45,14 @@ WORDS = {
     BACKUP_FILES: gettext_lazy("Files of transcripts' backups"),
 }
 
+# What a probe looks through.
+LOOKS = {
+    "columns": gettext_lazy("Columns that may hold the text, read through"),
+    "recall": gettext_lazy("Recall, as staff and as each chat"),
+    "staff search": gettext_lazy("The search of staff"),
+    "statistics": gettext_lazy("Values that PostgreSQL keeps for its statistics"),
+}
+
 
 def table_words(table: str) -> str:
     """A table's name for people."""
@@ -67,6 +76,19 @@ def probe_words(probe: str) -> str:
     if probe == "absent":
         return _("It was looked for afterwards and not found any more.")
     return probe
+
+
+def looks_words(details: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, int, int]]:
+    """The looks of the probe in words, each with its queries and the rows that it examined."""
+    return [
+        (str(LOOKS.get(name, name)), look["queries"], look["rows"])
+        for name, look in details.items()
+    ]
+
+
+def looked_at(details: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The columns, indexes and statistics that the probe looked at."""
+    return sorted({name for look in details.values() for name in look["looked_at"]})
 
 
 def actor_words(kind: str, name: str) -> str:

@@ -20,7 +20,11 @@ from sessions_app.models.turns import TurnState
 from sessions_app.roles import GODFATHER
 from sessions_app.services.commands.reply import command_reply
 from sessions_app.services.draft import Draft
-from sessions_app.services.forget.guard import ForgottenMeanwhileError, forgetting_mark
+from sessions_app.services.forget.guard import (
+    ForgottenMeanwhileError,
+    Reader,
+    forgetting_mark,
+)
 from sessions_app.services.hooks import ANSWERING, turn_failed
 from sessions_app.services.leases import TurnLease
 from sessions_app.services.model_reply import model_reply
@@ -127,7 +131,7 @@ def _answer(turn: Turn, lease: TurnLease, tools: Tools) -> None:
 
 def _draft_and_store(turn: Turn, lease: TurnLease, tools: Tools) -> None:
     """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
-    mark = forgetting_mark()
+    mark = forgetting_mark(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
     started = time.monotonic()
     waited = timezone.now() - turn.created_at
     draft = _draft(turn, lease, tools)

@@ -17,7 +17,7 @@ from sessions_app.models.turns import TurnState
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
 from sessions_app.services.extraction.work import extraction_request
-from sessions_app.services.forget.guard import forgetting_check
+from sessions_app.services.forget.guard import Mark, forgetting_check
 from sessions_app.services.forget.reach import SHOWN
 from sessions_app.services.leases import TurnLease
 from sessions_app.services.messages import NewMessage
@@ -29,11 +29,11 @@ def reply_store(
     draft: Draft,
     provider: WhatsAppProvider,
     chat_memory: ChatMemoryService,
-    mark: int | None = None,
+    mark: Mark | None = None,
     learn: Callable[[UUID], None] | None = None,
 ) -> None:
-    """Store the answer of a turn; from here on it is only to be sent. ``mark``: which
-    forgetting was the last one when the answer was begun, None where it tells of no memory.
+    """Store the answer of a turn; from here on it is only to be sent. ``mark``: what
+    had been forgotten when the answer was begun, None where it tells of no memory.
     ``learn`` hands its chat to a worker that learns from it.
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.

@@ -242,7 +242,9 @@ def test_forgetting_gives_a_receipt_and_then_404(api: Api) -> None:
     answer = api.delete(path)
     assert answer.status_code == 200
     receipt = answer.json()
-    assert set(receipt) == {"receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe"}
+    assert set(receipt) == {
+        *("receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe", "probe_details")
+    }
     assert (receipt["kind"], receipt["probe"]) == ("memory", "absent")
     assert receipt["swept"]["memories_app_memory"] == 1
     assert receipt["forgotten_at"].endswith("Z")

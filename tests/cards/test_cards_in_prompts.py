@@ -15,7 +15,7 @@ from cards_app.rules.telling import card_told
 from sessions_app.models import ChatSession, Turn
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import message_forget, session_forget
+from sessions_app.services.forget.kinds import object_forget
 from tests.cards.making import make_due
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -125,7 +125,7 @@ def test_forgetting_the_session_takes_its_card_out_of_replays(world: World) -> N
     session = say_and_end(world, CLIENT, GARDEN)
     world.say(CLIENT, "Hello again")
     tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    receipt = session_forget(session_id=session.pk, tools=tools)
+    receipt = object_forget(kind="session", object_id=session.pk, tools=tools)
     assert receipt.swept["cards_app_memorycard"] == 1
     assert not MemoryCard.objects.exists()
     assert _kept().count("garden") == 0
@@ -137,7 +137,7 @@ def test_forgetting_a_message_takes_even_the_keywords(world: World) -> None:
     assert "umbrellas" in _kept()
     message = session.messages.get(content="I like Umbrellas")
     tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    message_forget(message_id=message.pk, tools=tools)
+    object_forget(kind="message", object_id=message.pk, tools=tools)
     assert "mbrellas" not in _kept()
     make_due()
     card = MemoryCard.objects.get(pk=session.pk)

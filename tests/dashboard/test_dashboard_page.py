@@ -20,7 +20,7 @@ from memoryproject.dashboard.rollups import rollups_recount
 from memoryproject.lib.periods import DAYS
 from sessions_app.models import ForgetReceipt, Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import memory_forget
+from sessions_app.services.forget.kinds import object_forget
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -73,8 +73,9 @@ def busy(world: World) -> World:
     Turn.objects.filter(pk=second.pk).update(created_at=earlier)
     Message.objects.filter(pk__in=[second.message_id, second.reply_id]).update(received_at=earlier)
     memory = Memory.objects.get(content__contains="Rex")
-    memory_forget(
-        memory_id=memory.pk,
+    object_forget(
+        kind="memory",
+        object_id=memory.pk,
         tools=ForgetTools(world.tools.embedder, world.tools.chat_memory),
     )
     return world

@@ -24,7 +24,7 @@ from memoryproject.dashboard.rollups import quarters_recount, rollups_recount, s
 from memoryproject.lib.periods import UnknownSpanError, period_named, span_key, span_of
 from sessions_app.models import ForgetReceipt, Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import chat_forget, memory_forget, message_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.merge import chat_merge
 from sessions_app.services.rerun import turn_rerun
 from sessions_app.services.schedules import schedules_install
@@ -84,12 +84,12 @@ def test_what_is_forgotten_leaves_the_figures(world: World) -> None:
     world.say(CLIENT, "good morning")
     world.say(OTHER_CLIENT, "hello")
     rollups_recount(now=timezone.now(), most_seconds=60)
-    memory_forget(memory_id=Memory.objects.get().pk, tools=forget_tools(world))
+    object_forget(kind="memory", object_id=Memory.objects.get().pk, tools=forget_tools(world))
     assert_right()
     spoken = Message.objects.get(content="good morning")
-    message_forget(message_id=spoken.pk, tools=forget_tools(world))
+    object_forget(kind="message", object_id=spoken.pk, tools=forget_tools(world))
     assert_right()
-    chat_forget(chat_id=world.chat(CLIENT).pk, tools=forget_tools(world))
+    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, tools=forget_tools(world))
     figures = figures_of(period_named("today", now=timezone.now())).whole
     assert (figures.chats, figures.receipts, figures.memories_added) == (1, 3, 0)
     assert figures.memories_forgotten >= 1

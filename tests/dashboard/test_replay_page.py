@@ -23,7 +23,7 @@ from memoryproject.integrations.whatsapp.base import SendError
 from memoryproject.lib.bounded_pages import MOST_ROWS
 from sessions_app.models import Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import memory_forget, message_forget
+from sessions_app.services.forget.kinds import object_forget
 from tests.dashboard.staff import staff_with
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -106,7 +106,7 @@ def test_what_was_forgotten_since_is_shown_as_forgotten(
 ) -> None:
     turn = newest()
     tools = ForgetTools(embedder=recalled.tools.embedder, chat_memory=recalled.rules.chat_memory)
-    memory_forget(memory_id=Memory.objects.get().pk, tools=tools)
+    object_forget(kind="memory", object_id=Memory.objects.get().pk, tools=tools)
     shown = plain(page(admin_client, address(turn)))
     assert "forgotten since" in shown
     assert "within 30 days" not in shown
@@ -117,7 +117,7 @@ def test_a_forgotten_question_is_told_and_not_shown(admin_client: Client, world:
     turn = newest()
     assert turn.message is not None
     tools = ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
-    message_forget(message_id=turn.message.pk, tools=tools)
+    object_forget(kind="message", object_id=turn.message.pk, tools=tools)
     shown = plain(page(admin_client, address(turn)))
     assert "4711" not in shown
     assert "It isn't kept" in shown

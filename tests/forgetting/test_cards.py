@@ -13,12 +13,7 @@ from memories_app.models import Memory
 from sessions_app.models import ChatSession, ForgetReceipt, Message
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import (
-    chat_forget,
-    memory_forget,
-    message_forget,
-    session_forget,
-)
+from sessions_app.services.forget.kinds import object_forget
 from tests.cards.making import make_due
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
@@ -59,10 +54,10 @@ def forgotten(world: World, kind: str, session: ChatSession) -> ForgetReceipt:
     tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
     if kind == "message":
         message = Message.objects.get(content=SAID)
-        return message_forget(message_id=message.pk, tools=tools)
+        return object_forget(kind="message", object_id=message.pk, tools=tools)
     if kind == "session":
-        return session_forget(session_id=session.pk, tools=tools)
-    return chat_forget(chat_id=session.chat_id, tools=tools)
+        return object_forget(kind="session", object_id=session.pk, tools=tools)
+    return object_forget(kind="chat", object_id=session.chat_id, tools=tools)
 
 
 @pytest.mark.parametrize("kind", ["message", "session", "chat"])
@@ -90,7 +85,7 @@ def test_an_answer_that_retold_a_memory_leaves_the_card(world: World) -> None:
     answers = Message.objects.filter(role="assistant", content__contains=SAID)
     assert answers.exists()
     tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    receipt = memory_forget(memory_id=memory.pk, tools=tools)
+    receipt = object_forget(kind="memory", object_id=memory.pk, tools=tools)
     assert receipt.swept["cards_app_memorycard"] == 1
     assert not MemoryCard.objects.exists()
     assert not answers.exists()

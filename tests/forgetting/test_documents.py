@@ -20,11 +20,7 @@ from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Media
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import (
-    document_forget_with_proof,
-    memory_forget,
-    message_forget,
-)
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.tools import FileTools
 from tests.forgetting.dump import left_of, vectors_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up
@@ -76,7 +72,7 @@ def tools_of(world: World) -> ForgetTools:
 
 def forget(world: World) -> ForgetReceipt:
     document = SourceDocument.objects.get()
-    return document_forget_with_proof(document_id=document.pk, tools=tools_of(world))
+    return object_forget(kind="document", object_id=document.pk, tools=tools_of(world))
 
 
 def test_answers_and_replays_that_told_of_it_are_swept(world: World) -> None:
@@ -125,7 +121,7 @@ def test_so_are_those_that_showed_a_memory(world: World, command: str) -> None:
     (shown,) = world.say(GODFATHER, command)
     assert all(fact in shown for fact in facts)
     for memory in Memory.objects.all():
-        memory_forget(memory_id=memory.pk, tools=tools_of(world))
+        object_forget(kind="memory", object_id=memory.pk, tools=tools_of(world))
     assert left_of(facts) == []
 
 
@@ -170,7 +166,7 @@ def test_a_message_that_brought_it_takes_it_along(world: World) -> None:
     world.say(CLIENT, QUESTION)
     world.say(GODFATHER, QUESTION)
     assert document.source_message_id
-    message_forget(message_id=document.source_message_id, tools=tools_of(world))
+    object_forget(kind="message", object_id=document.source_message_id, tools=tools_of(world))
     assert left_of(MATTERS, [RETOLD]) == []
     assert not SourceDocument.objects.exists()
 

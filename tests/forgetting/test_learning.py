@@ -10,7 +10,7 @@ from memories_app.models import Memory
 from sessions_app import wiring
 from sessions_app.models import ExtractionWork
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import memory_forget
+from sessions_app.services.forget.kinds import object_forget
 from tests.extraction.learning import Learning, fact
 from tests.world import CLIENT, World
 
@@ -31,8 +31,10 @@ def learning(world: World, settings: Any) -> Learning:
 
 def forget(learning: Learning) -> None:
     tools = learning.world.tools
-    memory_forget(
-        memory_id=Memory.objects.get().pk, tools=ForgetTools(tools.embedder, tools.chat_memory)
+    object_forget(
+        kind="memory",
+        object_id=Memory.objects.get().pk,
+        tools=ForgetTools(tools.embedder, tools.chat_memory),
     )
 
 

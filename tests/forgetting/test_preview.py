@@ -20,7 +20,13 @@ from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
 from sessions_app.services.forget import preview as previews
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.guard import forgetting_begin, forgetting_wait
+from sessions_app.services.forget.guard import (
+    Reader,
+    Scopes,
+    chat_scope,
+    forgetting_begin,
+    forgetting_wait,
+)
 from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.forget.preview import Chosen, Preview, preview_make
 from sessions_app.services.forget.witness import MOST_SHOWN, What
@@ -167,11 +173,12 @@ def test_what_is_gone_is_not_counted(world: World) -> None:
 def test_who_is_storing_isnt_waited_for_long(world: World, monkeypatch: Any) -> None:
     world.remember(CLIENT, FACT)
     monkeypatch.setattr(previews, "MOST_WAIT_SECONDS", 0.05)
+    reader = Reader(world.chat(CLIENT).pk)
     storing, looked = threading.Event(), threading.Event()
 
     def store() -> None:
         with transaction.atomic():
-            forgetting_wait()
+            forgetting_wait(reader)
             storing.set()
             looked.wait(30)
         connections.close_all()
@@ -224,7 +231,7 @@ def test_its_limits_end_with_it(world: World) -> None:
         cursor.execute("SELECT current_setting('lock_timeout')")
         assert cursor.fetchone() == ("0",)
     with transaction.atomic():
-        forgetting_begin()
+        forgetting_begin(Scopes(frozenset({chat_scope(world.chat(CLIENT).pk)})))
     assert settings.USE_TZ
 
 

@@ -17,7 +17,7 @@ from sessions_app.models import ChatSession, ForgetReceipt, Message, OutboundPar
 from sessions_app.services.embed import messages_embed
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.doomed import Doomed
-from sessions_app.services.forget.kinds import session_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.forget.probe import MOST_ASKED, Prober, StillFoundError, spread
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
@@ -56,7 +56,7 @@ def told(world: World, texts: list[str]) -> UUID:
 
 def forget(world: World, session_id: UUID) -> ForgetReceipt:
     tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    return session_forget(session_id=session_id, tools=tools)
+    return object_forget(kind="session", object_id=session_id, tools=tools)
 
 
 def answer_later(world: World, text: str) -> Message:

@@ -24,7 +24,7 @@ from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, Turn
 from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import chat_forget, memory_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.forget.runs import (
     MOST_ATTEMPTS,
     MOST_ITEMS,
@@ -339,8 +339,8 @@ def test_one_forgotten_by_another_way_is_gone(world: World) -> None:
     world.say(CLIENT, "Good morning")
     chat = world.chat(CLIENT)
     run = confirmed(memories[0], chat)
-    memory_forget(memory_id=memories[0].pk, tools=tools_of(world))
-    chat_forget(chat_id=chat.pk, tools=tools_of(world))
+    object_forget(kind="memory", object_id=memories[0].pk, tools=tools_of(world))
+    object_forget(kind="chat", object_id=chat.pk, tools=tools_of(world))
     work(world, run)
     assert states(run) == ["gone", "gone"]
 

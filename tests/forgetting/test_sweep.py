@@ -24,13 +24,8 @@ from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import (
-    NothingToForgetError,
-    chat_forget,
-    memory_forget,
-    message_forget,
-    session_forget,
-)
+from sessions_app.services.forget.kinds import object_forget
+from sessions_app.services.forget.plans import NothingToForgetError
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
@@ -65,7 +60,7 @@ def tools_of(world: World) -> ForgetTools:
 
 def forget_memory(world: World, text: str) -> ForgetReceipt:
     memory = Memory.objects.get(content=text)
-    return memory_forget(memory_id=memory.pk, tools=tools_of(world))
+    return object_forget(kind="memory", object_id=memory.pk, tools=tools_of(world))
 
 
 @pytest.mark.parametrize(("who", "fact"), [(CLIENT, FACT), (GODFATHER, HEBREW)])
@@ -121,7 +116,7 @@ def test_revisions_and_older_values_go_along(world: World) -> None:
     )
     world.remember(GODFATHER, "The delivery price to Haifa town is 4793 shekels")
     newest = Memory.objects.get(status="active")
-    memory_forget(memory_id=newest.pk, tools=tools_of(world))
+    object_forget(kind="memory", object_id=newest.pk, tools=tools_of(world))
     assert not Memory.objects.exists()
     assert left_of(["3571 shekels", "3682 shekels", "4793 shekels"]) == []
 
@@ -191,7 +186,7 @@ def test_a_message_goes_with_what_was_learned_from_it_alone(world: World) -> Non
     world.say(CLIENT, "What does TestCorp owe me?")
     message = Message.objects.get(content=FACT)
     vectors = vectors_of(message.pk)
-    receipt = message_forget(message_id=message.pk, tools=tools_of(world))
+    receipt = object_forget(kind="message", object_id=message.pk, tools=tools_of(world))
     assert receipt.kind == "message"
     assert left_of([FACT], [*vectors, RETOLD_FACT]) == []
     assert not Message.objects.filter(pk=message.pk).exists()
@@ -204,7 +199,7 @@ def test_what_another_message_told_too_stays(world: World) -> None:
     world.remember(CLIENT, FACT)
     world.remember(CLIENT, FACT)
     first = Message.objects.filter(content=f"/remember {FACT}").earliest("order_num")
-    message_forget(message_id=first.pk, tools=tools_of(world))
+    object_forget(kind="message", object_id=first.pk, tools=tools_of(world))
     memory = Memory.objects.get()
     assert memory.content == FACT
     assert memory.source_message_id is None
@@ -216,7 +211,7 @@ def test_a_session_is_gone_with_what_was_said_in_it(world: World) -> None:
     first = world.session(CLIENT)
     world.say(CLIENT, "/reset")
     assert world.say(CLIENT, "What does TestCorp owe me?") == [RETOLD]
-    receipt = session_forget(session_id=first.pk, tools=tools_of(world))
+    receipt = object_forget(kind="session", object_id=first.pk, tools=tools_of(world))
     assert receipt.swept["sessions_app_chatsession"] == 1
     assert left_of([FACT, OTHER], [RETOLD_FACT]) == []
     assert Chat.objects.filter(whatsapp_chat=CLIENT).exists()
@@ -235,7 +230,7 @@ def test_a_chat_is_erased_with_the_person(world: World) -> None:
     world.say(OTHER_CLIENT, "I am somebody else")
     assert world.say(GODFATHER, "What does TestCorp owe?") == [RETOLD]
     chat = world.chat(PERSON)
-    receipt = chat_forget(chat_id=chat.pk, tools=tools_of(world))
+    receipt = object_forget(kind="chat", object_id=chat.pk, tools=tools_of(world))
     assert receipt.kind == "chat"
     phone = PERSON.split("@")[0]
     stored = everything()
@@ -251,7 +246,15 @@ def test_a_receipt_holds_no_content_and_is_audited(world: World) -> None:
     world.remember(CLIENT, FACT)
     receipt = forget_memory(world, FACT)
     shown = receipt.as_dict()
-    assert set(shown) == {"receipt_id", "kind", "object_id", "forgotten_at", "swept", "probe"}
+    assert set(shown) == {
+        "receipt_id",
+        "kind",
+        "object_id",
+        "forgotten_at",
+        "swept",
+        "probe",
+        "probe_details",
+    }
     (event,) = AuditEvent.objects.filter(action="memory.forgotten")
     assert event.object_id == str(receipt.receipt_id)
 
@@ -271,7 +274,7 @@ def test_forgetting_twice_says_that_there_is_nothing(world: World) -> None:
     memory = Memory.objects.get()
     forget_memory(world, FACT)
     with pytest.raises(NothingToForgetError, match="There is no memory"):
-        memory_forget(memory_id=memory.pk, tools=tools_of(world))
+        object_forget(kind="memory", object_id=memory.pk, tools=tools_of(world))
 
 
 def test_forget_by_words_leaves_no_words(world: World) -> None:

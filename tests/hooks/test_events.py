@@ -31,7 +31,7 @@ from sessions_app import wiring
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.services.cards.make import cards_make
 from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.forget.kinds import chat_forget, memory_forget
+from sessions_app.services.forget.kinds import object_forget
 from tests.api.calling import Api
 from tests.events import moved
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
@@ -101,7 +101,7 @@ def test_what_a_newer_fact_supersedes_has_changed(endpoint: WebhookEndpoint, wor
         ("memory.changed", str(older.pk), "superseded"),
     ]
     tools = wiring.forget_tools()
-    memory_forget(memory_id=newer.pk, tools=tools, actor=COMMAND_LINE)
+    object_forget(kind="memory", object_id=newer.pk, tools=tools, actor=COMMAND_LINE)
     gone = [data["memory_id"] for kind, data in told() if kind == "memory.forgotten"]
     assert sorted(gone) == sorted([str(older.pk), str(newer.pk)])
 
@@ -322,7 +322,9 @@ def test_when_a_person_is_erased_the_receiver_learns_which_memories_are_gone_and
     world.say(CLIENT, "/reset")
     chat = world.chat(CLIENT)
     gone = str(Memory.objects.get(content=PARROTS).pk)
-    receipt = chat_forget(chat_id=chat.pk, tools=wiring.forget_tools(), actor=COMMAND_LINE)
+    receipt = object_forget(
+        kind="chat", object_id=chat.pk, tools=wiring.forget_tools(), actor=COMMAND_LINE
+    )
     assert receipt.swept["hooks_webhookdelivery"] == 3
     send_all()
     (last,) = receiver.events(endpoint.secret)[2:]

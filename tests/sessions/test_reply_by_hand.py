@@ -15,7 +15,7 @@ from memoryproject.integrations.whatsapp.events import Party, StatusUpdate
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.reply_window import last_heard, window_closes
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import message_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.hand_reply import (
     LONGEST,
     EmptyReplyError,
@@ -351,7 +351,7 @@ def test_a_reply_can_be_forgotten(world: World, desk: Desk) -> None:
     world.work()
     reply = world.messages(CLIENT)[-1]
     tools = ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
-    receipt = message_forget(message_id=reply.pk, tools=tools)
+    receipt = object_forget(kind="message", object_id=reply.pk, tools=tools)
     assert receipt.probe == "absent"
     assert Turn.objects.get(by_hand=True).reply is None
 

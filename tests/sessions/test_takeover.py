@@ -19,7 +19,7 @@ from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import chat_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.leases import turn_claim, turns_sweep
 from sessions_app.services.pauses import pauses_end
 from sessions_app.services.talk import NoAnswerError, talk
@@ -284,7 +284,7 @@ def test_an_erased_chat_takes_its_pause_along(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
     tools = ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
-    chat_forget(chat_id=world.chat(CLIENT).pk, tools=tools)
+    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, tools=tools)
     assert not ChatPause.objects.exists()
 
 

@@ -10,12 +10,7 @@ import pytest
 from memories_app.models import Memory
 from sessions_app.models import ChatSession, Message, TranscriptBatch
 from sessions_app.services.forget.carry_out import BACKUP_FILES, ForgetTools
-from sessions_app.services.forget.kinds import (
-    chat_forget,
-    memory_forget,
-    message_forget,
-    session_forget,
-)
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.transcripts.target import Target
 from sessions_app.transcripts.names import batch_name
 from tests.transcripts.conftest import Batches
@@ -45,7 +40,7 @@ def test_a_message_goes_with_the_file_that_holds_it(
 ) -> None:
     assert left(batches) == [batch_name(2)]
     message = Message.objects.get(content__contains=SECRET)
-    receipt = message_forget(message_id=message.pk, tools=forgetting)
+    receipt = object_forget(kind="message", object_id=message.pk, tools=forgetting)
     assert left(batches) == []
     assert sorted(batches.backed_up()) == [batch_name(1)]
     assert receipt.swept[BACKUP_FILES] == 1
@@ -57,7 +52,7 @@ def test_a_memory_goes_from_the_backups_of_its_chat(
     world: World, batches: Batches, forgetting: ForgetTools
 ) -> None:
     world.remember(CLIENT, SECRET)
-    memory_forget(memory_id=Memory.objects.get().pk, tools=forgetting)
+    object_forget(kind="memory", object_id=Memory.objects.get().pk, tools=forgetting)
     assert left(batches) == []
 
 
@@ -69,7 +64,9 @@ def test_by_the_command_of_people(world: World, batches: Batches, forgetting: Fo
 
 
 def test_a_session_goes_with_its_backups(batches: Batches, forgetting: ForgetTools) -> None:
-    receipt = session_forget(session_id=ChatSession.objects.get().pk, tools=forgetting)
+    receipt = object_forget(
+        kind="session", object_id=ChatSession.objects.get().pk, tools=forgetting
+    )
     assert batches.backed_up() == {}
     assert not TranscriptBatch.objects.exists()
     assert receipt.swept["sessions_app_transcriptbatch"] == 2
@@ -80,7 +77,7 @@ def test_a_chat_goes_with_its_backups_and_no_other(
 ) -> None:
     batches.put(1, "Another", "chat")
     batches.save(target=Target())
-    receipt = chat_forget(chat_id=world.chat(CLIENT).pk, tools=forgetting)
+    receipt = object_forget(kind="chat", object_id=world.chat(CLIENT).pk, tools=forgetting)
     assert batches.backed_up() == {batch_name(1): b"User: Another\nAssistant: chat\n"}
     assert receipt.swept[BACKUP_FILES] == 2
 
@@ -91,5 +88,5 @@ def test_what_a_killed_run_left_half_way_is_swept_too(
     (backup,) = batches.tools.backups.root.iterdir()
     backup.rename(backup.with_name(f"{backup.name}.part"))
     message = Message.objects.get(content__contains=SECRET)
-    message_forget(message_id=message.pk, tools=forgetting)
+    object_forget(kind="message", object_id=message.pk, tools=forgetting)
     assert left(batches) == []

@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from sessions_app.models import ChatSession, Message, TranscriptBatch
-from sessions_app.services.forget.guard import forgetting_begin
+from sessions_app.services.forget.guard import Scopes, forgetting_begin
 from sessions_app.services.transcripts.backup import VERIFYING, Backups
 from sessions_app.services.transcripts.check import CHECKING
 from sessions_app.services.transcripts.errors import (
@@ -142,7 +142,7 @@ def test_nothing_is_forgotten_until_the_backup_can_be_swept(batches: Batches) ->
     could_begin: dict[str, bool] = {}
 
     def forget() -> bool:
-        """Whether somebody else could begin to forget at this moment."""
+        """Whether somebody else could begin to forget what is stored at this moment."""
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(_try_forgetting).result()
 
@@ -153,7 +153,7 @@ def test_nothing_is_forgotten_until_the_backup_can_be_swept(batches: Batches) ->
     batches.save(tools={"progress": look})
     assert could_begin == {
         CHECKING: True,
-        STORING: False,
+        STORING: True,
         "Backing up": False,
         VERIFYING: False,
         CLEANING_UP: True,
@@ -164,7 +164,8 @@ def _try_forgetting() -> bool:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = 100")
-            forgetting_begin()
+            stored_in = TranscriptBatch.objects.values_list("backup", flat=True)
+            forgetting_begin(Scopes(backups=frozenset(stored_in)))
             return True
     except OperationalError:
         return False

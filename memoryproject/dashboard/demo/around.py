@@ -33,7 +33,7 @@ from sessions_app.models import AssistantProfile, Chat, ChatSession, Message
 from sessions_app.services.cards.make import cards_make
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import chat_forget, memory_forget, message_forget
+from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.schedules import schedules_install
 
 STAFF = (("noa", "Noa", "Peretz"), ("amir", "Amir", "Haddad"))
@@ -137,12 +137,12 @@ def _forget(story: Story) -> None:
     tools = ForgetTools(embedder=story.embedder, chat_memory=story.rules.chat_memory)
     oven = Memory.objects.filter(content__startswith="The oven").first()
     if oven is not None:
-        memory_forget(memory_id=oven.pk, tools=tools, actor=NOA)
+        object_forget(kind="memory", object_id=oven.pk, tools=tools, actor=NOA)
     said = Message.objects.filter(chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread")
     if message := said.first():
-        message_forget(message_id=message.pk, tools=tools, actor=NOA)
+        object_forget(kind="message", object_id=message.pk, tools=tools, actor=NOA)
     if chat := Chat.objects.filter(whatsapp_chat=ERASED.whatsapp_chat).first():
-        chat_forget(chat_id=chat.pk, tools=tools, actor=NOA)
+        object_forget(kind="chat", object_id=chat.pk, tools=tools, actor=NOA)
 
 
 def _integrations(story: Story) -> None:

@@ -31,7 +31,7 @@ from sessions_app.api.memories.writing import RAISES
 from sessions_app.api.serializers import ReceiptSerializer
 from sessions_app.memory_selectors import memories_named
 from sessions_app.models import Chat
-from sessions_app.services.forget.kinds import memory_forget
+from sessions_app.services.forget.kinds import object_forget
 
 
 class MemoryView(ApiView):
@@ -122,7 +122,7 @@ class MemoryView(ApiView):
     )
     def delete(self, request: Request, memory_id: UUID) -> Response:
         memory = self.memory(memory_id)
-        forgotten = memory_forget(
-            memory_id=memory.pk, tools=wiring.forget_tools(), actor=self.caller.actor
+        forgotten = object_forget(
+            kind="memory", object_id=memory.pk, tools=wiring.forget_tools(), actor=self.caller.actor
         )
         return Response(forgotten.as_dict())

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -18,15 +17,8 @@ from memoryproject.audit.events import COMMAND_LINE
 from sessions_app import wiring
 from sessions_app.chat_selectors import chat_at
 from sessions_app.models import Chat, ForgetReceipt
-from sessions_app.services.forget.kinds import (
-    NothingToForgetError,
-    chat_forget,
-    document_forget_with_proof,
-    memories_forget,
-    memory_forget,
-    message_forget,
-    session_forget,
-)
+from sessions_app.services.forget.kinds import memories_forget, object_forget
+from sessions_app.services.forget.plans import NothingToForgetError
 from sessions_app.services.forget.probe import StillFoundError
 from sessions_app.services.forget.purge import purge
 from sessions_app.services.person_export import person_export
@@ -81,18 +73,10 @@ class Command(BaseCommand):
             if options["export"]:
                 self._export(chat, options["export"])
             self._ask(f"the chat {what} with everything in it", options)
-            return [chat_forget(chat_id=chat.pk, tools=tools, actor=COMMAND_LINE)]
+            return [object_forget(kind=kind, object_id=chat.pk, tools=tools, actor=COMMAND_LINE)]
         key = _id(what)
         self._ask(f"the {kind} {key}", options)
-        forget: dict[str, Callable[[], ForgetReceipt]] = {
-            "memory": lambda: memory_forget(memory_id=key, tools=tools, actor=COMMAND_LINE),
-            "message": lambda: message_forget(message_id=key, tools=tools, actor=COMMAND_LINE),
-            "session": lambda: session_forget(session_id=key, tools=tools, actor=COMMAND_LINE),
-            "document": lambda: document_forget_with_proof(
-                document_id=key, tools=tools, actor=COMMAND_LINE
-            ),
-        }
-        return [forget[kind]()]
+        return [object_forget(kind=kind, object_id=key, tools=tools, actor=COMMAND_LINE)]
 
     def _ask(self, what: str, options: dict[str, Any]) -> None:
         if options["yes"]:

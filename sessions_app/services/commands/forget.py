@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -10,14 +11,16 @@ from django.db.models import Q, QuerySet
 from memories_app.models import Memory, Visibility
 from memories_app.rules.facts import fact_key
 from memories_app.selectors import memories_list, memories_with_words
-from sessions_app.models import Turn
+from sessions_app.models import ForgottenKind, Turn
 from sessions_app.roles import GODFATHER
 from sessions_app.services.commands.memories import visible_to
 from sessions_app.services.commands.says import lines_of, person, said, say, short_ids
 from sessions_app.services.draft import Draft
+from sessions_app.services.forget.attempts import attempt_record
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.guard import forgetting_begin
-from sessions_app.services.forget.kinds import memory_forget
+from sessions_app.services.forget.kinds import object_forget_within
+from sessions_app.services.forget.plans import NothingToForgetError
+from sessions_app.services.forget.probe import StillFoundError
 from sessions_app.services.tools import Tools
 from sessions_app.texts import text_for
 
@@ -44,20 +47,37 @@ def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
         return _which(own, turn)
     (memory,) = own
     shown = short_ids([memory.pk])[memory.pk]
-    with transaction.atomic():
-        forgetting_begin()
+
+    def still_may() -> None:
         if not may_forget(turn).filter(pk=memory.pk).exists():
-            # Staff took it away from this chat meanwhile.
-            return say("forget_none", language)
-        memory_forget(
-            memory_id=memory.pk,
+            raise NothingToForgetError("Staff took it away from this chat meanwhile.")
+
+    try:
+        _forget(memory, shown, turn, tools, still_may)
+    except NothingToForgetError:
+        return say("forget_none", language)
+    except StillFoundError as error:
+        kind, actor = str(ForgottenKind.MEMORY), person(turn)
+        attempt_record(kind=kind, object_id=memory.pk, error=error, actor=actor)
+        raise
+    return _done(shown, language)
+
+
+def _forget(
+    memory: Memory, shown: str, turn: Turn, tools: Tools, check: Callable[[], None]
+) -> None:
+    """In one transaction with the note that it was done."""
+    with transaction.atomic():
+        object_forget_within(
+            kind=str(ForgottenKind.MEMORY),
+            object_id=memory.pk,
             tools=ForgetTools(tools.embedder, tools.chat_memory, tools.transcripts),
             actor=person(turn),
             keep_turn=turn.pk,
+            check=check,
         )
         turn.refresh_from_db(fields=["context"])
         Turn.objects.filter(pk=turn.pk).update(context={**turn.context, FORGOTTEN: shown})
-    return _done(shown, language)
 
 
 def _done(shown: str, language: str) -> Draft:

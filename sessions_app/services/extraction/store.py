@@ -17,7 +17,7 @@ from sessions_app.learned import Fact, is_carried, quoted_in
 from sessions_app.models import ChatSession
 from sessions_app.services.extraction.said import Said, said_in
 from sessions_app.services.extraction.work import ExtractionLease
-from sessions_app.services.forget.guard import forgetting_wait
+from sessions_app.services.forget.guard import Reader, forgetting_wait
 
 NOTHING_LEARNED = "nothing worth learning"
 
@@ -67,7 +67,7 @@ def facts_store(
     )
 
     def still_said() -> None:
-        forgetting_wait()
+        forgetting_wait(Reader(said.chat_id, sees_all=said.is_owners))
         ChatSession.objects.select_for_update(no_key=True).filter(pk=said.session_id).first()
         lease.lock()
         now = said_in(lease.turn_id, memory_enabled=memory_enabled)

@@ -34,7 +34,10 @@ from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, Transc
 from sessions_app.services.activity import activity_recount
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.forget.doomed import Doomed
+from sessions_app.services.forget.guard import Held, rest_begin
 from sessions_app.services.forget.probe import Prober, StillFoundError
+from sessions_app.services.forget.scopes import memories_hold
+from sessions_app.services.forget.statistics import statistics_renew
 from sessions_app.services.forget.sweep import Sweep
 from sessions_app.services.forget.witness import What, Witness
 from sessions_app.services.transcripts.backup import Backups
@@ -67,40 +70,49 @@ def carry_out(
     doomed: Doomed,
     prober: Prober,
     tools: ForgetTools,
+    held: Held,
     actor: Actor,
     keep_turn: int | None = None,
 ) -> ForgetReceipt:
     """Forget what is doomed. Call it in a transaction that began with ``forgetting_begin``.
-    Raises StillFoundError where the probe finds any of it, and then all is as before."""
+    Raises StillFoundError where the probe finds any of it, and ScopesGrewError; then all is as
+    before."""
     now = timezone.now()
     sweep = Sweep(
         chat_memory=tools.chat_memory,
         doomed=doomed,
         object_id=object_id,
         witness=tools.witness,
+        held=held,
         keep_turn=keep_turn,
         now=now,
     )
     _note(doomed, tools.witness)
     with hooks_gathered():
-        _delete(doomed, sweep, actor, keep_turn)
+        _delete(doomed, sweep, held, actor, keep_turn)
     _remove_files(doomed, tools)
     tombstones_add(facts=doomed.facts)
     if sweep.texts and doomed.since is not None:
         sweep.out_of_chats(doomed.chats, since=doomed.since)
-    sweep.out_of_the_rest()
+    sweep.out_of_notes()
     sweep.out_of_who_asked()
     prober.look(doomed=doomed, texts=sweep.texts)
     prober.look_at(answers=sweep.reached, words=sweep.words)
     # After every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
+    rest_begin()
+    sweep.out_of_the_rest()
+    statistics_renew(sweep.texts)
+    prober.look_at_rest(texts=sweep.texts, since=doomed.since)
     # The last that can fail: files don't come back when the transaction is rolled back.
     _sweep_backups(doomed, sweep, tools)
+    held.count()
     return receipt_write(
         kind=kind,
         object_id=object_id,
         texts=list(doomed.texts),
         swept=dict(sorted(sweep.swept.items())),
+        probe_details=prober.record.as_dict(),
         actor=actor,
         now=now,
     )
@@ -161,6 +173,7 @@ def receipt_write(
     object_id: UUID,
     texts: Sequence[str],
     swept: dict[str, int],
+    probe_details: dict[str, object],
     actor: Actor,
     now: datetime,
 ) -> ForgetReceipt:
@@ -174,6 +187,7 @@ def receipt_write(
         content_hash=keyed_hash("\0".join(texts), purpose="receipt"),
         swept=swept,
         probe=ABSENT,
+        probe_details=probe_details,
     )
     audit_record(
         action=f"{kind}.forgotten",
@@ -189,7 +203,7 @@ def receipt_write(
     return receipt
 
 
-def _delete(doomed: Doomed, sweep: Sweep, actor: Actor, keep_turn: int | None) -> None:
+def _delete(doomed: Doomed, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None) -> None:
     """The rows themselves, with what hangs on them."""
     messages = Message.objects.filter(pk__in=doomed.messages)
     if keep_turn is not None:
@@ -197,6 +211,7 @@ def _delete(doomed: Doomed, sweep: Sweep, actor: Actor, keep_turn: int | None) -
     of_messages = MessageEmbedding.objects.filter(message__in=messages)
     sweep.count(MessageEmbedding, of_messages.count())
     sweep.messages_delete(messages)
+    memories_hold(doomed, held)
     of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemoryTelling]
     for model in of_memories:
         rows = model._default_manager.filter(memory__in=doomed.memories)

@@ -32,7 +32,7 @@ class Doomed:
     text), and in which chats since when the texts may have been told again.
 
     ``erased`` are the ids of whole sessions and chats that go, with what is in them; ``names``
-    are the addresses and names of whom nothing is to be left.
+    are the addresses and names of whom nothing is to be left; ``backups`` go as a whole.
     """
 
     memories: set[UUID] = field(default_factory=set)
@@ -44,6 +44,7 @@ class Doomed:
     since: datetime | None = None
     erased: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    backups: set[str] = field(default_factory=set)
 
     def ids(self) -> set[str]:
         """Of everything that goes."""

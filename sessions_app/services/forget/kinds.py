@@ -1,14 +1,11 @@
-"""Forgets a memory, a message, a session, a document or a whole chat. Each is one transaction
-that removes the text everywhere it was derived, probes, and leaves a receipt.
-
-All of them raise NothingToForgetError where there is no such thing (any more), and
-StillFoundError where the probe finds any of it: then nothing was changed. ``prober`` is given
-by who calls them in a transaction of his own: see asking.py.
-"""
+"""Forget a memory, a message, a session, a document or a whole chat. Each is one transaction
+that removes the text everywhere it was derived, probes, and leaves a receipt."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.apps import apps
@@ -16,7 +13,7 @@ from django.db import transaction
 
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete, chat_cards_delete
-from memories_app.models import Memory, SourceDocument, Visibility
+from memories_app.models import Visibility
 from memories_app.services.locks import scope_of
 from memories_app.services.tombstones import tombstones_remove
 from memoryproject.audit.events import SYSTEM, Actor
@@ -40,6 +37,7 @@ from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.clear import session_empty
 from sessions_app.services.forget.asking import prober_for
+from sessions_app.services.forget.attempts import attempt_record
 from sessions_app.services.forget.carry_out import (
     ForgetTools,
     backup_names,
@@ -47,270 +45,195 @@ from sessions_app.services.forget.carry_out import (
     carry_out,
 )
 from sessions_app.services.forget.doomed import Doomed
-from sessions_app.services.forget.guard import forgetting_begin
-from sessions_app.services.forget.probe import Prober
-from sessions_app.services.forget.sweep import BESIDE
+from sessions_app.services.forget.guard import Held, Scopes, ScopesGrewError, forgetting_begin
+from sessions_app.services.forget.plans import (
+    NothingToForgetError,
+    chat_plan,
+    document_plan,
+    memory_plan,
+    message_plan,
+    messages_plan,
+    session_plan,
+)
+from sessions_app.services.forget.probe import Prober, StillFoundError
+from sessions_app.services.forget.scopes import scopes_of
 from sessions_app.services.forget.witness import What, Witness
 
-# A longer session's texts are looked for elsewhere only where they were recalled.
-MOST_TEXTS = 2_000
+
+@dataclass(frozen=True)
+class Step:
+    """What the steps of a forgetting may need. ``swept`` counts rows beside the sweep's."""
+
+    object_id: UUID
+    doomed: Doomed
+    tools: ForgetTools
+    swept: Counter[str]
 
 
-class NothingToForgetError(Exception):
-    """There is no such thing, or not any more."""
+def _nothing(*_: object) -> None:
+    return None
 
 
-def memory_forget(
+@dataclass(frozen=True)
+class Way:
+    """How things of one kind are forgotten. ``plan`` only reads, and raises
+    NothingToForgetError. ``lock`` takes the rows that must not change from then on. ``before``
+    removes what the sweep needn't see, ``after`` the thing itself."""
+
+    plan: Callable[[UUID], Doomed]
+    lock: Callable[[UUID], object] = _nothing
+    before: Callable[[Step], None] = _nothing
+    after: Callable[[Step, ForgetReceipt], None] = _nothing
+
+
+def object_forget(
     *,
-    memory_id: UUID,
+    kind: str,
+    object_id: UUID,
     tools: ForgetTools,
     actor: Actor = SYSTEM,
-    keep_turn: int | None = None,
     prober: Prober | None = None,
 ) -> ForgetReceipt:
-    """A memory, what it had superseded, the messages that say nothing but it with their
-    confirmations, and what answers and summaries told of it. ``keep_turn``: the turn that asks
-    for it, which goes on."""
-    prober = prober or _prober(str(ForgottenKind.MEMORY), memory_id, tools)
-    with transaction.atomic():
-        forgetting_begin()
-        _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
-        doomed = Doomed()
-        doomed.add_memories([memory_id])
-        return carry_out(
-            kind=str(ForgottenKind.MEMORY),
-            object_id=memory_id,
-            doomed=doomed,
-            prober=prober,
-            tools=tools,
-            actor=actor,
-            keep_turn=keep_turn,
+    """Forget the object of this kind with this id.
+
+    Raises NothingToForgetError where there is no such thing (any more), and StillFoundError
+    where the probe finds any of it: then nothing was changed, and the attempt is on record.
+    """
+    try:
+        return object_forget_within(
+            kind=kind, object_id=object_id, tools=tools, actor=actor, prober=prober
         )
+    except StillFoundError as error:
+        attempt_record(kind=kind, object_id=object_id, error=error, actor=actor)
+        raise
+
+
+def object_forget_within(
+    *,
+    kind: str,
+    object_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+    keep_turn: int | None = None,
+    check: Callable[[], None] = _nothing,
+    begin: Callable[[Scopes], Held] = forgetting_begin,
+) -> ForgetReceipt:
+    """As ``object_forget``, for a caller with its own transaction, which holds no lock that a
+    forgetting takes, gives its own ``prober`` and records an attempt that fails.
+
+    ``keep_turn`` is the turn that asks for it, which goes on. ``check`` is called under the
+    locks that ``begin`` takes; what it raises goes through.
+    """
+    way = _WAYS[kind]
+    prober = prober or prober_for(kind=kind, object_id=object_id, embedder=tools.embedder)
+    scopes = scopes_of(way.plan(object_id), keep_turn=keep_turn)
+    while True:
+        try:
+            with transaction.atomic():
+                held = begin(scopes)
+                check()
+                way.lock(object_id)
+                step = Step(object_id, way.plan(object_id), tools, Counter())
+                held.require(scopes_of(step.doomed, keep_turn=keep_turn))
+                way.before(step)
+                receipt = carry_out(
+                    kind=kind,
+                    object_id=object_id,
+                    doomed=step.doomed,
+                    prober=prober,
+                    tools=tools,
+                    held=held,
+                    actor=actor,
+                    keep_turn=keep_turn,
+                )
+                way.after(step, receipt)
+                return _also_swept(receipt, step.swept)
+        except ScopesGrewError as grew:
+            # Each time it is more, of a number that ends.
+            scopes = grew.scopes
 
 
 def memories_forget(
     *, memory_ids: Iterable[UUID], tools: ForgetTools, actor: Actor = SYSTEM
 ) -> list[ForgetReceipt]:
-    """Several memories, each with its receipt. One that went with another is left out."""
-    receipts = []
-    for memory_id in memory_ids:
+    """Forget several memories, each with its receipt. One that went with another is left out."""
+    kind, receipts = str(ForgottenKind.MEMORY), []
+    for key in memory_ids:
         try:
-            receipts.append(memory_forget(memory_id=memory_id, tools=tools, actor=actor))
+            receipts.append(object_forget(kind=kind, object_id=key, tools=tools, actor=actor))
         except NothingToForgetError:
             continue
     return receipts
 
 
-def message_forget(
-    *,
-    message_id: UUID,
-    tools: ForgetTools,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-) -> ForgetReceipt:
-    """A message, what was learned from it alone, the documents that it brought, and what
-    answers and summaries told of it."""
-    prober = prober or _prober(str(ForgottenKind.MESSAGE), message_id, tools)
-    with transaction.atomic():
-        forgetting_begin()
-        _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
-        doomed = Doomed()
-        doomed.add_messages([message_id])
-        return carry_out(
-            kind=str(ForgottenKind.MESSAGE),
-            object_id=message_id,
-            doomed=doomed,
-            prober=prober,
-            tools=tools,
-            actor=actor,
-        )
+def _session_lock(session_id: UUID) -> None:
+    list(ChatSession.objects.select_for_update().filter(pk=session_id))
 
 
-def document_forget_with_proof(
-    *,
-    document_id: UUID,
-    tools: ForgetTools,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-) -> ForgetReceipt:
-    """A document with its passages, and what answers and summaries told of them."""
-    prober = prober or _prober(str(ForgottenKind.DOCUMENT), document_id, tools)
-    with transaction.atomic():
-        forgetting_begin()
-        found = SourceDocument.objects.filter(pk=document_id).exists()
-        _there(found, "document", document_id)
-        doomed = Doomed()
-        doomed.add_documents([document_id])
-        return carry_out(
-            kind=str(ForgottenKind.DOCUMENT),
-            object_id=document_id,
-            doomed=doomed,
-            prober=prober,
-            tools=tools,
-            actor=actor,
-        )
+def _chat_lock(chat_id: UUID) -> None:
+    addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
+    addresses_lock(list(addresses))
+    list(Chat.objects.select_for_update().filter(pk=chat_id))
 
 
-def session_forget(
-    *,
-    session_id: UUID,
-    tools: ForgetTools,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-) -> ForgetReceipt:
-    """A session with its messages, summaries and turns, what was learned in it alone, and what
-    other conversations told of it."""
-    prober = prober or _prober(str(ForgottenKind.SESSION), session_id, tools)
-    with transaction.atomic():
-        forgetting_begin()
-        session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
-        _there(session is not None, "session", session_id)
-        messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
-        doomed = Doomed(erased={str(session_id)})
-        doomed.add_messages(messages, texts=len(messages) <= MOST_TEXTS)
-        if len(messages) > MOST_TEXTS:
-            _add_recalled(doomed, session_id)
-        counts = _turns_delete(Turn.objects.filter(session=session_id))
-        counts[SummarizationMetadata._meta.db_table] = SummarizationMetadata.objects.filter(
-            session=session_id
-        ).count()
-        receipt = carry_out(
-            kind=str(ForgottenKind.SESSION),
-            object_id=session_id,
-            doomed=doomed,
-            prober=prober,
-            tools=tools,
-            actor=actor,
-        )
-        batches = TranscriptBatch.objects.filter(session=session_id)
-        counts[TranscriptBatch._meta.db_table] = batches.count()
-        backups = backup_names(batches)
-        # What was asked for again while its messages went has no session any more.
-        counts[MemoryCard._meta.db_table] = cards_delete(session_ids=[session_id])
-        cards_take_back(chat_id=session.chat_id, session_ids=[session_id])
-        ChatSession.objects.filter(pk=session_id).delete()
-        counts[ChatSession._meta.db_table] = 1
-        counts |= backups_remove(names=backups, tools=tools)
-        return _also_swept(receipt, counts)
+def _session_before(step: Step) -> None:
+    step.swept.update(_turns_delete(Turn.objects.filter(session=step.object_id)))
+    summaries = SummarizationMetadata.objects.filter(session=step.object_id)
+    step.swept[SummarizationMetadata._meta.db_table] += summaries.count()
 
 
-def session_messages_forget(
-    *,
-    session_id: UUID,
-    tools: ForgetTools,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-) -> ForgetReceipt:
-    """All messages of a session, with what was learned in it alone and what other conversations
-    told of it. The session stays, empty, and goes on counting where it was."""
-    prober = prober or _prober(str(ForgottenKind.MESSAGES), session_id, tools)
-    with transaction.atomic():
-        forgetting_begin()
-        session = ChatSession.objects.select_for_update().filter(pk=session_id).first()
-        _there(session is not None, "session", session_id)
-        messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
-        if not messages:
-            raise NothingToForgetError(f"There is no message in session {session_id}.")
-        doomed = Doomed()
-        doomed.add_messages(messages, texts=len(messages) <= MOST_TEXTS)
-        if len(messages) > MOST_TEXTS:
-            _add_recalled(doomed, session_id)
-        receipt = carry_out(
-            kind=str(ForgottenKind.MESSAGES),
-            object_id=session_id,
-            doomed=doomed,
-            prober=prober,
-            tools=tools,
-            actor=actor,
-        )
-        batches = backup_names(TranscriptBatch.objects.filter(session=session_id))
-        session = ChatSession.objects.select_for_update(no_key=True).get(pk=session_id)
-        cards_take_back(chat_id=session.chat_id, session_ids=[session_id])
-        session_empty(session=session, now=receipt.forgotten_at)
-        return _also_swept(receipt, backups_remove(names=batches, tools=tools))
+def _chat_before(step: Step) -> None:
+    chat = Chat.objects.get(pk=step.object_id)
+    batches = TranscriptBatch.objects.filter(chat=chat)
+    step.doomed.backups |= backup_names(batches)
+    step.swept.update(_chat_delete(chat, step.tools.witness))
+    step.doomed.chats.discard(step.object_id)
+    step.doomed.messages.clear()
 
 
-def chat_forget(
-    *,
-    chat_id: UUID,
-    tools: ForgetTools,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-) -> ForgetReceipt:
-    """A person: the chat with everything in it, the memories and documents that came from it,
-    and what other chats were told of them. The audit log keeps that things were done, and
-    nobody can tell any more to whom."""
-    prober = prober or _prober(str(ForgottenKind.CHAT), chat_id, tools)
-    with transaction.atomic():
-        forgetting_begin()
-        addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
-        addresses_lock(list(addresses))
-        chat = Chat.objects.select_for_update().filter(pk=chat_id).first()
-        if chat is None:
-            raise NothingToForgetError(f"There is no chat {chat_id}.")
-        doomed = Doomed(erased=_within(chat), names=_names(chat))
-        own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
-        doomed.add_memories(list(own.values_list("pk", flat=True)))
-        brought = SourceDocument.objects.filter(chat_id=chat_id)
-        doomed.add_documents(list(brought.values_list("pk", flat=True)))
-        backups = backup_names(TranscriptBatch.objects.filter(chat=chat))
-        counts = _chat_delete(chat, tools.witness)
-        doomed.chats.discard(chat_id)
-        doomed.messages.clear()
-        receipt = carry_out(
-            kind=str(ForgottenKind.CHAT),
-            object_id=chat_id,
-            doomed=doomed,
-            prober=prober,
-            tools=tools,
-            actor=actor,
-        )
-        tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
-        person_cut_loose(chat_id=chat_id)
-        told = chat_deliveries_erase(chat_id=chat_id)
-        counts[WebhookDelivery._meta.db_table] = told
-        counts |= backups_remove(names=backups, tools=tools)
-        return _also_swept(receipt, counts)
+def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
+    session = ChatSession.objects.get(pk=step.object_id)
+    batches = TranscriptBatch.objects.filter(session=session)
+    step.swept[TranscriptBatch._meta.db_table] += batches.count()
+    backups = backup_names(batches)
+    # What was asked for again while its messages went has no session any more.
+    step.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
+    cards_take_back(chat_id=session.chat_id, session_ids=[session.pk])
+    ChatSession.objects.filter(pk=session.pk).delete()
+    step.swept[ChatSession._meta.db_table] += 1
+    step.swept.update(backups_remove(names=backups, tools=step.tools))
 
 
-def _there(found: bool, what: str, key: UUID) -> None:
-    if not found:
-        raise NothingToForgetError(f"There is no {what} {key}.")
+def _messages_after(step: Step, receipt: ForgetReceipt) -> None:
+    session = ChatSession.objects.select_for_update(no_key=True).get(pk=step.object_id)
+    backups = backup_names(TranscriptBatch.objects.filter(session=session))
+    cards_take_back(chat_id=session.chat_id, session_ids=[session.pk])
+    session_empty(session=session, now=receipt.forgotten_at)
+    step.swept.update(backups_remove(names=backups, tools=step.tools))
 
 
-def _prober(kind: str, object_id: UUID, tools: ForgetTools) -> Prober:
-    return prober_for(kind=kind, object_id=object_id, embedder=tools.embedder)
+def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
+    """The audit log keeps that things were done, and nobody can tell any more to whom."""
+    chat_id = step.object_id
+    tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
+    person_cut_loose(chat_id=chat_id)
+    step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
+    step.swept.update(backups_remove(names=step.doomed.backups, tools=step.tools))
 
 
-def _within(chat: Chat) -> set[str]:
-    """The ids of a chat and of all that is in it."""
-    inside = {str(chat.pk)}
-    keys = (("sessions", "pk"), ("messages", "pk"), ("turns", "turn_id"))
-    for name, key in keys:
-        inside |= {str(each) for each in getattr(chat, name).values_list(key, flat=True)}
-    return inside
-
-
-def _names(chat: Chat) -> set[str]:
-    """By which the person is known. An address's number counts without its ending, too."""
-    names = {chat.whatsapp_chat, chat.client_name.strip(), chat.client_phone}
-    names |= set(chat.addresses.values_list("address", flat=True))
-    numbers = {name.partition("@")[0] for name in names if "@" in name}
-    return (names | numbers) - {""}
-
-
-def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
-    """The texts of a long session that answers outside of it had in reach."""
-    others = Turn.objects.filter(chat__sessions=session_id).exclude(session=session_id)
-    others = others.filter(recalled__contains=[{"session_id": str(session_id)}])
-    for recalled in others.values_list("recalled", flat=True).iterator():
-        for entry in recalled:
-            if entry.get("session_id") == str(session_id):
-                beside = [entry[name]["content"] for name in BESIDE if name in entry]
-                doomed.texts.update(dict.fromkeys([entry["content"], *beside]))
-    session = ChatSession.objects.get(pk=session_id)
-    doomed.chats.add(session.chat_id)
-    doomed.since = min(doomed.since or session.created_at, session.created_at)
+_WAYS = {
+    str(ForgottenKind.MEMORY): Way(memory_plan),
+    str(ForgottenKind.MESSAGE): Way(message_plan),
+    str(ForgottenKind.DOCUMENT): Way(document_plan),
+    str(ForgottenKind.SESSION): Way(
+        session_plan, lock=_session_lock, before=_session_before, after=_session_after
+    ),
+    str(ForgottenKind.MESSAGES): Way(messages_plan, lock=_session_lock, after=_messages_after),
+    str(ForgottenKind.CHAT): Way(
+        chat_plan, lock=_chat_lock, before=_chat_before, after=_chat_after
+    ),
+}
 
 
 def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
@@ -354,37 +277,3 @@ def _also_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt
     receipt.swept = dict(sorted(swept.items()))
     receipt.save(update_fields=["swept"])
     return receipt
-
-
-_FORGET: dict[str, Callable[[UUID, ForgetTools, Actor, Prober | None], ForgetReceipt]] = {
-    str(ForgottenKind.MEMORY): lambda key, tools, actor, prober: memory_forget(
-        memory_id=key, tools=tools, actor=actor, prober=prober
-    ),
-    str(ForgottenKind.MESSAGE): lambda key, tools, actor, prober: message_forget(
-        message_id=key, tools=tools, actor=actor, prober=prober
-    ),
-    str(ForgottenKind.MESSAGES): lambda key, tools, actor, prober: session_messages_forget(
-        session_id=key, tools=tools, actor=actor, prober=prober
-    ),
-    str(ForgottenKind.SESSION): lambda key, tools, actor, prober: session_forget(
-        session_id=key, tools=tools, actor=actor, prober=prober
-    ),
-    str(ForgottenKind.DOCUMENT): lambda key, tools, actor, prober: document_forget_with_proof(
-        document_id=key, tools=tools, actor=actor, prober=prober
-    ),
-    str(ForgottenKind.CHAT): lambda key, tools, actor, prober: chat_forget(
-        chat_id=key, tools=tools, actor=actor, prober=prober
-    ),
-}
-
-
-def object_forget(
-    *,
-    kind: str,
-    object_id: UUID,
-    tools: ForgetTools,
-    actor: Actor = SYSTEM,
-    prober: Prober | None = None,
-) -> ForgetReceipt:
-    """What is of this kind and has this id."""
-    return _FORGET[kind](object_id, tools, actor, prober)

@@ -20,17 +20,19 @@ from memories_app.models import Memory, SourceDocument
 from memoryproject.audit.events import SYSTEM
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.guard import forgetting_begin
-from sessions_app.services.forget.kinds import NothingToForgetError, object_forget
+from sessions_app.services.forget.guard import Held, ScopeBusyError, Scopes, forgetting_try
+from sessions_app.services.forget.kinds import object_forget_within
+from sessions_app.services.forget.plans import NothingToForgetError
 from sessions_app.services.forget.probe import Prober, StillFoundError
 from sessions_app.services.forget.witness import MOST_SHOWN, What, Witness
 from sessions_app.services.transcripts.backup import Backups, UntouchedBackups
 
 logger = logging.getLogger(__name__)
 
-# While it is tried out nobody else can store an answer.
+# While it is tried out nobody can store an answer in the chats that it concerns.
 MOST_SECONDS = 8.0
 MOST_WAIT_SECONDS = 2.0
+BETWEEN_TRIES = 0.05
 # More than these aren't tried out at all.
 MOST_THINGS = 60
 MOST_MESSAGES = 3_000
@@ -62,7 +64,7 @@ def preview_make(*, chosen: Sequence[Chosen], tools: ForgetTools) -> Preview:
         return _counted(chosen)
     try:
         return _tried(chosen, tools)
-    except (_TooLongError, OperationalError) as reason:
+    except (_TooLongError, ScopeBusyError, OperationalError) as reason:
         logger.info("A forgetting is counted, not tried out: %s.", type(reason).__name__)
         return _counted(chosen)
 
@@ -76,7 +78,6 @@ def _tried(chosen: Sequence[Chosen], tools: ForgetTools) -> Preview:
     until = time.monotonic() + MOST_SECONDS
     with transaction.atomic():
         _limit()
-        forgetting_begin()
         for kind, key in chosen:
             if time.monotonic() > until:
                 raise _TooLongError
@@ -99,7 +100,14 @@ def _try(kind: str, key: UUID, tools: ForgetTools, preview: Preview) -> None:
     # Nobody is asked for a vector: the rows and texts are looked through all the same.
     prober = Prober([], tools.embedder)
     try:
-        receipt = object_forget(kind=kind, object_id=key, tools=tools, actor=SYSTEM, prober=prober)
+        receipt = object_forget_within(
+            kind=kind,
+            object_id=key,
+            tools=tools,
+            actor=SYSTEM,
+            prober=prober,
+            begin=_soon,
+        )
     except NothingToForgetError:
         return
     except StillFoundError:
@@ -108,6 +116,20 @@ def _try(kind: str, key: UUID, tools: ForgetTools, preview: Preview) -> None:
         return
     preview.there += 1
     preview.tables.update(receipt.swept)
+
+
+def _soon(scopes: Scopes) -> Held:
+    """Try for the locks, again and again for a while: who holds those of one thing and waited
+    for those of the next could wait in a circle. Raises ScopeBusyError."""
+    until = time.monotonic() + MOST_WAIT_SECONDS
+    while True:
+        try:
+            with transaction.atomic():
+                return forgetting_try(scopes)
+        except ScopeBusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(BETWEEN_TRIES)
 
 
 def _messages_of(chosen: Sequence[Chosen]) -> int:

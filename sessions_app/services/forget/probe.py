@@ -2,100 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, QuerySet
-
-from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.integrations.embedders.base import Calibration, Embedder, EmbedderError
 from memoryproject.integrations.embedders.covered import covered_vectors
 from memoryproject.lib.fragments import MARK, Fragments
 from memoryproject.lib.stored_errors import ErrorText
-from sessions_app.models import (
-    Message,
-    MessageEmbedding,
-    Note,
-    OutboundPart,
-    SummarizationMetadata,
-)
+from sessions_app.models import Message
 from sessions_app.models.messages import Role
 from sessions_app.recall import MEMORIES, MESSAGES, Hit, Viewer, recall
 from sessions_app.services.forget.doomed import Doomed
+from sessions_app.services.forget.probe_columns import Column, made_by_nobody, made_since
+from sessions_app.services.forget.probe_record import ProbeRecord
+from sessions_app.services.forget.probe_search import (
+    RECALLED_TABLES,
+    indexes_of,
+    memories_found,
+    messages_found,
+)
+from sessions_app.services.forget.statistics import statistics_stale, statistics_values
 
 T = TypeVar("T")
 
 # So many are asked for by their own text, as anybody would. Of more a sample must do, spread
-# over all of them: a question takes a tenth of a second while nobody can store anything. The
-# rows themselves are counted, and answers and summaries read through for any part of any text,
-# one and all.
+# over all of them: a question takes a tenth of a second while nobody can store anything in these
+# chats. What was made in them is read through for any part of any text, one and all.
 MOST_ASKED = 20
 TOP_K = 10
-ROWS_AT_ONCE = 500
 
 
 class StillFoundError(Exception):
-    """The probe found what was to be forgotten. The text says where, not what."""
+    """The probe found what was to be forgotten. The text says where, not what; ``details`` is
+    the record of the probe until then."""
+
+    def __init__(self, text: str, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(text)
+        self.details = dict(details or {})
 
 
 class Prober:
-    """Made before the transaction: no provider is asked for a vector while it is open."""
+    """Made before the transaction: no provider is asked for a vector while it is open. Every
+    look raises StillFoundError; ``record`` tells what was looked through."""
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         self._asked = spread(list(dict.fromkeys(text for text in texts if text.strip())))
         self._embedder = _Prepared(self._asked, embedder)
+        self.record = ProbeRecord()
 
     def look(self, *, doomed: Doomed, texts: Fragments) -> None:
-        """Raises StillFoundError."""
-        self._count_rows(doomed)
-        self._read_through(doomed, texts)
+        """Look through everything of ours that was made in these chats since, and ask for the
+        texts as anybody would."""
+        self.record = ProbeRecord()
+        if doomed.since is not None:
+            self._read_through(made_since(list(doomed.chats), doomed.since), texts)
         gone = doomed.memories | doomed.messages
         for text in self._asked:
             for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in doomed.chats)]:
-                sources = [MEMORIES] if viewer.chat_id is None else [MESSAGES]
-                found = recall(
-                    query=text,
-                    viewer=viewer,
-                    embedder=self._embedder,
-                    top_k=TOP_K,
-                    min_similarity=0.0,
-                    sources=sources,
-                )
-                for hit in found.hits:
-                    if hit.id in gone or _is_ours(hit, texts):
-                        raise StillFoundError(_still("found", hit.source, hit.id))
+                self._recall(text, viewer, gone, texts)
+            self._search(text, doomed, texts)
+        if self._asked:
+            self.record.note("recall", names=indexes_of(RECALLED_TABLES))
 
     def look_at(self, *, answers: Collection[UUID], words: Fragments) -> None:
-        """As ``look``, for facts of one word, in the answers that had them in reach. Raises
-        StillFoundError."""
+        """As ``look``, for facts of one word, in the answers that had them in reach."""
         if not words:
             return
-        told = Message.objects.filter(pk__in=list(answers)).values_list("pk", "content")
-        for key, text in told:
-            if _tells(words, text):
-                raise StillFoundError(_still("told", "message", key))
+        told = Message.objects.filter(pk__in=list(answers))
+        self._read_through([Column("message", told, "content")], words)
 
-    def _count_rows(self, doomed: Doomed) -> None:
-        left = {
-            "memories": Memory.objects.filter(pk__in=doomed.memories),
-            "memory_vectors": MemoryEmbedding.objects.filter(memory__in=doomed.memories),
-            "message_vectors": MessageEmbedding.objects.filter(message__in=doomed.messages),
-            "messages": Message.objects.filter(pk__in=doomed.messages, turn__isnull=True),
-        }
-        for name, rows in left.items():
-            if rows.exists():
-                raise StillFoundError(ErrorText("still_rows", what=ErrorText(f"kind_{name}")))
+    def look_at_rest(self, *, texts: Fragments, since: datetime | None) -> None:
+        """As ``look``, at what belongs to no chat: rows, and PostgreSQL's statistics."""
+        if not texts:
+            return
+        self._read_through(made_by_nobody(since), texts)
+        values = statistics_values()
+        names = {f"{table}.{column}" for table, column, _ in values}
+        self.record.note("statistics", queries=1, rows=len(values), names=names)
+        for table, column in sorted(statistics_stale(values, texts)):
+            raise self._found(ErrorText("still_told_in_statistics", table=table, column=column))
 
-    def _read_through(self, doomed: Doomed, texts: Fragments) -> None:
-        """Everything of ours that was made in these chats since, against all texts at once."""
-        for name, key, told in _made_since(doomed):
-            if _tells(texts, told):
-                raise StillFoundError(_still("told", name, key))
+    def _recall(self, text: str, viewer: Viewer, gone: Collection[UUID], texts: Fragments) -> None:
+        found = recall(
+            query=text,
+            viewer=viewer,
+            embedder=self._embedder,
+            top_k=TOP_K,
+            min_similarity=0.0,
+            sources=[MEMORIES] if viewer.chat_id is None else [MESSAGES],
+        )
+        self.record.note("recall", queries=1, rows=len(found.hits))
+        for hit in found.hits:
+            if hit.id in gone or _is_ours(hit, texts):
+                raise self._found(_still("found", hit.source, hit.id))
+
+    def _search(self, text: str, doomed: Doomed, texts: Fragments) -> None:
+        """As staff search, by words."""
+        memories = memories_found(text, most=TOP_K)
+        messages = messages_found(text, doomed.chats, most=TOP_K)
+        self.record.note("staff search", queries=2, rows=len(memories) + len(messages))
+        for key in memories:
+            if key in doomed.memories:
+                raise self._found(_still("found", "memory", key))
+        for message in messages:
+            is_ours = message.role != Role.USER and _tells(texts, message.content)
+            if is_ours or message.pk in doomed.messages:
+                raise self._found(_still("found", "message", message.pk))
+
+    def _read_through(self, columns: Iterable[Column], texts: Fragments) -> None:
+        """Compare every row with all texts at once."""
+        for column in columns:
+            self.record.note("columns", queries=1, names=[column.name])
+            for key, told in column.rows():
+                self.record.note("columns", rows=1)
+                if _tells(texts, told):
+                    raise self._found(_still("told", column.what, key))
+
+    def _found(self, text: str) -> StillFoundError:
+        return StillFoundError(text, self.record.as_dict())
 
 
-def _still(how: str, kind: str, key: object) -> ErrorText:
-    return ErrorText(f"still_{how}", what=ErrorText(f"kind_{kind}"), id=key)
+def _still(how: str, what: str, key: object) -> ErrorText:
+    kind = ErrorText(f"kind_{what.replace(' ', '_')}")
+    return ErrorText(f"still_{how}", what=kind, id=key)
 
 
 def spread(all_of_them: Sequence[T]) -> list[T]:
@@ -105,32 +136,13 @@ def spread(all_of_them: Sequence[T]) -> list[T]:
     return [all_of_them[place * len(all_of_them) // MOST_ASKED] for place in range(MOST_ASKED)]
 
 
-def _made_since(doomed: Doomed) -> Iterator[tuple[str, object, str]]:
-    """Answers, summaries and what was sent of them, each with what it is and its key."""
-    if doomed.since is None:
-        return
-    chats, since = list(doomed.chats), doomed.since
-    ours = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
-    made: dict[str, tuple[QuerySet[Model], tuple[str, ...]]] = {
-        "message": (ours.filter(role__in=[Role.ASSISTANT, Role.SUMMARY]), ("content",)),
-        "summary": (
-            SummarizationMetadata.objects.filter(session__chat_id__in=chats, created_at__gte=since),
-            ("digest", "chapter"),
-        ),
-        "part": (
-            OutboundPart.objects.filter(turn__chat_id__in=chats, turn__created_at__gte=since),
-            ("content",),
-        ),
-        "note": (Note.objects.filter(chat__in=chats), ("text",)),
-    }
-    for name, (rows, fields) in made.items():
-        for key, *told in rows.order_by().values_list("pk", *fields).iterator(ROWS_AT_ONCE):
-            yield from ((name, key, text) for text in told)
-
-
-def _tells(texts: Fragments, told: str) -> bool:
+def _tells(texts: Fragments, told: Any) -> bool:
     """Whether there is more of it than the marks where it stood."""
-    return any(texts.are_in(part) for part in told.split(MARK))
+    if isinstance(told, dict):
+        return any(_tells(texts, part) for pair in told.items() for part in pair)
+    if isinstance(told, list | tuple):
+        return any(_tells(texts, part) for part in told)
+    return isinstance(told, str) and any(texts.are_in(part) for part in told.split(MARK))
 
 
 def _is_ours(hit: Hit, texts: Fragments) -> bool:

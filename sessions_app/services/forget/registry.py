@@ -28,6 +28,16 @@ def _table(name: str, *, swept: str = "", safe: str = "", own: str = "", why: st
     }
 
 
+def swept_columns() -> set[tuple[str, str]]:
+    """Return the table and name of each swept column, but for vectors: they are no text."""
+    return {
+        (table, column)
+        for table, columns in COLUMNS.items()
+        for column, (how, _) in columns.items()
+        if how == SWEPT and column != "vector"
+    }
+
+
 _table(
     "memories_app_memory",
     swept="content content_hash type category tags source metadata fact_key likeness terms scope",
@@ -143,8 +153,11 @@ _table(
 )
 _table(
     "sessions_app_forgetreceipt",
-    safe="kind actor_kind actor content_hash swept probe",
+    safe="kind actor_kind actor content_hash swept probe probe_details",
     why="a keyed hash and counts: it holds no content",
+)
+_table(
+    "sessions_app_forgetepoch", safe="scope", why="an id of a chat, or which memories: a counter's"
 )
 _table(
     "sessions_app_forgetrun",

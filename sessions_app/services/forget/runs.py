@@ -32,9 +32,10 @@ from sessions_app.models import (
 )
 from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
 from sessions_app.services.forget.asking import prober_for
+from sessions_app.services.forget.attempts import attempt_record
 from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.guard import forgetting_begin
-from sessions_app.services.forget.kinds import NothingToForgetError, object_forget
+from sessions_app.services.forget.kinds import object_forget_within
+from sessions_app.services.forget.plans import NothingToForgetError
 from sessions_app.services.forget.probe import Prober, StillFoundError
 
 logger = logging.getLogger(__name__)
@@ -176,13 +177,18 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
     prober = prober_for(kind=item.kind, object_id=item.object_id, embedder=tools.embedder)
     try:
         with transaction.atomic():
-            forgetting_begin()
             run = lease.lock()
             receipt = _forget(item, run, tools, prober)
             _over(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
     except NothingToForgetError:
         _nothing_there(item, lease)
     except StillFoundError as error:
+        attempt_record(
+            kind=item.kind,
+            object_id=item.object_id,
+            error=error,
+            actor=Actor("staff", name=item.run.asked_by),
+        )
         _note(item, lease, str(ItemState.FOUND), error=error_text(error))
     except LeaseLostError:
         raise
@@ -193,7 +199,7 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
 
 
 def _forget(item: ForgetItem, run: ForgetRun, tools: ForgetTools, prober: Prober) -> ForgetReceipt:
-    return object_forget(
+    return object_forget_within(
         kind=item.kind,
         object_id=item.object_id,
         tools=tools,

@@ -32,6 +32,7 @@ from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.cards.work import cards_outdate
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.forget.doomed import Doomed
+from sessions_app.services.forget.guard import Held, Scopes, chat_scope
 from sessions_app.services.forget.reach import SHOWN
 from sessions_app.services.forget.sweep_rest import RestSweep
 from sessions_app.services.forget.witness import What, Witness
@@ -61,6 +62,7 @@ class Sweep:
         doomed: Doomed,
         object_id: UUID,
         witness: Witness,
+        held: Held,
         keep_turn: int | None = None,
         now: datetime,
     ) -> None:
@@ -73,6 +75,8 @@ class Sweep:
         self._doomed = doomed
         self._ids = {*doomed.ids(), str(object_id)}
         self._witness = witness
+        self._held = held
+        self._subjects: set[tuple[str, str]] = set()
         self._keep_turn = keep_turn
         self._now = now
         self._emptied: set[tuple[str, Any]] = set()
@@ -89,8 +93,18 @@ class Sweep:
             if not self._once(chat_ids, since):
                 return
 
+    def out_of_notes(self) -> None:
+        """Take the texts out of the notes of other chats that quote them. Raises
+        ScopesGrewError where such a chat isn't locked."""
+        self._notes()
+
     def out_of_the_rest(self) -> None:
-        """Take the texts out of what belongs to no chat."""
+        """Take the texts out of what belongs to no chat. Call it after ``rest_begin``."""
+        for provider, subject in sorted(self._subjects):
+            about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
+            self._raw(about)
+        if self.texts and self._doomed.since is not None:
+            self._deliveries(InboundDelivery.objects.filter(chat__isnull=True), self._doomed.since)
         rest = RestSweep(
             texts=self.texts,
             ids=self._ids,
@@ -100,7 +114,6 @@ class Sweep:
         )
         rest.sweep()
         self.swept.update(rest.swept)
-        self._notes()
 
     def out_of_who_asked(self) -> None:
         """The command that asks for it says in its own words what it is about."""
@@ -128,11 +141,7 @@ class Sweep:
         for message in found:
             self._witness.saw(What.MESSAGE, message.pk, message.content)
             if message.provider_message_id:
-                self._raw(
-                    InboundDelivery.objects.filter(
-                        provider=message.provider, subject_id=message.provider_message_id
-                    )
-                )
+                self._subjects.add((message.provider, message.provider_message_id))
         self._quotes(found)
         first: dict[UUID, int] = {}
         for message in found:
@@ -200,7 +209,7 @@ class Sweep:
         self._extractions(chat_ids)
         self._parts(chat_ids)
         self._notes(chat_ids)
-        self._deliveries(chat_ids, since)
+        self._deliveries(InboundDelivery.objects.filter(chat__in=list(chat_ids)), since)
         return further
 
     def _replays(self, chat_ids: Collection[UUID], since: datetime) -> set[UUID]:
@@ -338,7 +347,7 @@ class Sweep:
 
     def _notes(self, chat_ids: Collection[UUID] | None = None) -> None:
         """What staff noted of it: in these chats also in other words, everywhere as a quotation."""
-        notes = Note.objects.only("text")
+        notes = Note.objects.only("chat", "text")
         if chat_ids is not None:
             notes = notes.filter(chat__in=list(chat_ids))
         for note in notes.iterator(ROWS_AT_ONCE):
@@ -346,15 +355,17 @@ class Sweep:
                 continue
             kept, gone = self.texts.cut(note.text)
             if gone:
+                # Its author may be editing it, and another forgetting cutting it.
+                self._held.require(Scopes(frozenset({chat_scope(note.chat_id)})))
                 self._witness.saw(What.NOTE, note.pk, note.text, left=kept)
                 Note.objects.filter(pk=note.pk).update(text=kept)
                 self._count_once(Note, note.pk)
 
-    def _deliveries(self, chat_ids: Collection[UUID], since: datetime) -> None:
+    def _deliveries(self, deliveries: QuerySet[InboundDelivery], since: datetime) -> None:
         """A later message may quote an earlier one."""
-        delivered = InboundDelivery.objects.filter(
-            Q(chat_id__in=list(chat_ids)) | Q(chat__isnull=True), received_at__gte=since
-        ).filter(Q(raw__isnull=False) | Q(change__isnull=False))
+        delivered = deliveries.filter(received_at__gte=since).filter(
+            Q(raw__isnull=False) | Q(change__isnull=False)
+        )
         holding = [
             delivery.pk
             for delivery in delivered.only("raw", "change").iterator(ROWS_AT_ONCE)

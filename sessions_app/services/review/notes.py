@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from memoryproject.audit.events import Actor, audit_record
 from sessions_app.models import Message, Note
 from sessions_app.models.review import LONGEST_NOTE
-from sessions_app.services.forget.guard import forgetting_wait
+from sessions_app.services.forget.guard import Reader, forgetting_wait
 from sessions_app.services.review.chats import chats_lock
 from sessions_app.services.review.errors import ReviewError
 
@@ -27,7 +27,7 @@ def note_write(
     text = _checked(text)
     with transaction.atomic():
         # Who quotes what is being forgotten at this moment waits, and then finds it gone.
-        forgetting_wait()
+        forgetting_wait(Reader(chat_id))
         if not chats_lock([chat_id]):
             raise ReviewError(_("The conversation isn't there any more."))
         if message_id and not Message.objects.filter(chat=chat_id, pk=message_id).exists():
@@ -56,7 +56,7 @@ def note_edit(
     through. Raises ReviewError for anybody else's."""
     text = _checked(text)
     with transaction.atomic():
-        forgetting_wait()
+        forgetting_wait(Reader(note_own(note_id=note_id, user=user).chat_id))
         note = _own(Note.objects.select_for_update(), note_id, user)
         check(note)
         if note.text != text:

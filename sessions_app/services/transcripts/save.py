@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from memoryproject.audit.events import COMMAND_LINE, Actor
 from sessions_app.models import TranscriptBatch
-from sessions_app.services.forget.guard import forgetting_held
+from sessions_app.services.forget.guard import backup_held
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.transcripts.backup import BackupError, Backups, backup_name
 from sessions_app.services.transcripts.check import (
@@ -108,8 +108,9 @@ def batches_save(
             progress=tools.progress,
         )
         copies = _copies(plan, tools.backups)
-        # Whatever is forgotten meanwhile is forgotten when the backup can be swept, too.
-        with forgetting_held():
+        # What is forgotten meanwhile is forgotten when the backup can be swept, too.
+        known = target.find()
+        with backup_held(storing.backup, known.chat.pk if known else None):
             stored = storing.run(copies)
             _back_up(stored, storing.backup, folder, tools)
         saved = _saved(check, stored, tools)

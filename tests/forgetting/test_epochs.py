@@ -1,0 +1,310 @@
+"""A forgetting disturbs those who could have read what is forgotten, and nobody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import OperationalError, connection, connections, transaction
+
+from memories_app.models import Memory
+from memories_app.services.change import memory_set_visibility
+from memoryproject.audit.events import SYSTEM
+from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.models import ForgetReceipt, Message, Turn
+from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.services.forget.guard import (
+    PUBLIC,
+    ForgottenMeanwhileError,
+    Reader,
+    Scopes,
+    ScopesGrewError,
+    chat_scope,
+    forgetting_begin,
+    forgetting_check,
+    forgetting_mark,
+    forgetting_wait,
+)
+from sessions_app.services.forget.kinds import object_forget, object_forget_within
+from sessions_app.services.forget.plans import NothingToForgetError
+from tests.forgetting.dump import left_of
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FACTS = (
+    "The locker of the pool opens with the code of the old tram",
+    "Liora gets a discount of eleven percent on garden chairs",
+    "The baker is paid in forty small coins every second Monday",
+)
+
+
+@pytest.fixture
+def world(transactional_db: None, rules: Any, tools: Any) -> World:
+    return World(rules=rules, tools=tools)
+
+
+def tools_of(world: World) -> ForgetTools:
+    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
+
+
+def elsewhere(work: Callable[[], Any]) -> Any:
+    """Do it over another connection."""
+
+    def run() -> Any:
+        try:
+            return work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run).result(60)
+
+
+def forget(world: World, fact: str) -> None:
+    key = Memory.objects.get(content=fact).pk
+    object_forget(kind="memory", object_id=key, tools=tools_of(world))
+
+
+def while_answering(world: World, *happenings: Callable[[], Any]) -> list[int]:
+    """Let these happen one after the other, one while each draft of an answer is composed; the
+    list holds a number for each draft."""
+    drafts: list[int] = []
+    waiting = list(happenings)
+
+    def answer(_request: Any) -> str:
+        drafts.append(len(drafts) + 1)
+        if waiting:
+            elsewhere(waiting.pop(0))
+        return f"Draft {len(drafts)}"
+
+    world.tools = replace(world.tools, chat_model=ScriptedChatModel(answer))
+    return drafts
+
+
+def test_forgettings_in_another_chat_cost_an_answer_nothing(world: World) -> None:
+    for fact in FACTS:
+        world.remember(OTHER_CLIENT, fact)
+
+    def forget_all() -> None:
+        for fact in FACTS:
+            forget(world, fact)
+
+    drafts = while_answering(world, forget_all)
+    assert world.say(CLIENT, "Hello there") == ["Draft 1"]
+    assert drafts == [1]
+    assert ForgetReceipt.objects.count() == 3
+    turn = Turn.objects.get(chat__whatsapp_chat=CLIENT)
+    assert (turn.state, turn.attempts, turn.error) == ("sent", 1, "")
+
+
+@pytest.mark.parametrize(
+    ("told_by", "asked_by", "visibility"),
+    [
+        (CLIENT, CLIENT, "chat"),
+        (GODFATHER, CLIENT, "public"),
+        (GODFATHER, GODFATHER, "owner"),
+        (CLIENT, GODFATHER, "chat"),
+        (CLIENT, GODFATHER, "public"),
+    ],
+)
+def test_what_the_chat_could_have_read_is_answered_anew(
+    world: World, told_by: str, asked_by: str, visibility: str
+) -> None:
+    world.remember(told_by, FACTS[0])
+    Memory.objects.update(visibility=visibility)
+    drafts = while_answering(world, lambda: forget(world, FACTS[0]))
+    assert world.say(asked_by, "Hello there") == ["Draft 2"]
+    assert drafts == [1, 2]
+
+
+def test_so_is_what_the_chat_could_read_when_it_began(world: World) -> None:
+    """It was public until somebody made it the owner's, and then it was forgotten."""
+    world.remember(GODFATHER, FACTS[0])
+    Memory.objects.update(visibility="public")
+
+    def hide_and_forget() -> None:
+        key = Memory.objects.get().pk
+        memory_set_visibility(memory_id=key, visibility="owner", actor=SYSTEM)
+        forget(world, FACTS[0])
+
+    drafts = while_answering(world, hide_and_forget)
+    assert world.say(CLIENT, "Hello there") == ["Draft 2"]
+    assert drafts == [1, 2]
+
+
+def test_messages_of_a_client_dont_concern_the_owner(world: World) -> None:
+    world.say(OTHER_CLIENT, FACTS[1])
+    message = Message.objects.get(content=FACTS[1])
+
+    def forget_message() -> None:
+        object_forget(kind="message", object_id=message.pk, tools=tools_of(world))
+
+    while_answering(world, forget_message)
+    assert world.say(GODFATHER, "Hello there") == ["Draft 1"]
+
+
+def test_a_mark_is_void_once_a_row_of_its_scope_is_raised(world: World) -> None:
+    world.remember(CLIENT, FACTS[0])
+    world.say(OTHER_CLIENT, "Hello")
+    own, other = (Reader(world.chat(each).pk) for each in (CLIENT, OTHER_CLIENT))
+    before, others = forgetting_mark(own), forgetting_mark(other)
+    forget(world, FACTS[0])
+    with transaction.atomic():
+        forgetting_check(others)
+    with pytest.raises(ForgottenMeanwhileError), transaction.atomic():
+        forgetting_check(before)
+    with transaction.atomic():
+        forgetting_check(forgetting_mark(own))
+
+
+def begun(scopes: Scopes) -> bool:
+    """Whether another connection gets these locks at once."""
+
+    def begin() -> bool:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = 100")
+                forgetting_begin(scopes)
+                return True
+        except OperationalError:
+            return False
+
+    return bool(elsewhere(begin))
+
+
+def test_who_stores_holds_up_the_forgettings_of_what_is_seen_alone(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    world.say(OTHER_CLIENT, "Hello")
+    own, other = (world.chat(each).pk for each in (CLIENT, OTHER_CLIENT))
+
+    def can_begin(*names: str, memories: bool = True) -> bool:
+        return begun(Scopes(frozenset(names), memories=memories))
+
+    with transaction.atomic():
+        forgetting_wait(Reader(own))
+        assert not can_begin(chat_scope(own))
+        assert not can_begin(PUBLIC)
+        assert can_begin(chat_scope(other))
+        assert can_begin("owner")
+    with transaction.atomic():
+        forgetting_wait(Reader(own, sees_all=True))
+        assert not can_begin(chat_scope(other))
+        assert not can_begin("owner")
+        assert can_begin(chat_scope(other), memories=False)
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """All of them at the same time, each over its own connection."""
+    ready = threading.Barrier(len(works))
+
+    def run(work: Callable[[], Any]) -> Any:
+        try:
+            ready.wait(30)
+            return work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        started: list[Future[Any]] = [pool.submit(run, work) for work in works]
+        return [each.result(120) for each in started]
+
+
+def test_two_forget_in_two_chats_at_once(world: World) -> None:
+    """Each is in its transaction before the other ends."""
+    world.remember(CLIENT, FACTS[0])
+    world.remember(OTHER_CLIENT, FACTS[1])
+    both_inside = threading.Barrier(2)
+
+    def one(fact: str) -> str:
+        key = Memory.objects.get(content=fact).pk
+        receipt = object_forget_within(
+            kind="memory",
+            object_id=key,
+            tools=tools_of(world),
+            check=lambda: both_inside.wait(30) and None,
+        )
+        return receipt.probe
+
+    assert at_once(lambda: one(FACTS[0]), lambda: one(FACTS[1])) == ["absent", "absent"]
+    assert left_of(FACTS[:2]) == []
+
+
+def test_who_forgets_the_same_at_once_leaves_one_receipt(world: World) -> None:
+    world.remember(GODFATHER, FACTS[0])
+    key = Memory.objects.get().pk
+
+    def one() -> str:
+        try:
+            return object_forget(kind="memory", object_id=key, tools=tools_of(world)).probe
+        except NothingToForgetError:
+            return "gone"
+
+    assert sorted(at_once(one, one)) == ["absent", "gone"]
+    assert ForgetReceipt.objects.count() == 1
+
+
+def test_many_store_and_forget_at_once_and_nobody_waits_in_a_circle(world: World) -> None:
+    """Messages with the same words in two chats, of the owner and of a client, with notes, are
+    forgotten while both chats are answered."""
+    people = (CLIENT, OTHER_CLIENT, GODFATHER)
+    for who in people:
+        for fact in FACTS:
+            world.remember(who, fact)
+    keys = list(Memory.objects.order_by("created_at").values_list("pk", flat=True))
+
+    def forgets(mine: list[UUID]) -> Callable[[], list[str]]:
+        return lambda: [
+            object_forget(kind="memory", object_id=key, tools=tools_of(world)).probe for key in mine
+        ]
+
+    def says(who: str) -> Callable[[], list[str]]:
+        return lambda: [text for number in range(3) for text in world.say(who, f"Hi {number}")]
+
+    works = [forgets(keys[:3]), forgets(keys[3:6][::-1]), forgets(keys[6:])]
+    found = at_once(*works, *(says(who) for who in people))
+    assert found[:3] == [["absent"] * 3] * 3
+    faults = set(Turn.objects.exclude(error="").values_list("error", flat=True))
+    assert {fault.partition(":")[0] for fault in faults} <= {"ForgottenMeanwhileError"}
+    Turn.objects.update(not_before=None)
+    world.work()
+    assert Turn.objects.exclude(state="sent").count() == 0
+    assert not Memory.objects.exists()
+
+
+def test_what_concerns_more_than_is_locked_begins_again(world: World) -> None:
+    world.remember(GODFATHER, FACTS[0])
+    key = Memory.objects.get().pk
+    seen: list[frozenset[str]] = []
+
+    def begin(scopes: Scopes) -> Any:
+        seen.append(scopes.names)
+        held = forgetting_begin(scopes)
+        if len(seen) == 1:
+            elsewhere(
+                lambda: memory_set_visibility(memory_id=key, visibility="public", actor=SYSTEM)
+            )
+        return held
+
+    object_forget_within(kind="memory", object_id=key, tools=tools_of(world), begin=begin)
+    assert [PUBLIC in names for names in seen] == [False, True]
+
+
+def test_locks_that_are_too_few_are_told_with_all_that_are_needed() -> None:
+    with transaction.atomic():
+        held = forgetting_begin(Scopes(frozenset({"owner"})))
+        held.require(Scopes(frozenset({"owner"})))
+        with pytest.raises(ScopesGrewError) as grew:
+            held.require(Scopes(frozenset({"chat:x"}), memories=True))
+    assert grew.value.scopes == Scopes(frozenset({"owner", "chat:x"}), memories=True)
+
+
+@pytest.fixture(autouse=True)
+def _one_connection_at_the_end() -> Iterator[None]:
+    yield
+    connection.close()
