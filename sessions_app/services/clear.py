@@ -24,6 +24,7 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
 from sessions_app.services.activity import activity_recount
 from sessions_app.services.cards.work import cards_outdate
+from sessions_app.services.turn_states import turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +58,8 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
     given twice.
     """
-    turns = Turn.objects.filter(session=session)
-    turns.filter(state__in=ANSWERABLE_STATES).update(
-        state=TurnState.CANCELLED, finished_at=now, lease_token=None
-    )
+    open_turns = Turn.objects.filter(session=session, state__in=ANSWERABLE_STATES)
+    turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
     _empty_replays(session)
     OutboundPart.objects.filter(turn__session=session).exclude(state=PartState.SENDING).update(
         content=""

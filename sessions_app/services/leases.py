@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -20,6 +21,7 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.services.finish import turn_settle
 from sessions_app.services.pauses import paused_turns_hold
+from sessions_app.services.turn_states import turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -78,16 +80,18 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> Lease | None:
     unchanged = Turn.objects.filter(
         pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
     )
-    state = TurnState.RUNNING if oldest.state == TurnState.PENDING else F("state")
+    taken: dict[str, Any] = {
+        "attempts": F("attempts") + 1,
+        "lease_token": lease.token,
+        "lease_owner": this_process(),
+        "lease_until": now + LEASE,
+    }
     try:
         with transaction.atomic():
-            claimed = unchanged.update(
-                state=state,
-                attempts=F("attempts") + 1,
-                lease_token=lease.token,
-                lease_owner=this_process(),
-                lease_until=now + LEASE,
-            )
+            if oldest.state == TurnState.PENDING:
+                claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+            else:
+                claimed = unchanged.update(**taken)
     except IntegrityError:
         # A merge has just brought the turn into a chat in which another one is being answered:
         # whoever does that goes on with this one.

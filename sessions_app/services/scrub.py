@@ -13,6 +13,7 @@ from memoryproject.lib.shorten import cut_at_word
 from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.neighbours import LONGEST_NEIGHBOUR
+from sessions_app.services.turn_states import turns_move
 
 GONE = "[deleted by the sender]"
 
@@ -26,9 +27,8 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
         )
     later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
     # Whoever is answering with the text in the prompt loses the turn and begins again.
-    later.filter(state=TurnState.RUNNING).update(
-        state=TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1
-    )
+    running = later.filter(state=TurnState.RUNNING)
+    turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
     kept = [text for text in texts if text.strip()]
     # As the neighbour of a recalled message it may stand there shortened.
     kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]

@@ -27,6 +27,7 @@ from sessions_app.services.statuses import (
     message_status_refresh,
     part_locked,
 )
+from sessions_app.services.turn_states import turn_move
 
 logger = logging.getLogger(__name__)
 
@@ -106,12 +107,11 @@ def _send_part(
     raise AssertionError("the last try returns or raises")
 
 
-def _commit(lease: Lease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
+def _commit(lease: Lease, part: OutboundPart, turn_state: TurnState, part_state: str) -> Turn:
     """Put on record what happens to a part now. Raises LeaseLostError."""
     with transaction.atomic():
         turn = lease.turn()
-        turn.state = turn_state
-        turn.save(update_fields=["state"])
+        turn_move(turn, turn_state)
         part.state = part_state
         if part_state == PartState.SENDING:
             part.started_at = timezone.now()
@@ -175,10 +175,9 @@ def _part_failed(lease: Lease, part: OutboundPart, error: SendError, max_age: ti
             part.delivery_status = DeliveryStatus.FAILED
         else:
             part.state = PartState.WAITING
-            turn.not_before = now + max(LATER, wait)
-            turn.state = TurnState.REPLIED
+            turn_move(turn, TurnState.REPLIED, not_before=now + max(LATER, wait))
         part.save(update_fields=["state", "error", "delivery_status"])
-        turn.save(update_fields=["error", "not_before", "state"])
+        turn.save(update_fields=["error"])
         turn_settle(turn=turn)
         message_status_refresh(turn=turn)
 

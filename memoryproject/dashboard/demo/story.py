@@ -35,9 +35,11 @@ from memoryproject.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.models import Chat, ChatSession, OutboundPart, Turn
+from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models.deliveries import PartState
 from sessions_app.prompts.skills import SKILLS
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.finish import turn_settle
 from sessions_app.services.inbound import events_receive
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.strategies import SummarizationStrategy
@@ -164,9 +166,8 @@ class Story:
         chat_answer(chat_id=turn.chat_id, tools=self.tools)
         _timings(turn, self.chance)
         if said.fails == "unconfirmed":
-            parts = OutboundPart.objects.filter(turn=turn)
-            parts.update(state="unconfirmed")
-            Turn.objects.filter(pk=turn.pk).update(state="unconfirmed", finished_at=timezone.now())
+            turn.parts.update(state=PartState.UNCONFIRMED)
+            turn_settle(turn=turn)
         if not said.fails:
             self._statuses(said, turn)
 

@@ -36,6 +36,7 @@ from sessions_app.services.forget.reach import SHOWN
 from sessions_app.services.forget.sweep_rest import RestSweep
 from sessions_app.services.forget.witness import What, Witness
 from sessions_app.services.summaries.store import summaries_take_back
+from sessions_app.services.turn_states import turns_move
 
 ROWS_AT_ONCE = 200
 # Each round may turn up another text that retells it; a chain of this many was never seen.
@@ -121,8 +122,11 @@ class Sweep:
         notes, _ = Note.objects.filter(message__in=ids).delete()
         self.count(Note, notes)
         waiting = Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
-        waiting.exclude(pk=self._keep_turn).update(
-            state=TurnState.CANCELLED, finished_at=self._now, lease_token=None
+        turns_move(
+            waiting.exclude(pk=self._keep_turn),
+            TurnState.CANCELLED,
+            finished_at=self._now,
+            lease_token=None,
         )
         self._raw(InboundDelivery.objects.filter(message__in=ids))
         for message in found:
