@@ -19,6 +19,7 @@ from sessions_app.models import (
     SummaryWork,
     TranscriptBatch,
     Turn,
+    TurnReplay,
 )
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
@@ -87,7 +88,9 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
 def _empty_replays(session: ChatSession) -> None:
     """The session's own replays, and those of the chat's other turns that recalled from it."""
     nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
-    Turn.objects.filter(session=session).update(**nothing_kept)
+    TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
     recalled_here = [{"session_id": str(session.pk)}]
-    others = Turn.objects.filter(chat_id=session.chat_id, recalled__contains=recalled_here)
+    others = TurnReplay.objects.filter(
+        turn__chat_id=session.chat_id, recalled__contains=recalled_here
+    )
     others.update(**nothing_kept)

@@ -35,7 +35,7 @@ from memoryproject.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models import Chat, ChatSession, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.prompts.skills import SKILLS
 from sessions_app.services.chat_memory import ChatMemoryService
@@ -254,14 +254,15 @@ def _about(said: Said, key: str) -> dict[str, Any]:
 def _timings(turn: Turn, chance: random.Random) -> None:
     """What the steps of an answer take where a model is asked over the network."""
     turn.refresh_from_db()
-    if "model_ms" not in turn.timings:
+    replay = TurnReplay.of(turn)
+    if "model_ms" not in replay.timings:
         return
     took = turn.finished_at - turn.created_at if turn.finished_at else timedelta(seconds=2)
     total = int(took.total_seconds() * 1_000)
     recall = chance.randint(6, 30)
-    Turn.objects.filter(pk=turn.pk).update(
+    TurnReplay.objects.filter(pk=turn.pk).update(
         timings={
-            **turn.timings,
+            **replay.timings,
             "recall_ms": recall,
             "model_ms": max(total - recall - 40, 400),
             "total_ms": max(total - 20, 450),

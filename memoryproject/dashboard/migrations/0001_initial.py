@@ -13,9 +13,6 @@ COUNTED = {
             "chat_id",
             "state",
             "finished_at",
-            "model",
-            "prompt_tokens",
-            "completion_tokens",
         ),
     ),
     "memories_app_memory": ("created_at", ("created_at",)),
@@ -56,6 +53,29 @@ DROP TRIGGER mark_truncated ON {table};
 DROP FUNCTION {table}_mark();
 """
 
+# A turn's quarter is marked when its replay is stored or changes. It goes with its turn only.
+REPLAY_MARKS = """
+CREATE FUNCTION sessions_app_turnreplay_mark() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO dashboard_mark (quarter)
+        SELECT {quarter} FROM sessions_app_turn WHERE id = NEW.turn_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER mark_inserted AFTER INSERT ON sessions_app_turnreplay
+    FOR EACH ROW WHEN (NEW.prompt_tokens > 0 OR NEW.completion_tokens > 0)
+    EXECUTE FUNCTION sessions_app_turnreplay_mark();
+CREATE TRIGGER mark_updated AFTER UPDATE OF model, prompt_tokens, completion_tokens
+    ON sessions_app_turnreplay
+    FOR EACH ROW WHEN ((OLD.model, OLD.prompt_tokens, OLD.completion_tokens)
+        IS DISTINCT FROM (NEW.model, NEW.prompt_tokens, NEW.completion_tokens))
+    EXECUTE FUNCTION sessions_app_turnreplay_mark();
+""".format(quarter=QUARTER.format("created_at"))
+NO_REPLAY_MARKS = """
+DROP TRIGGER mark_inserted ON sessions_app_turnreplay;
+DROP TRIGGER mark_updated ON sessions_app_turnreplay;
+DROP FUNCTION sessions_app_turnreplay_mark();
+"""
+
 
 def _marks(table, time, columns):
     return migrations.RunSQL(
@@ -78,7 +98,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('memories_app', '0001_initial'),
-        ('sessions_app', '0001_initial'),
+        ('sessions_app', '0002_turn_replay'),
     ]
 
     operations = [
@@ -141,4 +161,5 @@ class Migration(migrations.Migration):
             },
         ),
         *(_marks(table, time, columns) for table, (time, columns) in COUNTED.items()),
+        migrations.RunSQL(REPLAY_MARKS, NO_REPLAY_MARKS),
     ]

@@ -35,6 +35,7 @@ from sessions_app.models import (
     SummarizationMetadata,
     TranscriptBatch,
     Turn,
+    TurnReplay,
 )
 from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.cards.recall import cards_take_back
@@ -301,7 +302,8 @@ def _names(chat: Chat) -> set[str]:
 
 def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
     """The texts of a long session that answers outside of it had in reach."""
-    others = Turn.objects.filter(chat__sessions=session_id).exclude(session=session_id)
+    others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
+    others = others.exclude(turn__session=session_id)
     others = others.filter(recalled__contains=[{"session_id": str(session_id)}])
     for recalled in others.values_list("recalled", flat=True).iterator():
         for entry in recalled:
@@ -339,6 +341,8 @@ def _chat_delete(chat: Chat, witness: Witness) -> dict[str, int]:
     chat_id = chat.pk
     _, gone = chat.delete()
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in gone.items()}
+    # A turn and its replay count once.
+    counts.pop(TurnReplay._meta.db_table, None)
     counts[InboundDelivery._meta.db_table] = emptied
     # After its sessions: whoever is storing a card holds one of them.
     counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
