@@ -53,17 +53,23 @@ DROP TRIGGER mark_truncated ON {table};
 DROP FUNCTION {table}_mark();
 """
 
-# A turn's quarter is marked when its replay is stored or changes. It goes with its turn only.
+# Tokens are counted in the quarter of their turn. A replay goes with its turn only, which marks.
 REPLAY_MARKS = """
 CREATE FUNCTION sessions_app_turnreplay_mark() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO dashboard_mark (quarter)
-        SELECT {quarter} FROM sessions_app_turn WHERE id = NEW.turn_id;
+    IF TG_OP = 'UPDATE' THEN
+        INSERT INTO dashboard_mark (quarter)
+            SELECT {quarter} FROM sessions_app_turn WHERE id = NEW.turn_id;
+    ELSE
+        INSERT INTO dashboard_mark (quarter)
+            SELECT DISTINCT {quarter} FROM sessions_app_turn
+            WHERE id IN (SELECT turn_id FROM changed);
+    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER mark_inserted AFTER INSERT ON sessions_app_turnreplay
-    FOR EACH ROW WHEN (NEW.prompt_tokens > 0 OR NEW.completion_tokens > 0)
-    EXECUTE FUNCTION sessions_app_turnreplay_mark();
+    REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION sessions_app_turnreplay_mark();
 CREATE TRIGGER mark_updated AFTER UPDATE OF model, prompt_tokens, completion_tokens
     ON sessions_app_turnreplay
     FOR EACH ROW WHEN ((OLD.model, OLD.prompt_tokens, OLD.completion_tokens)
