@@ -207,7 +207,7 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(turn: Turn, lease: Lease, state: TurnState) -> None:
+def _end(turn: Turn, lease: Lease, state: str) -> None:
     """End a turn without an answer."""
     held = Turn.objects.filter(pk=lease.turn_id, lease_token=lease.token)
     if turns_move(held, state, finished_at=timezone.now()) and turn.session_id is None:

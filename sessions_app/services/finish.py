@@ -40,7 +40,7 @@ def turn_settle(*, turn: Turn) -> bool:
     return False
 
 
-def _finish(turn: Turn, state: TurnState) -> None:
+def _finish(turn: Turn, state: str) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
     unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states)
     with transaction.atomic():

@@ -140,13 +140,13 @@ def _quotes_our_message(event: InboundMessage) -> bool:
     )
 
 
-def _state(event: InboundMessage, chat: Chat, now: datetime) -> TurnState:
+def _state(event: InboundMessage, chat: Chat, now: datetime) -> str:
     """What its turn begins as: held where staff have paused the assistant. Commands are carried
     out all the same."""
     if parse_command(event.text, in_group=chat.is_group) is not None:
-        return TurnState.PENDING
+        return str(TurnState.PENDING)
     paused = pause_in_force(chat.pk, now) is not None
-    return TurnState.HELD if paused else TurnState.PENDING
+    return str(TurnState.HELD if paused else TurnState.PENDING)
 
 
 def _resets(event: InboundMessage) -> bool:

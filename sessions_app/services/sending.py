@@ -107,7 +107,7 @@ def _send_part(
     raise AssertionError("the last try returns or raises")
 
 
-def _commit(lease: Lease, part: OutboundPart, turn_state: TurnState, part_state: str) -> Turn:
+def _commit(lease: Lease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
     """Put on record what happens to a part now. Raises LeaseLostError."""
     with transaction.atomic():
         turn = lease.turn()

@@ -11,10 +11,12 @@ from django.db.models import QuerySet
 from sessions_app.models import Turn
 from sessions_app.models.turns import TurnState
 
-INITIAL_STATES = frozenset({TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED})
+INITIAL_STATES: frozenset[str] = frozenset(
+    {TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED}
+)
 
 # docs/architecture.md says when each of them happens.
-TRANSITIONS: Mapping[TurnState, frozenset[TurnState]] = {
+TRANSITIONS: Mapping[str, frozenset[str]] = {
     TurnState.PENDING: frozenset(
         {TurnState.RUNNING, TurnState.MERGED, TurnState.HELD, TurnState.CANCELLED}
     ),
@@ -62,22 +64,22 @@ class TransitionError(Exception):
     written."""
 
 
-def states_before(to: TurnState) -> list[TurnState]:
+def states_before(to: str) -> list[str]:
     """Return the states from which a turn may enter this one."""
     return [state for state, allowed in TRANSITIONS.items() if to in allowed]
 
 
-def turn_create(*, state: TurnState, **fields: Any) -> Turn:
+def turn_create(*, state: str, **fields: Any) -> Turn:
     """Store a new turn. Raises TransitionError for a state in which no turn begins."""
     if state not in INITIAL_STATES:
         raise TransitionError(f"No turn begins as {state}.")
     return Turn.objects.create(state=state, **fields)
 
 
-def turn_move(turn: Turn, to: TurnState, **fields: Any) -> None:
+def turn_move(turn: Turn, to: str, **fields: Any) -> None:
     """Move a turn and store these fields with its state. Other changes of the object are not
     stored. Raises TransitionError."""
-    known = TurnState(turn.state)
+    known = turn.state
     if to not in TRANSITIONS[known]:
         raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
     if not turns_move(Turn.objects.filter(pk=turn.pk, state=known), to, **fields):
@@ -87,7 +89,7 @@ def turn_move(turn: Turn, to: TurnState, **fields: Any) -> None:
         setattr(turn, name, value)
 
 
-def turns_move(turns: QuerySet[Turn], to: TurnState, **fields: Any) -> int:
+def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:
     """Move those of the turns that may enter the state, by one conditional UPDATE; return how
     many. ``turns`` names what else must still hold, such as the lease."""
     return turns.filter(state__in=states_before(to)).update(state=to, **fields)
