@@ -76,11 +76,7 @@ class ModelFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
         name = self.value()
-        return (
-            queryset.filter(~Q(replay__model=""), replay__model=name)
-            if name and "\x00" not in name
-            else queryset
-        )
+        return queryset.filter(replay__model=name) if name and "\x00" not in name else queryset
 
 
 def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
