@@ -32,7 +32,7 @@ from memoryproject.dashboard.figures import figures_of
 from memoryproject.dashboard.models import Mark
 from memoryproject.dashboard.rollups import rollups_recount
 from memoryproject.lib.periods import DAYS, period_named
-from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
 
 ROUNDS = 20
 FRAGMENT = "/admin/dashboard/figures/"
@@ -93,8 +93,11 @@ TURN = {
     "finished_at": "at + interval '1 second' * exp(3 * random())",
     "state": "CASE WHEN mod(n, 50) = 0 THEN 'failed' WHEN mod(n, 70) = 0 THEN 'missed'"
     " ELSE 'sent' END",
-    "model": "CASE WHEN mod(n, 3) = 0 THEN 'gpt-4o' ELSE 'gpt-4o-mini' END",
-    "prompt_tokens": "800 + mod(n, 400)",
+}
+REPLAY = {
+    "turn_id": "id",
+    "model": "CASE WHEN mod(id, 3) = 0 THEN 'gpt-4o' ELSE 'gpt-4o-mini' END",
+    "prompt_tokens": "800 + mod(id, 400)",
     "completion_tokens": "100",
 }
 MEMORY = {
@@ -144,6 +147,7 @@ def store(messages: int) -> None:
     fill(Message, QUESTION, in_order)
     fill(Message, ANSWER, in_order)
     fill(Turn, TURN, in_order)
+    fill(TurnReplay, REPLAY, Turn._meta.db_table)
     fill(Memory, MEMORY, f"{in_order} WHERE mod(n, 5) = 0")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

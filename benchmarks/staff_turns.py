@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bulk_rows import rows_add
 
-from sessions_app.models import Turn
+from sessions_app.models import TurnReplay
 
 # Of a few recent sessions nothing is answered yet.
 WAITING = "(m.received_at > now() - interval '20 minutes')"
@@ -13,15 +13,10 @@ WAITING = "(m.received_at > now() - interval '20 minutes')"
 
 def turns_add() -> None:
     """One for each message of a person. One in thirty went wrong or was not answered."""
-    replays = Turn.objects.filter(error="").exclude(prompt=[]).count()
-    source = f"""
+    source = """
     (SELECT m.*, r.message_id AS reply, abs(hashtextextended(m.message_id::text, 3)) AS chance
      FROM sessions_app_message m LEFT JOIN sessions_app_message r ON r.answers_id = m.message_id
      WHERE m.role = 'user' AND m.provider = 'cloud' ORDER BY m.received_at) AS m
-    JOIN (SELECT prompt, recalled, left_out, model, prompt_tokens, completion_tokens, timings,
-                 row_number() OVER (ORDER BY id) - 1 AS place
-          FROM sessions_app_turn WHERE error = '' AND prompt <> '[]') AS replay
-        ON replay.place = mod(m.chance, {max(replays, 1)})
     """
     odd = (
         "(array['failed','missed','merged','cancelled','unconfirmed','failed'])"
@@ -44,21 +39,35 @@ def turns_add() -> None:
         "created_at": "m.received_at",
         "finished_at": f"CASE WHEN NOT {WAITING} THEN m.received_at + (1 + mod(m.chance, 20))"
         " * interval '1 second' END",
-        **{
-            name: f"replay.{name}"
-            for name in (
-                "prompt",
-                "recalled",
-                "left_out",
-                "model",
-                "prompt_tokens",
-                "completion_tokens",
-                "timings",
-            )
-        },
         "error": f"CASE WHEN {failed} THEN 'The chat model did not answer in 30 s.' ELSE '' END",
     }
     rows_add("Turn", source, values)
+    _replays_add()
+
+
+def _replays_add() -> None:
+    """For each turn that was worked on, a copy of the replay of a real one."""
+    real = TurnReplay.objects.filter(turn__error="").exclude(prompt=[]).count()
+    columns = (
+        "prompt",
+        "recalled",
+        "left_out",
+        "model",
+        "prompt_tokens",
+        "completion_tokens",
+        "timings",
+    )
+    source = f"""
+    sessions_app_turn t
+    JOIN (SELECT {", ".join(columns)}, row_number() OVER (ORDER BY turn_id) - 1 AS place
+          FROM sessions_app_turnreplay JOIN sessions_app_turn ON id = turn_id
+          WHERE error = '' AND prompt <> '[]') AS replay
+        ON replay.place = mod(abs(hashtextextended(t.message_id::text, 3)), {max(real, 1)})
+    WHERE t.state <> 'pending'
+        AND NOT EXISTS (SELECT FROM sessions_app_turnreplay WHERE turn_id = t.id)
+    """
+    values = {"turn_id": "t.id", **{name: f"replay.{name}" for name in columns}}
+    rows_add("TurnReplay", source, values)
 
 
 def deliveries_add() -> None:

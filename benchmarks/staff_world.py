@@ -33,6 +33,7 @@ REAL_TURNS = 16
 TABLES = (
     "sessions_app_message",
     "sessions_app_turn",
+    "sessions_app_turnreplay",
     "sessions_app_inbounddelivery",
     "sessions_app_outboundpart",
     "sessions_app_summarizationmetadata",

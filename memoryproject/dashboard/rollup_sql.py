@@ -40,7 +40,8 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT model, coalesce(sum(prompt_tokens), 0) AS prompt,
                coalesce(sum(completion_tokens), 0) AS completion
-        FROM sessions_app_turn
+        FROM sessions_app_turnreplay
+        JOIN sessions_app_turn ON sessions_app_turn.id = sessions_app_turnreplay.turn_id
         WHERE created_at >= starts_at AND created_at < starts_at + interval '15 minutes'
           AND (prompt_tokens > 0 OR completion_tokens > 0)
         GROUP BY 1

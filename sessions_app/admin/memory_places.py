@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from sessions_app.models import Chat, Message, Turn
+from sessions_app.models import Chat, Message, Turn, TurnReplay
 
 # Among so many of the newest answers is looked for those that recalled a memory.
 ANSWERS_LOOKED_AT = 500
@@ -39,17 +39,18 @@ def answers_that_recalled(memory_id: UUID, chat_id: UUID | None) -> list[dict[st
         turns = turns.filter(chat=chat_id)
     newest = turns.values("id")[:ANSWERS_LOOKED_AT]
     found = (
-        Turn.objects.filter(id__in=newest, recalled__contains=[{"id": str(memory_id)}])
-        .order_by("-id")
-        .only("id", "asked_at", "recalled")[:ANSWERS_SHOWN]
+        TurnReplay.objects.filter(turn__in=newest, recalled__contains=[{"id": str(memory_id)}])
+        .order_by("-turn_id")
+        .select_related("turn")
+        .only("recalled", "turn__asked_at")[:ANSWERS_SHOWN]
     )
     return [
         {
-            "address": reverse("admin:sessions_app_turn_change", args=[turn.pk]),
-            "at": turn.asked_at,
-            "score": _score(turn.recalled, str(memory_id)),
+            "address": reverse("admin:sessions_app_turn_change", args=[replay.pk]),
+            "at": replay.turn.asked_at,
+            "score": _score(replay.recalled, str(memory_id)),
         }
-        for turn in found
+        for replay in found
     ]
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from sessions_app import wiring
 from sessions_app.admin.recalled import RecalledRow, recalled_rows
-from sessions_app.models import Turn
+from sessions_app.models import Turn, TurnReplay
 from sessions_app.recall import Viewer, recall
 from sessions_app.selectors import messages_left_out
 
@@ -68,7 +68,11 @@ def recall_now(turn: Turn) -> RecallNow:
     )
     hits: list[dict[str, Any]] = [hit.as_dict() for hit in found.hits]
     # Cards are chosen by time and not by the question.
-    told = [entry for entry in turn.recalled if entry.get("source") in ("memory", "message")]
+    told = [
+        entry
+        for entry in TurnReplay.of(turn).recalled
+        if entry.get("source") in ("memory", "message")
+    ]
     rows = recalled_rows([*told, *hits])
     then = rows[: len(told)]
     now = [replace(row, place=place) for place, row in enumerate(rows[len(told) :], start=1)]

@@ -18,7 +18,7 @@ from sessions_app.admin.learned import learned_table, learning_state
 from sessions_app.admin.recalled import RecalledRow, recalled_rows, said_address
 from sessions_app.admin.spans import Span, duration, spans_of
 from sessions_app.admin.turn_words import BAD, GOOD, STATES, state_means, trouble_means
-from sessions_app.models import Message, OutboundPart, Turn
+from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.services.hand_reply import AUTHOR
 
 _FENCED = re.compile(r"(<memories-([0-9a-f]{6,64})>\n?)(.*?)(\n?</memories-\2>)", re.DOTALL)
@@ -54,6 +54,7 @@ class Replay:
     """A turn with everything that explains it."""
 
     turn: Turn
+    record: TurnReplay
     question: Said | None
     answer: Said | None
     author: str
@@ -80,10 +81,12 @@ class Replay:
 
 
 def replay_of(turn: Turn) -> Replay:
-    """``turn`` comes with its chat, message, reply and summary."""
+    """``turn`` comes with its chat, message, reply and replay, and that with its summary."""
+    replay = TurnReplay.of(turn)
     spans = spans_of(turn)
     return Replay(
         turn=turn,
+        record=replay,
         question=None if turn.by_hand else question_of(turn),
         answer=_answer(turn),
         author=_author(turn),
@@ -92,12 +95,12 @@ def replay_of(turn: Turn) -> Replay:
         means=state_means(turn),
         trouble=trouble_means(turn),
         merged_into=_merged_into(turn),
-        prompt=prompt_lines(turn.prompt),
-        recalled=recalled_rows(turn.recalled),
-        left_out=_left_out(turn.left_out),
-        passage=str(turn.left_out.get("passage", "")),
-        summary=turn.summary,
-        summary_link=_link(turn.summary),
+        prompt=prompt_lines(replay.prompt),
+        recalled=recalled_rows(replay.recalled),
+        left_out=_left_out(replay.left_out),
+        passage=str(replay.left_out.get("passage", "")),
+        summary=replay.summary,
+        summary_link=_link(replay.summary),
         spans=spans,
         whole=duration(sum(span.ms for span in spans)) if spans else "",
         parts=list(turn.parts.order_by("number").defer("content")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from sessions_app.models import Turn
+from sessions_app.models import Turn, TurnReplay
 
 # Of the bar's width, so that a short part can still be seen.
 NARROWEST = 0.5
@@ -45,7 +45,8 @@ def duration(ms: float) -> str:
 def spans_of(turn: Turn) -> list[Span]:
     """From the message's arrival to the end of its answer: waiting, recall, the model, the rest
     of the work, sending. Only what is known; empty where nothing is."""
-    known = {name: int(ms) for name, ms in turn.timings.items() if isinstance(ms, int | float)}
+    timings = TurnReplay.of(turn).timings
+    known = {name: int(ms) for name, ms in timings.items() if isinstance(ms, int | float)}
     working = known.get("total_ms", 0)
     recall, model = known.get("recall_ms", 0), known.get("model_ms", 0)
     waited = known.get("waited_ms", 0)
@@ -62,7 +63,9 @@ def spans_of(turn: Turn) -> list[Span]:
 def _sending(turn: Turn, before: int) -> int:
     """What is left until the end. Of turns of old, whose waiting nobody measured, it isn't
     known."""
-    if turn.finished_at is None or ("waited_ms" not in turn.timings and not turn.by_hand):
+    if turn.finished_at is None or (
+        "waited_ms" not in TurnReplay.of(turn).timings and not turn.by_hand
+    ):
         return 0
     whole = (turn.finished_at - turn.created_at).total_seconds() * 1000
     return max(round(whole) - before, 0)

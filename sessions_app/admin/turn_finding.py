@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.links import list_address
-from sessions_app.models import Chat, ChatAddress, Turn
+from sessions_app.models import Chat, ChatAddress, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 
 # Whose models are offered: nobody reads a million rows for a list of five names.
@@ -66,7 +66,8 @@ class ModelFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
-        models = Turn.objects.filter(pk__in=newest).exclude(model="").order_by("model")
+        replays = TurnReplay.objects.filter(turn__in=newest)
+        models = replays.exclude(model="").order_by("model")
         names = set(models.values_list("model", flat=True).distinct())
         chosen = request.GET.get(self.parameter_name, "")
         if chosen and "\x00" not in chosen:
@@ -75,11 +76,7 @@ class ModelFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
         name = self.value()
-        return (
-            queryset.filter(model=name).exclude(model="")
-            if name and "\x00" not in name
-            else queryset
-        )
+        return queryset.filter(replay__model=name) if name and "\x00" not in name else queryset
 
 
 def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:

@@ -30,11 +30,12 @@ from sessions_app.admin.row_finding import parts_found
 from sessions_app.admin.spans import duration
 from sessions_app.admin.turn_finding import ModelFilter, quick_links, turns_found
 from sessions_app.admin.turn_words import BAD, GOOD, STATES
-from sessions_app.models import Chat, OutboundPart, Turn
+from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.services.rerun import RerunRefusedError, turn_rerun
 
-HEAVY = ("prompt", "recalled", "left_out", "context", "unstored_text", "unstored_reply", "timings")
+HEAVY = ("context", "unstored_text", "unstored_reply")
+HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
 LONGEST_TROUBLE = 120
 
 
@@ -48,7 +49,7 @@ class TurnAdmin(ConversationAdmin):
         "shown_state",
         "chat_link",
         "took",
-        "model",
+        "shown_model",
         "tokens",
         "trouble",
     )
@@ -57,7 +58,7 @@ class TurnAdmin(ConversationAdmin):
     sortable_by = ("created_at",)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
-    list_select_related = ("chat",)
+    list_select_related = ("chat", "replay")
     list_before_template = "admin/sessions_app/turn/quick_links.html"
     actions = ("send_again",)
 
@@ -70,7 +71,11 @@ class TurnAdmin(ConversationAdmin):
         return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
-        return super().get_queryset(request).defer(*HEAVY)
+        return (
+            super()
+            .get_queryset(request)
+            .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
+        )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Turn], search_term: str
@@ -131,7 +136,7 @@ class TurnAdmin(ConversationAdmin):
     def _turn(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        turns = Turn.objects.select_related("chat", "message", "reply", "summary")
+        turns = Turn.objects.select_related("chat", "message", "reply", "replay__summary")
         turn = turns.filter(pk=int(object_id)).first() if object_id.isdecimal() else None
         if turn is None:
             raise Http404("There is no such turn, or not any more.")
@@ -172,11 +177,16 @@ class TurnAdmin(ConversationAdmin):
             return "–"
         return _kept_whole(duration(max((end - turn.created_at).total_seconds(), 0) * 1000))
 
+    @admin.display(description=gettext_lazy("model"))
+    def shown_model(self, turn: Turn) -> str:
+        return TurnReplay.of(turn).model
+
     @admin.display(description=gettext_lazy("tokens"))
     def tokens(self, turn: Turn) -> str:
-        if turn.prompt_tokens is None:
+        replay = TurnReplay.of(turn)
+        if replay.prompt_tokens is None:
             return "–"
-        return _kept_whole(f"{turn.prompt_tokens:,} + {turn.completion_tokens or 0:,}")
+        return _kept_whole(f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}")
 
     @admin.display(description=gettext_lazy("trouble"))
     def trouble(self, turn: Turn) -> str:

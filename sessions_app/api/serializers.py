@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memoryproject.api.serializers import Moment, Strict, Text, Truth, Whole
-from sessions_app.models import Chat, ForgottenKind, Turn
+from sessions_app.models import Chat, ForgottenKind, Turn, TurnReplay
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
@@ -163,7 +163,7 @@ def answer_of(said: Talk) -> dict[str, Any]:
         "reply": said.reply,
         **accepted_of(turn),
         "reply_message_id": turn.reply_id,
-        "memories": turn.recalled,
+        "memories": TurnReplay.of(turn).recalled,
     }
     return dict(AnswerSerializer(answer).data)
 
@@ -227,16 +227,16 @@ class ChatSerializer(serializers.Serializer[Any]):
 
 
 class TurnSerializer(serializers.Serializer[Any]):
-    """The replay of one answer."""
+    """The replay of one answer: of a TurnReplay with its turn and that one's chat."""
 
-    turn_id = serializers.UUIDField()
-    whatsapp_chat = serializers.CharField(source="chat.whatsapp_chat")
-    session_id = serializers.UUIDField(allow_null=True)
-    message_id = serializers.UUIDField(allow_null=True)
-    reply_message_id = serializers.UUIDField(source="reply_id", allow_null=True)
+    turn_id = serializers.UUIDField(source="turn.turn_id")
+    whatsapp_chat = serializers.CharField(source="turn.chat.whatsapp_chat")
+    session_id = serializers.UUIDField(source="turn.session_id", allow_null=True)
+    message_id = serializers.UUIDField(source="turn.message_id", allow_null=True)
+    reply_message_id = serializers.UUIDField(source="turn.reply_id", allow_null=True)
     summary_message_id = serializers.UUIDField(source="summary_id", allow_null=True)
-    state = serializers.ChoiceField(TurnState.choices)
-    user_role = serializers.CharField()
+    state = serializers.ChoiceField(TurnState.choices, source="turn.state")
+    user_role = serializers.CharField(source="turn.user_role")
     prompt = PromptMessageSerializer(many=True, help_text="What the model was sent.")
     recalled = serializers.ListField(
         child=RecalledField(), help_text="Memories and messages, with their scores."
@@ -246,8 +246,8 @@ class TurnSerializer(serializers.Serializer[Any]):
     prompt_tokens = serializers.IntegerField(allow_null=True)
     completion_tokens = serializers.IntegerField(allow_null=True)
     timings = serializers.DictField(child=serializers.IntegerField(), help_text="Milliseconds.")
-    error = serializers.CharField()
-    attempts = serializers.IntegerField()
-    asked_at = Moment()
-    created_at = Moment()
-    finished_at = Moment(allow_null=True)
+    error = serializers.CharField(source="turn.error")
+    attempts = serializers.IntegerField(source="turn.attempts")
+    asked_at = Moment(source="turn.asked_at")
+    created_at = Moment(source="turn.created_at")
+    finished_at = Moment(source="turn.finished_at", allow_null=True)

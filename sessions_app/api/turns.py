@@ -13,7 +13,7 @@ from memoryproject.api.schema import answered
 from memoryproject.api.views import ApiView
 from sessions_app.api import examples
 from sessions_app.api.serializers import TurnSerializer
-from sessions_app.models import Turn
+from sessions_app.models import Turn, TurnReplay
 
 
 class TurnView(ApiView):
@@ -28,9 +28,9 @@ class TurnView(ApiView):
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
         """What the model was sent, what was recalled with its scores, and what was left out."""
-        turns = Turn.objects.select_related("chat").filter(self.caller.reach())
+        turns = Turn.objects.select_related("chat", "replay").filter(self.caller.reach())
         turn = turns.filter(turn_id=turn_id).first()
         if turn is None:
             raise NotFound(f"There is no turn {turn_id}.")
         self.record_read(object_type="turn", object_id=turn.turn_id, chat_id=turn.chat_id)
-        return Response(TurnSerializer(turn).data)
+        return Response(TurnSerializer(TurnReplay.of(turn)).data)

@@ -22,6 +22,7 @@ from sessions_app.models.sessions import ChatSession
 from sessions_app.models.summaries import SummarizationMetadata, SummaryWork
 from sessions_app.models.takeover import ChatPause
 from sessions_app.models.transcripts import TranscriptBatch
+from sessions_app.models.turn_replays import TurnReplay
 from sessions_app.models.turns import Turn
 
 __all__ = [
@@ -53,4 +54,5 @@ __all__ = [
     "SummaryWork",
     "TranscriptBatch",
     "Turn",
+    "TurnReplay",
 ]

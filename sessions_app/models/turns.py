@@ -1,11 +1,10 @@
-"""One answer to one inbound message, with all that is needed to see why it was given."""
+"""One answer to one inbound message."""
 
 from __future__ import annotations
 
 import uuid
 from typing import ClassVar
 
-from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -52,17 +51,12 @@ UNUSUAL_STATES = (
 )
 
 
-# The ids of the memories of which an answer was made, and of those that it lists.
-TOLD_IDS = "jsonb_path_query_array(recalled, '$[*].id') || coalesce(context -> 'shown', '[]')"
-
-
 class Turn(LeasedWork):
     """Turns of a chat are answered by rising ``id``. A worker owns a turn while it holds the
     lease; ``lease_token`` is new with every claim, so that a late worker can't write.
 
-    The replay record: ``prompt`` (messages sent to the model), ``recalled`` (memories and
-    messages with their scores), ``left_out`` (what the budget left out), ``model``, tokens,
-    ``timings`` in milliseconds, ``error``.
+    ``state`` is assigned by ``services.turn_states`` only. How the answer was made is in the
+    turn's ``TurnReplay``.
 
     ``session`` is null where memory is off. ``message`` is null there too, and where the
     message was deleted after the answer.
@@ -132,21 +126,6 @@ class Turn(LeasedWork):
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
-    prompt = models.JSONField(_("prompt"), default=list, blank=True)
-    recalled = models.JSONField(_("recalled"), default=list, blank=True)
-    left_out = models.JSONField(_("left out"), default=dict, blank=True)
-    summary = models.ForeignKey(
-        Message,
-        verbose_name=_("summary"),
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
-    )
-    model = models.CharField(_("model"), max_length=128, blank=True)
-    prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
-    completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
-    timings = models.JSONField(_("timings"), default=dict, blank=True)
     error = ErrorField(_("error"), blank=True)
 
     class Meta:
@@ -184,13 +163,7 @@ class Turn(LeasedWork):
             models.Index(fields=["created_at"], name="turns_by_time"),
             models.Index(fields=["chat", "created_at"], name="turns_of_chat_by_time"),
             models.Index(fields=["-id"], condition=Q(by_hand=True), name="turns_by_hand"),
-            models.Index(fields=["model", "-id"], condition=~Q(model=""), name="turns_by_model"),
             models.Index(fields=["provider"], name="turns_by_provider"),
-            # Where a memory was told, when it is forgotten.
-            GinIndex(
-                models.Func(models.F("recalled"), models.F("context"), template=f"({TOLD_IDS})"),
-                name="turns_telling",
-            ),
             models.Index(
                 fields=["state", "-id"],
                 condition=Q(state__in=UNUSUAL_STATES),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
+from typing import Any
 
 from django.db import DatabaseError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from memoryproject.integrations.whatsapp.base import SendError
@@ -33,6 +34,7 @@ from sessions_app.services.scrub import unstored_forget
 from sessions_app.services.sending import recipient_of, reply_send
 from sessions_app.services.tools import Tools
 from sessions_app.services.turn_documents import document_note
+from sessions_app.services.turn_states import turns_move
 from sessions_app.services.voice import KINDS as RECORDINGS
 from sessions_app.services.voice import NotHeardError, recording_heard
 from sessions_app.texts import received_text, text_for
@@ -95,11 +97,10 @@ def _storage_full(lease: TurnLease, tools: Tools) -> None:
         tools.storage_notices.tell(
             provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
         )
-    again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state
-    held = lease.held()
     try:
-        held.update(
-            state=again,
+        _put_back(
+            turn,
+            lease.held(),
             attempts=F("attempts") - 1,
             error=ErrorText("disk_full"),
             not_before=timezone.now() + STORAGE_PAUSE,
@@ -215,7 +216,7 @@ def _show_as_read(turn: Turn, tools: Tools) -> None:
 def _end(turn: Turn, lease: TurnLease, state: str) -> None:
     """End a turn without an answer."""
     held = lease.held()
-    if held.update(state=state, finished_at=timezone.now()) and turn.session_id is None:
+    if turns_move(held, state, finished_at=timezone.now()) and turn.session_id is None:
         unstored_forget(turn)
 
 
@@ -229,9 +230,16 @@ def _fault(lease: TurnLease, error: Exception) -> None:
     text = named_error_text(error)
     if turn.attempts > MAX_ATTEMPTS:
         with transaction.atomic():
-            if held.update(state=TurnState.FAILED, error=text, finished_at=timezone.now()):
+            if turns_move(held, TurnState.FAILED, error=text, finished_at=timezone.now()):
                 turn_failed(turn, stage=ANSWERING)
         return
     later = timezone.now() + timedelta(seconds=2**turn.attempts)
-    again = TurnState.PENDING if turn.state == TurnState.RUNNING else turn.state
-    held.update(state=again, error=text, not_before=later)
+    _put_back(turn, held, error=text, not_before=later)
+
+
+def _put_back(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
+    """Leave the turn for another try: an answer that is stored is only sent again."""
+    if turn.state == TurnState.RUNNING:
+        turns_move(held, TurnState.PENDING, **noted)
+    else:
+        held.update(**noted)

@@ -27,6 +27,7 @@ from sessions_app.services.cards.recall import cards_take_back
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.extraction.work import extraction_repeat
 from sessions_app.services.scrub import text_scrub, unstored_forget
+from sessions_app.services.turn_states import turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -133,9 +134,8 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
     message.metadata = {}
     message.revoked_at = now
     message.save()
-    Turn.objects.filter(message=message, state__in=OPEN_STATES).update(
-        state=TurnState.CANCELLED, finished_at=now, lease_token=None
-    )
+    open_turns = Turn.objects.filter(message=message, state__in=OPEN_STATES)
+    turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
     text_scrub(message=message, texts=texts)
     cards_take_back(chat_id=message.chat_id, session_ids=[message.session_id])
     person = Actor("person", chat_id=message.chat_id)
@@ -216,8 +216,11 @@ def _change_turn(event: Change, turn: Turn) -> None:
     if isinstance(event, MessageEdited):
         same.filter(state__in=NOT_BEGUN).update(unstored_text=event.text)
     elif isinstance(event, MessageRevoked):
-        same.filter(state__in=OPEN_STATES).update(
-            state=TurnState.CANCELLED, finished_at=event.timestamp, lease_token=None
+        turns_move(
+            same.filter(state__in=OPEN_STATES),
+            TurnState.CANCELLED,
+            finished_at=event.timestamp,
+            lease_token=None,
         )
     turn.refresh_from_db()
     if turn.finished_at is not None:

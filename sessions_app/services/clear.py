@@ -19,11 +19,13 @@ from sessions_app.models import (
     SummaryWork,
     TranscriptBatch,
     Turn,
+    TurnReplay,
 )
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
 from sessions_app.services.activity import activity_recount
 from sessions_app.services.cards.work import cards_outdate
+from sessions_app.services.turn_states import turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +59,8 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
     given twice.
     """
-    turns = Turn.objects.filter(session=session)
-    turns.filter(state__in=ANSWERABLE_STATES).update(
-        state=TurnState.CANCELLED, finished_at=now, lease_token=None
-    )
+    open_turns = Turn.objects.filter(session=session, state__in=ANSWERABLE_STATES)
+    turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
     _empty_replays(session)
     OutboundPart.objects.filter(turn__session=session).exclude(state=PartState.SENDING).update(
         content=""
@@ -88,7 +88,9 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
 def _empty_replays(session: ChatSession) -> None:
     """The session's own replays, and those of the chat's other turns that recalled from it."""
     nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
-    Turn.objects.filter(session=session).update(**nothing_kept)
+    TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
     recalled_here = [{"session_id": str(session.pk)}]
-    others = Turn.objects.filter(chat_id=session.chat_id, recalled__contains=recalled_here)
+    others = TurnReplay.objects.filter(
+        turn__chat_id=session.chat_id, recalled__contains=recalled_here
+    )
     others.update(**nothing_kept)

@@ -11,6 +11,7 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import TurnState
 from sessions_app.services.hooks import SENDING, turn_failed
 from sessions_app.services.scrub import unstored_forget
+from sessions_app.services.turn_states import turns_move
 
 
 def turn_settle(*, turn: Turn) -> bool:
@@ -28,9 +29,8 @@ def turn_settle(*, turn: Turn) -> bool:
     elif PartState.WAITING in states:
         # An answer that counted as unconfirmed and did go out goes on with its other parts.
         begun = [TurnState.SENDING, TurnState.UNCONFIRMED]
-        Turn.objects.filter(pk=turn.pk, state__in=begun).update(
-            state=TurnState.REPLIED, finished_at=None
-        )
+        this_turn = Turn.objects.filter(pk=turn.pk, state__in=begun)
+        turns_move(this_turn, TurnState.REPLIED, finished_at=None)
         return True
     elif states == {PartState.SENT}:
         _finish(turn, TurnState.SENT)
@@ -42,8 +42,8 @@ def turn_settle(*, turn: Turn) -> bool:
 
 def _finish(turn: Turn, state: str) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
-    unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states).exclude(state=state)
+    unfinished = Turn.objects.filter(pk=turn.pk, state__in=open_states)
     with transaction.atomic():
-        finished = unfinished.update(state=state, finished_at=timezone.now())
+        finished = turns_move(unfinished, state, finished_at=timezone.now())
         if finished and state == TurnState.FAILED:
             turn_failed(turn, stage=SENDING)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -23,6 +24,7 @@ from sessions_app.services.messages import NewMessage
 from sessions_app.services.pauses import chat_locked, chat_pause, pause_in_force
 from sessions_app.services.reply_store import parts_store
 from sessions_app.services.sessions import session_open
+from sessions_app.services.turn_states import turn_create
 
 # Who writes in between takes the chat over for so long.
 OWN_PAUSE = timedelta(hours=1)
@@ -149,7 +151,14 @@ def _store(
     now: datetime,
 ) -> Turn:
     role = rules.chat_memory.role_in(chat)
-    turn = Turn(
+    stored: dict[str, Any]
+    if rules.remember(chat):
+        reply = _message(chat, by, text, author_id, role, rules, actor, now)
+        stored = {"reply": reply, "session": reply.session}
+    else:
+        # As the assistant's answers: kept until it is sent.
+        stored = {"unstored_reply": text}
+    return turn_create(
         turn_id=key,
         chat=chat,
         by_hand=True,
@@ -159,15 +168,8 @@ def _store(
         user_role=role,
         asked_at=heard,
         context={"kind": "text", AUTHOR: author_id},
+        **stored,
     )
-    if rules.remember(chat):
-        turn.reply = _message(chat, by, text, author_id, role, rules, actor, now)
-        turn.session = turn.reply.session
-    else:
-        # As the assistant's answers: kept until it is sent.
-        turn.unstored_reply = text
-    turn.save()
-    return turn
 
 
 def _message(

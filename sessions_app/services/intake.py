@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from memoryproject.audit.events import Actor
@@ -20,6 +21,7 @@ from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.messages import NewMessage
 from sessions_app.services.pauses import pause_in_force
 from sessions_app.services.sessions import session_end, session_open, session_start
+from sessions_app.services.turn_states import turn_create
 
 HELD = "not answered: the assistant is paused in this chat"
 
@@ -67,7 +69,7 @@ def message_take(
     if not due or message.revoked_at:
         return Taken("stored, not to be answered", chat, message.message_id)
     too_old = now - event.timestamp > rules.max_answer_age
-    turn = Turn.objects.create(
+    turn = turn_create(
         **_turn_values(event, chat, role),
         session=session,
         message=message,
@@ -150,7 +152,7 @@ def _resets(event: InboundMessage) -> bool:
     return command is not None and command.name == "reset"
 
 
-def _turn_values(event: InboundMessage, chat: Chat, role: str) -> dict[str, object]:
+def _turn_values(event: InboundMessage, chat: Chat, role: str) -> dict[str, Any]:
     return {
         "chat": chat,
         "provider": event.provider,
@@ -180,8 +182,7 @@ def _take_without_memory(
     values = _turn_values(event, chat, role)
     if event.media:
         values["context"] = {"kind": event.kind, "media": event.media.as_dict()}
-    values["state"] = _state(event, chat, now)
-    turn = Turn.objects.create(**values, unstored_text=event.text)
+    turn = turn_create(state=_state(event, chat, now), unstored_text=event.text, **values)
     if turn.state == TurnState.HELD:
         return Taken(HELD, chat, turn=turn)
     return Taken("memory is off, answered from the message alone", chat, None, True, turn)

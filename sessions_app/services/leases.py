@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.services.finish import turn_settle
 from sessions_app.services.pauses import paused_turns_hold
+from sessions_app.services.turn_states import turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -48,16 +50,22 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
         return None
     if oldest.not_before and oldest.not_before > now:
         return None
-    unchanged = Turn.objects.filter(state=oldest.state)
-    state = TurnState.RUNNING if oldest.state == TurnState.PENDING else F("state")
+    token = uuid.uuid4()
+    unchanged = Turn.objects.filter(
+        pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
+    )
+    taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
     try:
         with transaction.atomic():
-            token = unchanged.claim(oldest, now=now, state=state, attempts=F("attempts") + 1)
+            if oldest.state == TurnState.PENDING:
+                claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+            else:
+                claimed = unchanged.update(**taken)
     except IntegrityError:
         # A merge has just brought the turn into a chat in which another one is being answered:
         # whoever does that goes on with this one.
         return None
-    return TurnLease(oldest, token) if token else None
+    return TurnLease(oldest, token) if claimed else None
 
 
 def turn_next(chat_id: UUID) -> Turn | None:

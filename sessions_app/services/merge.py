@@ -28,6 +28,7 @@ from sessions_app.services.activity import activity_recount
 from sessions_app.services.pauses import pauses_merge
 from sessions_app.services.review.merge import review_move
 from sessions_app.services.sessions import session_end
+from sessions_app.services.turn_states import turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +57,8 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     for session in active.order_by("-last_active", "-created_at")[1:]:
         session_end(session=session, at=timezone.now())
     # Whoever is answering in the younger chat loses the lease and will not write.
-    Turn.objects.filter(chat=young, state=TurnState.RUNNING).update(
-        state=TurnState.PENDING, lease_token=None, lease_until=None
-    )
+    running = Turn.objects.filter(chat=young, state=TurnState.RUNNING)
+    turns_move(running, TurnState.PENDING, lease_token=None, lease_until=None)
     review_move(from_chat=young.pk, to_chat=old.pk)
     # Turns before messages: the order in which a worker that is sending locks.
     moved = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch)

@@ -21,6 +21,7 @@ from sessions_app.commands import parse_command
 from sessions_app.models import Chat, ChatPause, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.services.scrub import unstored_forget
+from sessions_app.services.turn_states import TransitionError, turn_move, turns_move
 
 logger = logging.getLogger(__name__)
 
@@ -87,9 +88,8 @@ def chat_resume(
         chat = chat_locked(chat_id)
         if not ChatPause.objects.filter(chat=chat).delete()[0]:
             return Resumed(was_paused=False)
-        turn = last_held(chat.pk, since=now - max_age) if answer_last else None
+        turn = _last_unhold(chat.pk, since=now - max_age) if answer_last else None
         if turn is not None:
-            turn_unhold(turn)
             transaction.on_commit(lambda: enqueue(chat_id), robust=True)
         _let_go(chat.pk, now)
         _record("takeover.resume", chat.pk, actor, {"answers_last": turn is not None})
@@ -166,14 +166,27 @@ def is_command(turn: Turn) -> bool:
 
 
 def turn_unhold(turn: Turn) -> None:
-    """Let the assistant answer a held turn after all."""
-    turn.state = TurnState.PENDING
-    turn.attempts = 0
-    turn.error = ""
-    turn.not_before = turn.finished_at = turn.lease_token = None
-    turn.save(
-        update_fields=["state", "attempts", "error", "not_before", "finished_at", "lease_token"]
+    """Let the assistant answer a held turn after all. Raises TransitionError."""
+    turn_move(
+        turn,
+        TurnState.PENDING,
+        attempts=0,
+        error="",
+        not_before=None,
+        finished_at=None,
+        lease_token=None,
     )
+
+
+def _last_unhold(chat_id: UUID, *, since: datetime) -> Turn | None:
+    turn = last_held(chat_id, since=since)
+    try:
+        if turn is not None:
+            turn_unhold(turn)
+    except TransitionError:
+        # Its message is being revoked at this moment.
+        return None
+    return turn
 
 
 def _turns_hold(chat_id: UUID) -> int:
@@ -183,8 +196,12 @@ def _turns_hold(chat_id: UUID) -> int:
     held = 0
     for turn in waiting.select_related("message", "chat").order_by("id"):
         if not is_command(turn):
-            held += Turn.objects.filter(pk=turn.pk, state__in=NOT_BEGUN).update(
-                state=TurnState.HELD, lease_token=None, lease_owner="", lease_until=None
+            held += turns_move(
+                Turn.objects.filter(pk=turn.pk, state__in=NOT_BEGUN),
+                TurnState.HELD,
+                lease_token=None,
+                lease_owner="",
+                lease_until=None,
             )
     return held
 

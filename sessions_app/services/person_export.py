@@ -24,6 +24,7 @@ from sessions_app.models import (
     Note,
     SummarizationMetadata,
     Turn,
+    TurnReplay,
 )
 
 ROWS_AT_ONCE = 500
@@ -66,7 +67,7 @@ def _lines(chat_id: UUID) -> Iterator[str]:
         Memory.objects.filter(chat_id=chat_id).order_by("created_at", "memory_id"),
         MemoryRevision.objects.filter(memory__chat_id=chat_id),
         SourceDocument.objects.filter(chat_id=chat_id),
-        Turn.objects.filter(chat=chat_id).order_by("id"),
+        Turn.objects.filter(chat=chat_id).select_related("replay").order_by("id"),
         InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
         Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
     ]
@@ -76,9 +77,17 @@ def _lines(chat_id: UUID) -> Iterator[str]:
 
 
 def _record(row: Model) -> dict[str, Any]:
-    """All that is in the row; what can't be edited is there, too."""
-    told: dict[str, Any] = {"record": row._meta.model_name}
-    for field in row._meta.concrete_fields:
-        if field.name not in LEFT_OUT:
-            told[field.name] = field.value_from_object(row)
+    """All that is in the row; what can't be edited is there, too. A turn has its replay in it."""
+    told: dict[str, Any] = {"record": row._meta.model_name, **_values(row)}
+    if isinstance(row, Turn):
+        told = {**_values(TurnReplay.of(row)), **told}
+        del told["turn"]
     return told
+
+
+def _values(row: Model) -> dict[str, Any]:
+    return {
+        field.name: field.value_from_object(row)
+        for field in row._meta.concrete_fields
+        if field.name not in LEFT_OUT
+    }

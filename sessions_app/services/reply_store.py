@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -11,16 +12,16 @@ from django.utils import timezone
 from memoryproject.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.integrations.whatsapp.formatting import to_whatsapp
 from memoryproject.integrations.whatsapp.splitting import split_text
-from sessions_app.models import ChatSession, Message, OutboundPart, Turn
+from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.draft import Draft
 from sessions_app.services.extraction.work import extraction_request
 from sessions_app.services.forget.guard import Mark, forgetting_check
-from sessions_app.services.forget.reach import SHOWN
 from sessions_app.services.leases import TurnLease
 from sessions_app.services.messages import NewMessage
+from sessions_app.services.turn_states import turn_move
 
 
 def reply_store(
@@ -47,15 +48,12 @@ def reply_store(
         # Session before turn: the order in which everybody locks.
         session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         turn = lease.turn()
+        stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
-            turn.reply = _store_message(turn, session, draft, chat_memory)
-        else:
-            turn.unstored_reply = draft.text
+            stored = {"reply": _store_message(turn, session, draft, chat_memory)}
         parts_store(turn, _parts(draft, provider))
-        _copy_record(turn, draft)
-        turn.state = TurnState.REPLIED
-        turn.not_before = None
-        turn.save()
+        _replay_of(turn, draft).save()
+        turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
             chat_id = turn.chat_id
@@ -99,18 +97,16 @@ def _store_message(
     return stored
 
 
-def _copy_record(turn: Turn, draft: Draft) -> None:
-    for name in (
-        "prompt",
-        "recalled",
-        "left_out",
-        "summary_id",
-        "model",
-        "prompt_tokens",
-        "completion_tokens",
-        "timings",
-        "error",
-    ):
-        setattr(turn, name, getattr(draft, name))
-    if draft.shown:
-        turn.context = {**turn.context, SHOWN: [str(key) for key in draft.shown]}
+def _replay_of(turn: Turn, draft: Draft) -> TurnReplay:
+    return TurnReplay(
+        turn=turn,
+        prompt=draft.prompt,
+        recalled=draft.recalled,
+        shown=[str(key) for key in draft.shown],
+        left_out=draft.left_out,
+        summary_id=draft.summary_id,
+        model=draft.model,
+        prompt_tokens=draft.prompt_tokens,
+        completion_tokens=draft.completion_tokens,
+        timings=draft.timings,
+    )

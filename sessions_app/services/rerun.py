@@ -21,6 +21,7 @@ from sessions_app.services.pauses import (
     pause_in_force,
     turn_unhold,
 )
+from sessions_app.services.turn_states import turn_move
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"
@@ -108,10 +109,12 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
 def _send_again(turn: Turn) -> None:
     unsent = turn.parts.exclude(state=PartState.SENT)
     unsent.update(state=PartState.WAITING, error="", delivery_status="")
-    turn.state = TurnState.REPLIED
-    turn.not_before = turn.lease_token = turn.finished_at = None
-    turn.error = ""
-    turn.attempts = 0
-    turn.save(
-        update_fields=["state", "not_before", "lease_token", "finished_at", "error", "attempts"]
+    turn_move(
+        turn,
+        TurnState.REPLIED,
+        not_before=None,
+        lease_token=None,
+        finished_at=None,
+        error="",
+        attempts=0,
     )

@@ -10,9 +10,10 @@ from django.db.models import F
 
 from memoryproject.lib.fragments import RUN, Fragments
 from memoryproject.lib.shorten import cut_at_word
-from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn
+from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.neighbours import LONGEST_NEIGHBOUR
+from sessions_app.services.turn_states import turns_move
 
 GONE = "[deleted by the sender]"
 
@@ -26,25 +27,26 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
         )
     later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
     # Whoever is answering with the text in the prompt loses the turn and begins again.
-    later.filter(state=TurnState.RUNNING).update(
-        state=TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1
-    )
+    running = later.filter(state=TurnState.RUNNING)
+    turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
     kept = [text for text in texts if text.strip()]
     # As the neighbour of a recalled message it may stand there shortened.
     kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]
     wanted = [_as_written(text) for text in kept]
     # An answer that repeats it may stand there shortened, too.
     parts = Fragments(text for text in kept if len(text.split()) >= RUN)
-    for turn in later.only("prompt", "recalled", "left_out", "session").iterator(chunk_size=100):
-        prompt = _without(turn.prompt, wanted, parts)
-        recalled = _without(turn.recalled, wanted, parts)
-        left_out = turn.left_out
-        if turn.session_id == message.session_id and left_out.get("passage"):
+    replays = TurnReplay.objects.filter(turn__in=later).select_related("turn")
+    fields = ("prompt", "recalled", "left_out", "turn__session")
+    for replay in replays.only(*fields).iterator(chunk_size=100):
+        prompt = _without(replay.prompt, wanted, parts)
+        recalled = _without(replay.recalled, wanted, parts)
+        left_out = replay.left_out
+        if replay.turn.session_id == message.session_id and left_out.get("passage"):
             # A passage holds the beginnings of messages; which, can't be told any more.
             prompt = _without(prompt, [re.compile(re.escape(left_out["passage"]))], parts)
             left_out = {**left_out, "passage": ""}
-        if (prompt, recalled, left_out) != (turn.prompt, turn.recalled, turn.left_out):
-            Turn.objects.filter(pk=turn.pk).update(
+        if (prompt, recalled, left_out) != (replay.prompt, replay.recalled, replay.left_out):
+            TurnReplay.objects.filter(pk=replay.pk).update(
                 prompt=prompt, recalled=recalled, left_out=left_out
             )
     for note in Note.objects.filter(chat=message.chat_id).only("text"):
@@ -67,9 +69,8 @@ def unstored_forget(turn: Turn) -> None:
         deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
     context = {key: value for key, value in turn.context.items() if key != "media"}
-    Turn.objects.filter(pk=turn.pk).update(
-        unstored_text="", unstored_reply="", prompt=[], recalled=[], context=context
-    )
+    Turn.objects.filter(pk=turn.pk).update(unstored_text="", unstored_reply="", context=context)
+    TurnReplay.objects.filter(turn=turn).update(prompt=[], recalled=[])
 
 
 def _as_written(text: str) -> re.Pattern[str]:

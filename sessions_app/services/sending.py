@@ -28,6 +28,7 @@ from sessions_app.services.statuses import (
     message_status_refresh,
     part_locked,
 )
+from sessions_app.services.turn_states import turn_move
 
 logger = logging.getLogger(__name__)
 
@@ -111,8 +112,7 @@ def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: s
     """Put on record what happens to a part now. Raises LeaseLostError."""
     with transaction.atomic():
         turn = lease.turn()
-        turn.state = turn_state
-        turn.save(update_fields=["state"])
+        turn_move(turn, turn_state)
         part.state = part_state
         if part_state == PartState.SENDING:
             part.started_at = timezone.now()
@@ -178,10 +178,9 @@ def _part_failed(
             part.delivery_status = DeliveryStatus.FAILED
         else:
             part.state = PartState.WAITING
-            turn.not_before = now + max(LATER, wait)
-            turn.state = TurnState.REPLIED
+            turn_move(turn, TurnState.REPLIED, not_before=now + max(LATER, wait))
         part.save(update_fields=["state", "error", "delivery_status"])
-        turn.save(update_fields=["error", "not_before", "state"])
+        turn.save(update_fields=["error"])
         turn_settle(turn=turn)
         message_status_refresh(turn=turn)
 

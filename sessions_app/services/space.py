@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django_q.models import Task
 
-from sessions_app.models import InboundDelivery, Turn
+from sessions_app.models import InboundDelivery, TurnReplay
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,8 @@ def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -
     """
     limit = now - older_than
     deliveries = InboundDelivery.objects.filter(received_at__lt=limit, raw__isnull=False)
-    replays = Turn.objects.filter(finished_at__lt=limit).exclude(prompt=[], recalled=[])
+    finished = TurnReplay.objects.filter(turn__finished_at__lt=limit)
+    replays = finished.exclude(prompt=[], recalled=[])
     results = Task.objects.filter(stopped__lt=limit)
     before = _database_size()
     if dry_run:
@@ -66,7 +67,7 @@ def _in_batches(rows: QuerySet, change: Callable[[QuerySet], int]) -> int:  # ty
 def _vacuum() -> None:
     """Give dead rows' space back, to the disk where it lies at a table's end."""
     with connection.cursor() as cursor:
-        for model in (InboundDelivery, Turn, Task):
+        for model in (InboundDelivery, TurnReplay, Task):
             name = connection.ops.quote_name(model._meta.db_table)
             cursor.execute(f"VACUUM (TRUNCATE) {name}")
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from memoryproject.lib.leases import LeaseLostError
@@ -21,6 +20,7 @@ from sessions_app.services.answer import turn_run
 from sessions_app.services.embed import messages_embed
 from sessions_app.services.leases import TurnLease, turn_claim
 from sessions_app.services.tools import Tools
+from sessions_app.services.turn_states import turn_move
 
 logger = logging.getLogger(__name__)
 
@@ -123,14 +123,17 @@ def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
             return None
         # The older ones first: one chat has one running turn.
         for turn in older:
-            turn.state = TurnState.MERGED
-            turn.finished_at = timezone.now()
-            turn.lease_token = None
-            turn.context = {**turn.context, "merged_into": str(newest.turn_id)}
-            turn.save(update_fields=["state", "finished_at", "lease_token", "context"])
-        Turn.objects.filter(pk=newest.pk).update(
-            state=TurnState.RUNNING,
-            attempts=F("attempts") + 1,
+            turn_move(
+                turn,
+                TurnState.MERGED,
+                finished_at=timezone.now(),
+                lease_token=None,
+                context={**turn.context, "merged_into": str(newest.turn_id)},
+            )
+        turn_move(
+            newest,
+            TurnState.RUNNING,
+            attempts=newest.attempts + 1,
             lease_token=held.lease_token,
             lease_owner=held.lease_owner,
             lease_until=held.lease_until,

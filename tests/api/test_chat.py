@@ -96,7 +96,7 @@ def test_where_memory_is_off_it_answers_with_null_ids_and_keeps_nothing(
     assert answer["memories"] == []
     assert not Message.objects.exists()
     turn = Turn.objects.get()
-    assert (turn.unstored_text, turn.unstored_reply, turn.prompt) == ("", "", [])
+    assert (turn.unstored_text, turn.unstored_reply, turn.replay.prompt) == ("", "", [])
     assert set(OutboundPart.objects.values_list("content", flat=True)) == {""}
     assert not InboundDelivery.objects.filter(raw__icontains="secret").exists()
     assert say(api, "/remember x")["reply"] == "Memory system is disabled"

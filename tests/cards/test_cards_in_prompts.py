@@ -12,7 +12,7 @@ from cards_app.models import MemoryCard
 from cards_app.rules.card import extract_card
 from cards_app.rules.lines import Line
 from cards_app.rules.telling import card_told
-from sessions_app.models import ChatSession, Turn
+from sessions_app.models import ChatSession, Turn, TurnReplay
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
@@ -102,7 +102,7 @@ def test_no_other_chat_is_told(world: World, who: str) -> None:
 def test_the_replay_record_holds_it(world: World) -> None:
     session = say_and_end(world, CLIENT, GARDEN)
     world.say(CLIENT, "Hello again")
-    (entry,) = Turn.objects.latest("id").recalled
+    (entry,) = Turn.objects.latest("id").replay.recalled
     assert entry["source"] == "cards"
     assert entry["session_id"] == str(session.pk)
     assert entry["content"].startswith(f"About: {GARDEN}")
@@ -117,7 +117,7 @@ def test_where_the_context_is_small_cards_go_first(world: World) -> None:
     world.say(CLIENT, "Hi")
     assert GARDEN not in system_text(world)
     assert "Hello again" in [message.content for message in world.prompt()]
-    (entry,) = Turn.objects.latest("id").recalled
+    (entry,) = Turn.objects.latest("id").replay.recalled
     assert entry["in_prompt"] is False
 
 
@@ -146,7 +146,7 @@ def test_forgetting_a_message_takes_even_the_keywords(world: World) -> None:
 
 
 def _kept() -> str:
-    return str(list(Turn.objects.values("prompt", "recalled", "left_out")))
+    return str(list(TurnReplay.objects.values("prompt", "recalled", "left_out")))
 
 
 def told(*texts: str, longest: int = 1_000) -> str:

@@ -13,7 +13,7 @@ from memoryproject.dashboard.durations import ERROR, SHORTEST
 from memoryproject.dashboard.figures import Figures, figures_of
 from memoryproject.dashboard.rollups import rollups_recount
 from memoryproject.lib.periods import DAYS, period_named
-from sessions_app.models import ForgetReceipt, Message, Turn
+from sessions_app.models import ForgetReceipt, Message, Turn, TurnReplay
 
 PLAIN = (
     "messages",
@@ -38,10 +38,11 @@ def counted(start: datetime, end: datetime) -> dict[str, Any]:
     memories = [one for one in Memory.objects.all() if start <= one.created_at < end]
     tokens: dict[str, tuple[int, int]] = {}
     for turn in turns:
-        sent, got = turn.prompt_tokens or 0, turn.completion_tokens or 0
+        replay = TurnReplay.of(turn)
+        sent, got = replay.prompt_tokens or 0, replay.completion_tokens or 0
         if sent or got:
-            before = tokens.get(turn.model, (0, 0))
-            tokens[turn.model] = (before[0] + sent, before[1] + got)
+            before = tokens.get(replay.model, (0, 0))
+            tokens[replay.model] = (before[0] + sent, before[1] + got)
     return {
         "messages": len(messages),
         "messages_in": sum(one.role == "user" for one in messages),

@@ -83,7 +83,7 @@ def test_answers_are_those_of_the_story(story: Story) -> None:
     recalled = Turn.objects.filter(
         chat__whatsapp_chat=OWNER.whatsapp_chat, message__content__startswith="When does the flour"
     ).get()
-    assert recalled.recalled, "the replay shows what was recalled"
+    assert recalled.replay.recalled, "the replay shows what was recalled"
 
 
 def rows_of(user: User) -> dict[str, Row]:

@@ -21,7 +21,7 @@ from memoryproject.integrations.llm.base import ChatModelError
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.base import SendError
 from memoryproject.lib.bounded_pages import MOST_ROWS
-from sessions_app.models import Message, Turn
+from sessions_app.models import Message, Turn, TurnReplay
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
 from tests.dashboard.staff import staff_with
@@ -71,7 +71,7 @@ def test_it_shows_question_answer_and_what_was_recalled(
     assert "answer to: When does TestCorp pay" in plain(shown)
     assert f'href="/admin/memories_app/memory/{memory.pk}/change/"' in shown
     assert f"?at={memory.source_message_id}#m-{memory.source_message_id}" in shown
-    hit = newest().recalled[0]
+    hit = newest().replay.recalled[0]
     assert f"{hit['score']:.2f}" in plain(shown)
     assert f'<rect class="value" width="{round(hit["score"] * 100)}"' in shown
 
@@ -90,7 +90,8 @@ def test_it_shows_the_prompt_with_its_data_fenced_off(
 def test_it_shows_where_the_time_went(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "Hi")
     turn = newest()
-    turn.timings = {"waited_ms": 2_000, "recall_ms": 500, "model_ms": 1_400, "total_ms": 2_000}
+    timings = {"waited_ms": 2_000, "recall_ms": 500, "model_ms": 1_400, "total_ms": 2_000}
+    TurnReplay.objects.update(timings=timings)
     turn.finished_at = turn.created_at + timedelta(seconds=5)
     turn.save()
     shown = page(admin_client, address(turn))
@@ -138,7 +139,7 @@ def test_what_the_budget_left_out_is_told_in_sentences(admin_client: Client, wor
         "passage": "a short passage",
         "summarized_until": 8,
     }
-    Turn.objects.update(left_out=left_out)
+    TurnReplay.objects.update(left_out=left_out)
     shown = plain(page(admin_client, address(newest())))
     for told in (
         "up to message no. 12 did not fit",
@@ -171,8 +172,8 @@ def test_hostile_texts_are_shown_as_text(admin_client: Client, world: World, heb
     Message.objects.filter(pk=message.pk).update(content=NASTY)
     entry = {"source": "message", "id": str(message.pk), "content": NASTY, "score": 2.0}
     around = {"role": "user", "content": NASTY}
-    Turn.objects.update(
-        error=NASTY,
+    Turn.objects.update(error=NASTY)
+    TurnReplay.objects.update(
         prompt=[{"role": "system", "content": NASTY}, {"role": NASTY[:40], "content": NASTY}],
         recalled=[{**entry, "before": around}, {"id": "x", "similarity": -0.4}],
         left_out={"passage": NASTY, "messages_until": "many"},
@@ -207,7 +208,8 @@ def test_a_page_takes_as_many_queries_for_sixty_recalled_as_for_three(
             {"source": "memory", "id": str(memory.pk), "content": memory.content}
             for memory in memories[:several]
         ]
-        Turn.objects.update(recalled=recalled, prompt=[{"role": "user", "content": "x"}] * several)
+        prompt = [{"role": "user", "content": "x"}] * several
+        TurnReplay.objects.update(recalled=recalled, prompt=prompt)
         page(admin_client, address(newest()))
         with CaptureQueriesContext(
             connection,
@@ -224,7 +226,7 @@ def test_recall_now_compares_with_what_was_recalled_then(
     settings.RECALL_MIN_SIMILARITY = 0.0
     turn = newest()
     gone = {"source": "memory", "id": "00000000-0000-4000-8000-000000000001", "content": "old"}
-    Turn.objects.filter(pk=turn.pk).update(recalled=[gone, *turn.recalled])
+    TurnReplay.objects.filter(turn=turn).update(recalled=[gone, *turn.replay.recalled])
     recalled.remember(GODFATHER, "TestCorp pays its invoices by bank transfer")
     shown = page(admin_client, address(turn, "recall/"))
     then, now = shown.split('id="now-title"')
@@ -350,7 +352,8 @@ def test_the_list_leads_to_what_failed_and_shows_how_it_went(
     world.say(CLIENT, "Fine")
     world.provider.fail_next(REFUSED)
     world.say(OTHER_CLIENT, "Lost")
-    Turn.objects.filter(state="sent").update(model="model-one", prompt_tokens=1204)
+    answered = TurnReplay.objects.filter(turn__state="sent")
+    answered.update(model="model-one", prompt_tokens=1204)
     shown = page(admin_client, LIST)
     assert re.search(r'href="[^"]*\?state__exact=failed" class="bad">Failed <span[^>]*>1<', shown)
     assert "window closed" in shown

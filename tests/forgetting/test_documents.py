@@ -185,8 +185,8 @@ def test_what_has_nothing_to_do_with_it_stays(world: World) -> None:
     world.tools = told
     world.say(CLIENT, QUESTION)
     turn = Turn.objects.latest("id")
-    assert WARRANTY in str(turn.recalled)
-    assert common not in str(turn.recalled)
+    assert WARRANTY in str(turn.replay.recalled)
+    assert common not in str(turn.replay.recalled)
     forget(world)
     assert left_of(MATTERS, [RETOLD]) == []
     assert common in [message.content for message in world.messages(CLIENT)]

@@ -17,7 +17,7 @@ from memoryproject.api.models import IdempotentAnswer
 from memoryproject.api.tokens import token_create
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.integrations.whatsapp.events import Party
-from sessions_app.models import InboundDelivery, Message, Turn
+from sessions_app.models import InboundDelivery, Message, Turn, TurnReplay
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
 from tests.api.calling import Api
@@ -85,9 +85,9 @@ def test_a_fact_of_one_word_is_gone_from_the_answers_that_had_it_in_reach(world:
     world.say(CLIENT, "/memories")
     world.say(CLIENT, "Tell me more")
     turn = Turn.objects.latest("id")
-    Turn.objects.filter(pk=turn.pk).update(
+    TurnReplay.objects.filter(turn=turn).update(
         recalled=[{"source": "memory", "id": str(memory.pk), "content": word}],
-        prompt=[*turn.prompt, {"role": "system", "content": f"They told: {word}"}],
+        prompt=[*turn.replay.prompt, {"role": "system", "content": f"They told: {word}"}],
     )
     Message.objects.filter(pk=turn.reply_id).update(content=f"It is {word}. Anything else?")
     assert left_of([word]), "the test must find it before it is forgotten"
@@ -116,16 +116,16 @@ def test_a_forgotten_neighbour_is_gone_from_what_other_turns_recalled(world: Wor
     beside = {"message_id": str(message.pk), "role": "user", "content": "Zanzibar"}
     hit = {"source": "message", "id": str(kept.pk), "content": kept.content, "before": beside}
     block = "Before that, they wrote: Zanzibar"
-    Turn.objects.filter(pk=turn.pk).update(
+    TurnReplay.objects.filter(turn=turn).update(
         recalled=[hit], prompt=[{"role": "system", "content": block}]
     )
 
     object_forget(kind="message", object_id=message.pk, tools=tools_of(world))
 
     turn.refresh_from_db()
-    assert turn.recalled[0]["before"]["content"] == "[forgotten]"
-    assert turn.recalled[0]["content"] == kept.content
-    assert "Zanzibar" not in str(turn.prompt)
+    assert turn.replay.recalled[0]["before"]["content"] == "[forgotten]"
+    assert turn.replay.recalled[0]["content"] == kept.content
+    assert "Zanzibar" not in str(turn.replay.prompt)
 
 
 @pytest.fixture

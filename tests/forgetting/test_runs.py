@@ -21,7 +21,14 @@ from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Party
-from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, Turn
+from sessions_app.models import (
+    Chat,
+    ForgetItem,
+    ForgetReceipt,
+    ForgetRun,
+    Message,
+    TurnReplay,
+)
 from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
@@ -200,7 +207,7 @@ def test_what_is_still_found_is_told_and_unchanged(world: World) -> None:
 
     answer = Message.objects.get(role="assistant")
     Message.objects.filter(pk=answer.pk).update(content=f"I heard: {FACTS[1]}")
-    Turn.objects.update(
+    TurnReplay.objects.update(
         recalled=[{"source": "memory", "id": str(memories[1].pk), "content": FACTS[1]}]
     )
     broken = replace(world.tools.chat_memory)

@@ -82,7 +82,7 @@ def test_ac_memory_002_a_question_recalls_the_memory(world: World) -> None:
     world.say(GODFATHER, "What's the status with TestCorp?")
 
     turn = Turn.objects.latest("id")
-    (hit,) = [hit for hit in turn.recalled if hit["source"] == "memory"]
+    (hit,) = [hit for hit in turn.replay.recalled if hit["source"] == "memory"]
     assert hit["content"] == FACT
     assert hit["score"] >= 0.7
     assert hit["in_prompt"]
@@ -111,7 +111,7 @@ def test_ac_error_002_without_embedder_words_decide_and_the_person_is_told(
     assert reply == f"answer to: What's the status with TestCorp?\n\n{NOTICE}"
     assert FACT in openai_world.prompt()[0].content
     turn = Turn.objects.latest("id")
-    assert turn.left_out["recall_degraded"] is True
+    assert turn.replay.left_out["recall_degraded"] is True
     assert waits[:3] == [1.0, 2.0, 4.0]
 
 
@@ -173,7 +173,7 @@ def test_longterm_disabled_switches_recall_and_remember_off_alone(world: World) 
 
     world.say(GODFATHER, "What's the status with TestCorp?")
     assert FACT not in world.prompt()[0].content
-    assert Turn.objects.latest("id").recalled == []
+    assert Turn.objects.latest("id").replay.recalled == []
     assert world.say(GODFATHER, "/remember more") == ["Memory system is disabled"]
     assert [message.content for message in world.messages(GODFATHER)][-2:] == [
         "/remember more",

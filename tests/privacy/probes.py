@@ -67,9 +67,10 @@ def asking(town: Town, viewer: Viewer, query: str) -> Shown:
     texts += town.say(viewer, "And what else is there?")
     turns.append(Turn.objects.latest("id"))
     for turn in turns:
-        texts += [str(turn.prompt), str(turn.recalled), str(turn.left_out), turn.error]
+        replay = turn.replay
+        texts += [str(replay.prompt), str(replay.recalled), str(replay.left_out), turn.error]
         texts += turn.parts.values_list("content", flat=True)
-        found |= {UUID(hit["id"]) for hit in turn.recalled}
+        found |= {UUID(hit["id"]) for hit in turn.replay.recalled}
     for request in requests[seen:]:
         texts += [*(message.content for message in request.messages), *request.recalled]
     return Shown(texts, found)
@@ -98,7 +99,9 @@ def _with_model(town: Town, viewer: Viewer, query: str, model: Any) -> Shown:
     finally:
         town.world.tools = tools
     turn = Turn.objects.latest("id")
-    return Shown([*texts, str(turn.recalled)], {UUID(hit["id"]) for hit in turn.recalled})
+    return Shown(
+        [*texts, str(turn.replay.recalled)], {UUID(hit["id"]) for hit in turn.replay.recalled}
+    )
 
 
 def commanding(name: str) -> Probe:
@@ -176,7 +179,7 @@ def summing_up(town: Town, viewer: Viewer, query: str) -> Shown:
     texts = sum_up(town.world, town.chat(viewer.chat))
     texts += town.say(viewer, "Is that all?")
     # Not the replay: what was said just now is in it, by an id that is new each time.
-    return Shown([*texts, str(Turn.objects.latest("id").prompt)])
+    return Shown([*texts, str(Turn.objects.latest("id").replay.prompt)])
 
 
 PROBES: dict[str, Probe] = {

@@ -93,4 +93,7 @@ def test_who_is_no_godfather_any_more_is_answered_as_a_client(world: World, ques
     turn = Turn.objects.latest("id")
     assert turn.user_role == "client"
     assert turn.state == "sent"
-    assert "flowerpot" not in f"{turn.prompt} {turn.recalled} {world.provider.sent[-1].text}"
+    assert (
+        "flowerpot"
+        not in f"{turn.replay.prompt} {turn.replay.recalled} {world.provider.sent[-1].text}"
+    )

@@ -128,7 +128,7 @@ class History:
 
     def _told_now(self, whatsapp_chat: str) -> None:
         """What the chat was told just now."""
-        shown = str(Turn.objects.latest("id").prompt)
+        shown = str(Turn.objects.latest("id").replay.prompt)
         marks = {each.mark for each in self.town.secrets if each.mark in shown}
         self.told.setdefault(whatsapp_chat, set()).update(marks)
 
@@ -219,4 +219,4 @@ def test_an_answer_that_waited_while_its_number_changed_hands_goes_to_its_own_pe
     to = {part.to.phone: part.text for part in world.provider.sent[sent:]}
     assert set(to) == {CLIENT[:11], new[:11]}
     assert "Who is this?" in to[CLIENT[:11]]
-    assert "4321" not in f"{to[CLIENT[:11]]} {Turn.objects.latest('id').prompt}"
+    assert "4321" not in f"{to[CLIENT[:11]]} {Turn.objects.latest('id').replay.prompt}"

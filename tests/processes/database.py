@@ -45,7 +45,8 @@ class Database:
     def turns(self, whatsapp_chat: str) -> list[dict[str, Any]]:
         """All turns of a chat, oldest first."""
         return self.rows(
-            "SELECT turn.* FROM sessions_app_turn turn"
+            "SELECT turn.*, replay.summary_id FROM sessions_app_turn turn"
+            " LEFT JOIN sessions_app_turnreplay replay ON replay.turn_id = turn.id"
             " JOIN sessions_app_chat chat ON chat.id = turn.chat_id"
             " WHERE chat.whatsapp_chat = %s ORDER BY turn.id",
             whatsapp_chat,

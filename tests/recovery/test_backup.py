@@ -66,7 +66,7 @@ def test_recovery_002_backup_wipe_restore_gives_the_same_rows(
     session = world.session(CLIENT)
     assert world.say(CLIENT, "And now?") == ["answer to: And now?"]
     assert world.session(CLIENT).pk == session.pk
-    assert Turn.objects.latest("id").summary is not None
+    assert Turn.objects.latest("id").replay.summary is not None
 
 
 def test_the_commands_say_what_they_did(

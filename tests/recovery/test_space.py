@@ -49,10 +49,10 @@ def test_recovery_003_replays_and_raw_bodies_go_and_what_was_said_stays(
     assert [freed[name] for name in ("deliveries", "replays", "task_results")] == [3, 2, 1]
     assert list(Message.objects.order_by("pk").values_list("pk", "content")) == said
     old, young = Turn.objects.order_by("id")[2:4]
-    assert (old.prompt, old.recalled) == ([], [])
-    assert old.model == "scripted"
-    assert old.prompt_tokens
-    assert young.prompt
+    assert (old.replay.prompt, old.replay.recalled) == ([], [])
+    assert old.replay.model == "scripted"
+    assert old.replay.prompt_tokens
+    assert young.replay.prompt
     assert InboundDelivery.objects.filter(raw__isnull=False).count() == 1
     check_all()
     assert "peanuts" in conversation.seen_by_model(CLIENT, "What is Noa allergic to?")

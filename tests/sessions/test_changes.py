@@ -233,10 +233,10 @@ def test_a_long_revoked_text_is_gone_from_beside_what_was_recalled(world: World)
     for place in range(4):
         world.say(CLIENT, f"Something else, number {place}, long enough to leave the window")
     world.say(CLIENT, "What is my locksmith called?")
-    assert "behind the picture" in str(Turn.objects.latest("id").recalled)
+    assert "behind the picture" in str(Turn.objects.latest("id").replay.recalled)
     world.receive(revoke(secret))
     turn = Turn.objects.latest("id")
-    assert "behind the picture" not in str(turn.recalled) + str(turn.prompt)
+    assert "behind the picture" not in str(turn.replay.recalled) + str(turn.replay.prompt)
 
 
 MAKERS = [lambda message: edit(message, "it is free"), revoke, lambda message: react(message, "👎")]

@@ -273,7 +273,9 @@ def everything_kept(world: World) -> str:
     chat = world.chat(CLIENT)
     rows: list[Any] = list(Message.objects.filter(chat=chat).values_list("content", "metadata"))
     turns = Turn.objects.filter(chat=chat)
-    rows += turns.values_list("prompt", "recalled", "left_out", "unstored_text")
+    rows += turns.values_list(
+        "replay__prompt", "replay__recalled", "replay__left_out", "unstored_text"
+    )
     rows += turns.values_list("parts__content")
     rows += chat.deliveries.values_list("raw", "change")
     return repr(rows)

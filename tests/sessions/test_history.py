@@ -76,7 +76,7 @@ def test_one_token_over_the_budget_leaves_the_oldest_out(world: World) -> None:
         world.receive(message_from(CLIENT, f"message {number}".ljust(40, "."), from_business=True))
     world.say(CLIENT, "the question".ljust(40, "?"))
     assert len(conversation(world)) == 3
-    assert Turn.objects.get().left_out["messages_until"] == 2
+    assert Turn.objects.get().replay.left_out["messages_until"] == 2
 
 
 def test_the_last_two_messages_stay_however_long(world: World) -> None:
@@ -112,7 +112,7 @@ def test_max_context_tokens_bounds_the_whole_prompt(world: World) -> None:
     assert sum(len(message.content) // 4 for message in world.prompt()) <= 500
     assert conversation(world)[-1] == "and now?"
     assert len(conversation(world)) > 2
-    assert Turn.objects.latest("id").left_out["messages_over_context"] > 0
+    assert Turn.objects.latest("id").replay.left_out["messages_over_context"] > 0
 
 
 def test_a_question_longer_than_the_context_is_sent_whole(world: World) -> None:
@@ -150,8 +150,8 @@ def test_what_left_the_window_is_recalled_with_its_score_and_not_twice(world: Wo
     assert "- (they wrote, " in system
     assert system.count("My daughter Noa is allergic to peanuts") >= 1
     assert "My daughter Noa is allergic to peanuts" not in said
-    recalled = Turn.objects.latest("id").recalled
+    recalled = Turn.objects.latest("id").replay.recalled
     assert {hit["source"] for hit in recalled} == {"message"}
     world.say(CLIENT, "What is Noa allergic to, again?")
-    contents = [hit["content"] for hit in Turn.objects.latest("id").recalled]
+    contents = [hit["content"] for hit in Turn.objects.latest("id").replay.recalled]
     assert "What is Noa allergic to?" not in contents, "the window holds it already"

@@ -32,9 +32,9 @@ def everything_shown(world: World, whatsapp_chat: str, text: str, **changes: obj
     """The answers, and all that the model was sent for this message."""
     answers = world.say(whatsapp_chat, text, **changes)
     turn = Turn.objects.latest("id")
-    sent = [message["content"] for message in turn.prompt]
+    sent = [message["content"] for message in turn.replay.prompt]
     # What the person wrote themselves is no leak.
-    return "\n".join([*answers, *sent, str(turn.recalled)]).replace(text, "")
+    return "\n".join([*answers, *sent, str(turn.replay.recalled)]).replace(text, "")
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ def test_what_the_window_holds_is_not_recalled_nor_its_neighbour(talking: World)
 
     talking.say(CLIENT, "What is Liora allergic to?")
 
-    assert Turn.objects.latest("created_at").recalled == []
+    assert Turn.objects.latest("created_at").replay.recalled == []
 
 
 def test_nothing_said_after_a_turns_message_is_in_its_prompt(talking: World) -> None:
@@ -148,8 +148,8 @@ def test_nothing_said_after_a_turns_message_is_in_its_prompt(talking: World) -> 
     talking.work()
 
     asked = Turn.objects.get(message__content="What is Liora allergic to?")
-    assert SAID in str(asked.prompt)
-    assert later not in str(asked.prompt) + str(asked.recalled)
+    assert SAID in str(asked.replay.prompt)
+    assert later not in str(asked.replay.prompt) + str(asked.replay.recalled)
 
 
 @pytest.mark.parametrize("text", ["Keep it secret", "Keep it secret " * 40])
@@ -161,15 +161,15 @@ def test_a_revoked_neighbour_is_gone_from_recall_and_replay(talking: World, text
     Message.objects.filter(content=ANSWERS[SAID]).update(metadata={"command": "x"})
     talking.say(CLIENT, "What is Liora allergic to?")
     turn = Turn.objects.latest("created_at")
-    assert "Keep it secret" in str(turn.recalled)
-    assert "Keep it secret" in str(turn.prompt)
+    assert "Keep it secret" in str(turn.replay.recalled)
+    assert "Keep it secret" in str(turn.replay.prompt)
 
     for message in Message.objects.filter(content=text):
         talking.receive(_revoked(message))
 
     turn.refresh_from_db()
-    assert "Keep it secret" not in str(turn.recalled) + str(turn.prompt)
-    assert SAID in str(turn.recalled)
+    assert "Keep it secret" not in str(turn.replay.recalled) + str(turn.replay.prompt)
+    assert SAID in str(turn.replay.recalled)
     assert "Keep it secret" not in str(ask(talking))
 
 

@@ -114,8 +114,8 @@ def test_a_turn_sends_the_summary_and_the_window(world: World) -> None:
         "And now?",
     ]
     turn = Turn.objects.latest("id")
-    assert turn.summary == made.summary_message
-    assert turn.left_out["summarized_until"] == 4
+    assert turn.replay.summary == made.summary_message
+    assert turn.replay.left_out["summarized_until"] == 4
 
 
 def test_a_turn_never_gets_a_summary_of_what_came_after_its_message(world: World) -> None:
@@ -143,9 +143,9 @@ class TestTheGap:
             world.say(CLIENT, f"Order {number} is for {number * 7} chairs. " + "x" * 600)
         world.say(CLIENT, "Which was the first order?")
         turn = Turn.objects.latest("id")
-        system, *history = [message["content"] for message in turn.prompt]
-        told = "\n".join([turn.left_out["passage"], *history])
-        assert turn.left_out["passage"] in system
+        system, *history = [message["content"] for message in turn.replay.prompt]
+        told = "\n".join([turn.replay.left_out["passage"], *history])
+        assert turn.replay.left_out["passage"] in system
         for number in range(8):
             assert f"Order {number}" in told
         assert history_tokens(turn) <= 1_000
@@ -163,7 +163,7 @@ class TestTheGap:
         world.with_chat_memory(limits=Limits(client=100))
         for number in range(6):
             world.say(CLIENT, f"Say {number} ".ljust(150, "."))
-        assert Turn.objects.latest("id").left_out["passage"] == ""
+        assert Turn.objects.latest("id").replay.left_out["passage"] == ""
 
     def test_what_a_small_context_drops_is_told_shortened(self, world: World) -> None:
         world.summarizing(100)
@@ -172,9 +172,9 @@ class TestTheGap:
         world.with_answer_rules(max_context_tokens=900)
         world.say(CLIENT, "And now?")
         turn = Turn.objects.latest("id")
-        assert turn.left_out["messages_over_context"] > 0
-        assert "Fact 1" in turn.left_out["passage"]
-        assert sum(len(message["content"]) // 4 for message in turn.prompt) <= 900
+        assert turn.replay.left_out["messages_over_context"] > 0
+        assert "Fact 1" in turn.replay.left_out["passage"]
+        assert sum(len(message["content"]) // 4 for message in turn.replay.prompt) <= 900
 
 
 def test_a_summary_longer_than_the_models_context_is_cut(world: World) -> None:
@@ -187,16 +187,16 @@ def test_a_summary_longer_than_the_models_context_is_cut(world: World) -> None:
     world.with_answer_rules(max_context_tokens=600)
     world.say(CLIENT, "And now?")
     turn = Turn.objects.latest("id")
-    assert sum(len(message["content"]) // 4 for message in turn.prompt) <= 600
-    assert "Summary of the conversation so far:" in turn.prompt[0]["content"]
-    assert turn.prompt[-1]["content"] == "And now?"
+    assert sum(len(message["content"]) // 4 for message in turn.replay.prompt) <= 600
+    assert "Summary of the conversation so far:" in turn.replay.prompt[0]["content"]
+    assert turn.replay.prompt[-1]["content"] == "And now?"
 
 
 def history_tokens(turn: Turn) -> int:
     """Of the conversation's part of a prompt: history, summary and passage."""
-    texts = [message["content"] for message in turn.prompt[1:]]
-    texts.append(turn.left_out["passage"])
-    texts.append(turn.summary.content if turn.summary else "")
+    texts = [message["content"] for message in turn.replay.prompt[1:]]
+    texts.append(turn.replay.left_out["passage"])
+    texts.append(turn.replay.summary.content if turn.replay.summary else "")
     return sum(len(text) // 4 for text in texts)
 
 

@@ -203,7 +203,7 @@ class TestChangedMessages:
         world.say(CLIENT, "Anything else?")
         world.sum_up(CLIENT)
         world.say(CLIENT, "Go on")
-        assert "4711" in repr(Turn.objects.latest("id").prompt)
+        assert "4711" in repr(Turn.objects.latest("id").replay.prompt)
         world.receive(
             MessageRevoked(
                 provider="cloud",
@@ -218,8 +218,8 @@ class TestChangedMessages:
         kept = [message for message in world.messages(CLIENT) if message.role != "assistant"]
         assert "4711" not in repr([message.content for message in kept])
         for turn in Turn.objects.filter(message__content="Go on"):
-            assert "My PIN is 4711" not in repr(turn.prompt)
-            assert "client: My PIN" not in repr(turn.prompt)
+            assert "My PIN is 4711" not in repr(turn.replay.prompt)
+            assert "client: My PIN" not in repr(turn.replay.prompt)
         assert summaries() == []
         world.sum_up(CLIENT)
         assert "My PIN" not in repr([each.digest for each in summaries()]).replace(

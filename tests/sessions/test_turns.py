@@ -239,9 +239,9 @@ def test_every_answer_has_its_replay_record(world: World) -> None:
 
     command, turn = Turn.objects.order_by("id")
 
-    assert command.model == "command"
-    assert turn.prompt == [message.as_dict() for message in world.prompt()]
-    (hit,) = turn.recalled
+    assert command.replay.model == "command"
+    assert turn.replay.prompt == [message.as_dict() for message in world.prompt()]
+    (hit,) = turn.replay.recalled
     assert set(hit) == {
         "source",
         "id",
@@ -252,7 +252,7 @@ def test_every_answer_has_its_replay_record(world: World) -> None:
         "type",
         "in_prompt",
     }
-    assert turn.left_out == {
+    assert turn.replay.left_out == {
         "messages_until": 0,
         "messages_over_context": 0,
         "recalled": 0,
@@ -260,10 +260,12 @@ def test_every_answer_has_its_replay_record(world: World) -> None:
         "passage": "",
         "summarized_until": 0,
     }
-    assert turn.model == "scripted"
-    assert turn.prompt_tokens > 0
-    assert turn.completion_tokens == len(b"answer to: What's the status with TestCorp?".split())
-    assert set(turn.timings) == {"waited_ms", "recall_ms", "model_ms", "total_ms"}
+    assert turn.replay.model == "scripted"
+    assert turn.replay.prompt_tokens > 0
+    assert turn.replay.completion_tokens == len(
+        b"answer to: What's the status with TestCorp?".split()
+    )
+    assert set(turn.replay.timings) == {"waited_ms", "recall_ms", "model_ms", "total_ms"}
     assert turn.error == ""
     assert turn.reply.answers_id == turn.message_id
     assert turn.finished_at >= turn.created_at
@@ -278,10 +280,10 @@ def test_the_replay_says_which_recalled_texts_did_not_fit(world: World) -> None:
     world.say(GODFATHER, "What do you know about TestCorp?")
 
     turn = Turn.objects.latest("id")
-    assert len(turn.recalled) == 4
-    kept = [hit["in_prompt"] for hit in turn.recalled]
+    assert len(turn.replay.recalled) == 4
+    kept = [hit["in_prompt"] for hit in turn.replay.recalled]
     assert kept == sorted(kept, reverse=True)
-    assert turn.left_out["recalled"] == kept.count(False) > 0
+    assert turn.replay.left_out["recalled"] == kept.count(False) > 0
 
 
 def test_the_message_is_shown_as_read_before_it_is_answered(world: World) -> None:

@@ -232,13 +232,13 @@ class Crowd:
             )
             said = Message.objects.filter(chat=chat).earliest("order_num")
             about = {"score": 0.5, "similarity": 0.5, "in_prompt": True, "created_at": "2026-01-01"}
-            turn.recalled += [
+            turn.replay.recalled += [
                 {"id": str(memory.pk), "source": "memory", "content": memory.content, **about},
                 {"id": str(said.pk), "source": "message", "content": "gone", **about},
                 {"id": str(self.keys["memories_app.memory"]), "source": "memory", **about},
             ]
-            turn.prompt += [{"role": "user", "content": f"line {number}"}]
-            turn.save()
+            turn.replay.prompt += [{"role": "user", "content": f"line {number}"}]
+            turn.replay.save()
             OutboundPart.objects.create(turn=turn, number=100 + number, provider="cloud")
             ExtractionWork.objects.get_or_create(turn=turn, defaults={"due": False})
             merged = Turn.objects.filter(chat=chat, state="missed").first()

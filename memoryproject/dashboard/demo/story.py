@@ -36,9 +36,11 @@ from memoryproject.integrations.whatsapp.events import (
 )
 from memoryproject.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.lib.stored_errors import ErrorText
-from sessions_app.models import Chat, ChatSession, OutboundPart, Turn
+from sessions_app.models import Chat, ChatSession, Turn, TurnReplay
+from sessions_app.models.deliveries import PartState
 from sessions_app.prompts.skills import SKILLS
 from sessions_app.services.chat_memory import ChatMemoryService
+from sessions_app.services.finish import turn_settle
 from sessions_app.services.inbound import events_receive
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.strategies import SummarizationStrategy
@@ -165,9 +167,8 @@ class Story:
         chat_answer(chat_id=turn.chat_id, tools=self.tools)
         _timings(turn, self.chance)
         if said.fails == "unconfirmed":
-            parts = OutboundPart.objects.filter(turn=turn)
-            parts.update(state="unconfirmed")
-            Turn.objects.filter(pk=turn.pk).update(state="unconfirmed", finished_at=timezone.now())
+            turn.parts.update(state=PartState.UNCONFIRMED)
+            turn_settle(turn=turn)
         if not said.fails:
             self._statuses(said, turn)
 
@@ -254,14 +255,15 @@ def _about(said: Said, key: str) -> dict[str, Any]:
 def _timings(turn: Turn, chance: random.Random) -> None:
     """What the steps of an answer take where a model is asked over the network."""
     turn.refresh_from_db()
-    if "model_ms" not in turn.timings:
+    replay = TurnReplay.of(turn)
+    if "model_ms" not in replay.timings:
         return
     took = turn.finished_at - turn.created_at if turn.finished_at else timedelta(seconds=2)
     total = int(took.total_seconds() * 1_000)
     recall = chance.randint(6, 30)
-    Turn.objects.filter(pk=turn.pk).update(
+    TurnReplay.objects.filter(pk=turn.pk).update(
         timings={
-            **turn.timings,
+            **replay.timings,
             "recall_ms": recall,
             "model_ms": max(total - recall - 40, 400),
             "total_ms": max(total - 20, 450),

@@ -1,6 +1,6 @@
 """The groups of staff. Their permissions are those of the other apps' tables."""
 
-from django.db import migrations, models
+from django.db import migrations
 
 from memoryproject.dashboard.access.groups import GROUPS, groups_bring_up_to_date, permissions_make
 
@@ -33,31 +33,5 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name='FailedLogin',
-            fields=[
-            ],
-            options={
-                'verbose_name': 'failed login',
-                'verbose_name_plural': 'failed logins',
-                'proxy': True,
-                'default_permissions': ('view', 'delete'),
-                'indexes': [],
-                'constraints': [],
-            },
-            bases=('axes.accessattempt',),
-        ),
-        migrations.CreateModel(
-            name='DefaultGrant',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('group', models.CharField(max_length=150)),
-                ('permission', models.CharField(max_length=255)),
-            ],
-            options={
-                'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('group', 'permission'), name='one_default_grant')],
-            },
-        ),
         migrations.RunPython(make_groups, remove_groups),
     ]

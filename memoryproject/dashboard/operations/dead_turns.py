@@ -53,7 +53,7 @@ def turns_of(kind: str, *, now: datetime | None = None) -> QuerySet[Turn]:
         stuck = Turn.objects.filter(_stuck(now)).order_by().values_list("pk", flat=True)
         which = Q(state__in=ENDED) | Q(pk__in=list(stuck[:MOST_COUNTED]))
     found = Turn.objects.filter(which).select_related("chat").order_by("-id")
-    return found.defer("prompt", "recalled", "left_out", "unstored_text", "unstored_reply")
+    return found.defer("unstored_text", "unstored_reply")
 
 
 def _stuck(now: datetime) -> Q:

@@ -12,7 +12,7 @@ from cards_app.rules.telling import card_told
 from cards_app.selectors import cards_before
 from memoryproject.lib.fragments import MARK
 from memoryproject.lib.tokens import CHARACTERS_A_TOKEN
-from sessions_app.models import Turn
+from sessions_app.models import Turn, TurnReplay
 
 # As the replay record names them.
 CARDS = "cards"
@@ -59,19 +59,20 @@ def cards_take_back(*, chat_id: UUID, session_ids: Sequence[UUID]) -> int:
     made of is to be gone. Returns how many turns had one."""
     cleaned = 0
     for session_id in session_ids:
-        had_it = Turn.objects.filter(
-            chat_id=chat_id, recalled__contains=[{"source": CARDS, "session_id": str(session_id)}]
+        had_it = TurnReplay.objects.filter(
+            turn__chat_id=chat_id,
+            recalled__contains=[{"source": CARDS, "session_id": str(session_id)}],
         )
-        for turn in had_it.only("prompt", "recalled").iterator(chunk_size=100):
-            _take_out(turn, session_id)
+        for replay in had_it.only("prompt", "recalled").iterator(chunk_size=100):
+            _take_out(replay, session_id)
             cleaned += 1
     return cleaned
 
 
-def _take_out(turn: Turn, session_id: UUID) -> None:
+def _take_out(replay: TurnReplay, session_id: UUID) -> None:
     ours = {"source": CARDS, "session_id": str(session_id)}
-    recalled, prompt = [], turn.prompt
-    for entry in turn.recalled:
+    recalled, prompt = [], replay.prompt
+    for entry in replay.recalled:
         if ours.items() <= entry.items():
             told = entry["content"]
             prompt = [
@@ -79,4 +80,4 @@ def _take_out(turn: Turn, session_id: UUID) -> None:
             ]
             entry = {**entry, "content": MARK}
         recalled.append(entry)
-    Turn.objects.filter(pk=turn.pk).update(prompt=prompt, recalled=recalled)
+    TurnReplay.objects.filter(pk=replay.pk).update(prompt=prompt, recalled=recalled)

@@ -32,6 +32,7 @@ from sessions_app.models import (
     SummarizationMetadata,
     TranscriptBatch,
     Turn,
+    TurnReplay,
 )
 from sessions_app.services.addresses import addresses_lock
 from sessions_app.services.cards.recall import cards_take_back
@@ -262,6 +263,8 @@ def _chat_delete(chat: Chat, witness: Witness) -> dict[str, int]:
     chat_id = chat.pk
     _, gone = chat.delete()
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in gone.items()}
+    # A turn and its replay count once.
+    counts.pop(TurnReplay._meta.db_table, None)
     counts[InboundDelivery._meta.db_table] = emptied
     # After its sessions: whoever is storing a card holds one of them.
     counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)

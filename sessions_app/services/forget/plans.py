@@ -6,7 +6,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from memories_app.models import Memory, SourceDocument
-from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models import Chat, ChatSession, Message, TurnReplay
 from sessions_app.services.forget.doomed import Doomed
 from sessions_app.services.forget.sweep import BESIDE
 
@@ -103,7 +103,8 @@ def _names(chat: Chat) -> set[str]:
 
 def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
     """The texts of a long session that answers outside of it had in reach."""
-    others = Turn.objects.filter(chat__sessions=session_id).exclude(session=session_id)
+    others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
+    others = others.exclude(turn__session=session_id)
     others = others.filter(recalled__contains=[{"session_id": str(session_id)}])
     for recalled in others.values_list("recalled", flat=True).iterator():
         for entry in recalled:

@@ -23,10 +23,14 @@ from sessions_app.models import (
     OutboundPart,
     SummarizationMetadata,
     Turn,
+    TurnReplay,
 )
 from sessions_app.models.messages import Role
 
 ROWS_AT_ONCE = 500
+
+TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
+REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,14 @@ def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
     parts = OutboundPart.objects.filter(turn__chat_id__in=chats, turn__created_at__gte=since)
     learned = ExtractionWork.objects.filter(turn__chat_id__in=chats)
     delivered = InboundDelivery.objects.filter(chat__in=chats, received_at__gte=since)
-    replay = ("prompt", "recalled", "left_out", "context", "error")
+    replays = TurnReplay.objects.filter(turn__in=turns)
     return [
         Column("message", answers, "content"),
         *(Column("summary", summaries, name) for name in ("digest", "chapter")),
         Column("part", parts, "content"),
         Column("note", Note.objects.filter(chat__in=chats), "text"),
-        *(Column("turn", turns, name) for name in (*replay, "unstored_text", "unstored_reply")),
+        *(Column("turn", turns, name) for name in TURN_TEXTS),
+        *(Column("turn", replays, name) for name in REPLAY_TEXTS),
         Column("work", learned, "error"),
         *(Column("delivery", delivered, name) for name in ("raw", "change")),
     ]

@@ -7,14 +7,13 @@ from uuid import UUID
 
 from django.db import connection
 
-from sessions_app.models.turns import TOLD_IDS
-
-# In a turn's context: the ids of the memories that its answer lists.
-SHOWN = "shown"
+from sessions_app.models.turn_replays import TOLD_IDS
 
 _IN_REACH = f"""
 SELECT DISTINCT turn.chat_id, told.id
-FROM sessions_app_turn AS turn, LATERAL jsonb_array_elements_text({TOLD_IDS}) AS told (id)
+FROM sessions_app_turnreplay AS replay
+JOIN sessions_app_turn AS turn ON turn.id = replay.turn_id,
+LATERAL jsonb_array_elements_text({TOLD_IDS}) AS told (id)
 WHERE ({TOLD_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
 """  # noqa: S608 constants only
 

@@ -98,9 +98,15 @@ _table(
 _table("sessions_app_messageembedding", swept="vector", safe="model", why="a model's name")
 _table(
     "sessions_app_turn",
-    swept="prompt recalled left_out context error unstored_text unstored_reply",
-    safe="provider number_id provider_message_id user_role state lease_owner model timings",
-    why="ids, states and times",
+    swept="context error unstored_text unstored_reply",
+    safe="provider number_id provider_message_id user_role state lease_owner",
+    why="ids and states",
+)
+_table(
+    "sessions_app_turnreplay",
+    swept="prompt recalled shown left_out",
+    safe="model timings",
+    why="a model's name, and times",
 )
 _table(
     "sessions_app_outboundpart",

@@ -25,6 +25,7 @@ from sessions_app.models import (
     OutboundPart,
     SummarizationMetadata,
     Turn,
+    TurnReplay,
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState
@@ -33,14 +34,18 @@ from sessions_app.services.cards.work import cards_outdate
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.forget.doomed import Doomed
 from sessions_app.services.forget.guard import Held, Scopes, chat_scope
-from sessions_app.services.forget.reach import SHOWN
 from sessions_app.services.forget.sweep_rest import RestSweep
 from sessions_app.services.forget.witness import What, Witness
 from sessions_app.services.summaries.store import summaries_take_back
+from sessions_app.services.turn_states import turns_move
 
 ROWS_AT_ONCE = 200
 # Each round may turn up another text that retells it; a chain of this many was never seen.
 MOST_ROUNDS = 10
+
+# Where a turn and its replay hold texts.
+TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
+REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
 # The messages beside a recalled one, by their names in the replay record.
 BESIDE = ("before", "after")
@@ -134,8 +139,11 @@ class Sweep:
         notes, _ = Note.objects.filter(message__in=ids).delete()
         self.count(Note, notes)
         waiting = Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
-        waiting.exclude(pk=self._keep_turn).update(
-            state=TurnState.CANCELLED, finished_at=self._now, lease_token=None
+        turns_move(
+            waiting.exclude(pk=self._keep_turn),
+            TurnState.CANCELLED,
+            finished_at=self._now,
+            lease_token=None,
         )
         self._raw(InboundDelivery.objects.filter(message__in=ids))
         for message in found:
@@ -218,34 +226,44 @@ class Sweep:
             Q(created_at__gte=since) | Q(state__in=WAITING_STATES)
         )
         answers = set()
-        fields = ("prompt", "recalled", "left_out", "context", "error")
-        texts = ("unstored_text", "unstored_reply")
-        for turn in turns.only("id", "reply", *fields, *texts).iterator(ROWS_AT_ONCE):
-            kept = {name: getattr(turn, name) for name in (*fields, *texts)}
-            had_it = self._had_in_reach(turn)
-            clean = {name: self._cleaned(value, had_it) for name, value in kept.items()}
-            clean["recalled"] = [self._recalled(entry) for entry in clean["recalled"]]
+        fields = [*TURN_TEXTS, *(f"replay__{name}" for name in REPLAY_TEXTS)]
+        found = turns.select_related("replay").only("id", "reply", *fields)
+        for turn in found.iterator(ROWS_AT_ONCE):
+            replay = TurnReplay.of(turn)
+            had_it = self._had_in_reach(replay)
             if had_it and turn.reply_id is not None:
                 self.reached.add(turn.reply_id)
-            if clean != kept:
-                Turn.objects.filter(pk=turn.pk).update(**clean)
+            if self._clean_replay(turn, replay, had_it=had_it):
                 self._witness.saw(What.REPLAY, turn.pk)
                 self._count_once(Turn, turn.pk)
                 if turn.reply_id is not None:
                     answers.add(turn.reply_id)
         return answers | self.reached
 
-    def _had_in_reach(self, turn: Turn) -> bool:
+    def _clean_replay(self, turn: Turn, replay: TurnReplay, *, had_it: bool) -> bool:
+        """Clean a turn and its replay; return whether there was anything to clean."""
+        kept = {name: getattr(turn, name) for name in TURN_TEXTS}
+        clean = {name: self._cleaned(value, had_it) for name, value in kept.items()}
+        kept_replay = {name: getattr(replay, name) for name in REPLAY_TEXTS}
+        clean_replay = {name: self._cleaned(value, had_it) for name, value in kept_replay.items()}
+        clean_replay["recalled"] = [self._recalled(entry) for entry in clean_replay["recalled"]]
+        if clean != kept:
+            Turn.objects.filter(pk=turn.pk).update(**clean)
+        if clean_replay != kept_replay:
+            TurnReplay.objects.filter(pk=turn.pk).update(**clean_replay)
+        return (clean, clean_replay) != (kept, kept_replay)
+
+    def _had_in_reach(self, replay: TurnReplay) -> bool:
         """Whether any of what goes was recalled for the turn, stood beside what was, or is on
         the list that its answer shows."""
-        named = {str(entry.get("id")) for entry in turn.recalled}
+        named = {str(entry.get("id")) for entry in replay.recalled}
         named |= {
             str(entry[name].get("message_id"))
-            for entry in turn.recalled
+            for entry in replay.recalled
             for name in BESIDE
             if name in entry
         }
-        return not self._ids.isdisjoint(named | set(turn.context.get(SHOWN, [])))
+        return not self._ids.isdisjoint(named | set(replay.shown))
 
     def _cleaned(self, value: Any, had_it: bool) -> Any:
         clean = self.texts.cleaned(value)

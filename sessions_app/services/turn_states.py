@@ -1,0 +1,95 @@
+"""The turn's state machine: its states, the allowed transitions, and the only functions that
+assign ``Turn.state``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from sessions_app.models import Turn
+from sessions_app.models.turns import TurnState
+
+INITIAL_STATES: frozenset[str] = frozenset(
+    {TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED}
+)
+
+# docs/architecture.md says when each of them happens.
+TRANSITIONS: Mapping[str, frozenset[str]] = {
+    TurnState.PENDING: frozenset(
+        {TurnState.RUNNING, TurnState.MERGED, TurnState.HELD, TurnState.CANCELLED}
+    ),
+    TurnState.RUNNING: frozenset(
+        {
+            TurnState.PENDING,
+            TurnState.REPLIED,
+            TurnState.MISSED,
+            TurnState.MERGED,
+            TurnState.HELD,
+            TurnState.CANCELLED,
+            TurnState.FAILED,
+        }
+    ),
+    TurnState.REPLIED: frozenset(
+        {
+            TurnState.SENDING,
+            TurnState.SENT,
+            TurnState.UNCONFIRMED,
+            TurnState.CANCELLED,
+            TurnState.FAILED,
+        }
+    ),
+    TurnState.SENDING: frozenset(
+        {
+            TurnState.SENDING,
+            TurnState.REPLIED,
+            TurnState.SENT,
+            TurnState.UNCONFIRMED,
+            TurnState.FAILED,
+        }
+    ),
+    TurnState.UNCONFIRMED: frozenset({TurnState.REPLIED, TurnState.SENT, TurnState.FAILED}),
+    TurnState.HELD: frozenset({TurnState.PENDING, TurnState.CANCELLED}),
+    TurnState.FAILED: frozenset({TurnState.PENDING, TurnState.REPLIED}),
+    TurnState.SENT: frozenset(),
+    TurnState.MISSED: frozenset(),
+    TurnState.MERGED: frozenset(),
+    TurnState.CANCELLED: frozenset(),
+}
+
+
+class TransitionError(Exception):
+    """The turn can't enter this state, or another transaction moved it first. Nothing was
+    written."""
+
+
+def states_before(to: str) -> list[str]:
+    """Return the states from which a turn may enter this one."""
+    return [state for state, allowed in TRANSITIONS.items() if to in allowed]
+
+
+def turn_create(*, state: str, **fields: Any) -> Turn:
+    """Store a new turn. Raises TransitionError for a state in which no turn begins."""
+    if state not in INITIAL_STATES:
+        raise TransitionError(f"No turn begins as {state}.")
+    return Turn.objects.create(state=state, **fields)
+
+
+def turn_move(turn: Turn, to: str, **fields: Any) -> None:
+    """Move a turn and store these fields with its state. Other changes of the object are not
+    stored. Raises TransitionError."""
+    known = turn.state
+    if to not in TRANSITIONS[known]:
+        raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
+    if not turns_move(Turn.objects.filter(pk=turn.pk, state=known), to, **fields):
+        raise TransitionError(f"Turn {turn.pk} is no longer {known}.")
+    turn.state = to
+    for name, value in fields.items():
+        setattr(turn, name, value)
+
+
+def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:
+    """Move those of the turns that may enter the state, by one conditional UPDATE; return how
+    many. ``turns`` names what else must still hold, such as the lease."""
+    return turns.filter(state__in=states_before(to)).update(state=to, **fields)
