@@ -12,19 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.installation import REPOSITORY, Installation, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
 RECORDERS = 8
 EVENTS = 150
-USE = """
-from django.db import connection
-connection.ensure_connection()
-print("up", flush=True)
-input()
-"""
 # A transaction that waits at its end, after the lines are in the file.
 HOLD = """
 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -37,21 +31,8 @@ LET_GO = "DROP TRIGGER hold ON audit_auditevent; DROP FUNCTION hold();"
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """Tables and a running PostgreSQL, nothing else."""
-    made = Installation(tmp_path_factory.mktemp("audit"))
-    made.prepare()
-    # Somebody must use an embedded server, or it ends with the command that started it.
-    user = subprocess.Popen(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", USE],
-        cwd=REPOSITORY,
-        env=made.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert user.stdout is not None
-    assert user.stdout.readline() == b"up\n"
-    yield made
-    user.communicate(b"\n")
-    made.stop()
+    with prepared(tmp_path_factory.mktemp("audit")) as made:
+        yield made
 
 
 @pytest.fixture

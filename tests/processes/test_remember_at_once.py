@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.installation import REPOSITORY, Installation, prepared
 
 pytestmark = pytest.mark.processes
 
@@ -24,16 +23,8 @@ SPELLINGS = (FACT, "testcorp owes me 5,000 ₪.", "TestCorp owes me 5000 shekels
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder: Path = tmp_path_factory.mktemp("at-once")
-    installation = Installation(folder / "it", ENABLE_MEMORY_SYSTEM="true")
-    installation.folder.mkdir()
-    server = EmbeddedPostgres(installation.data_dir)
-    try:
-        server.ensure_running()
-        installation.prepare()
-        yield installation
-    finally:
-        server.release()
-        installation.stop()
+    with prepared(folder / "it", ENABLE_MEMORY_SYSTEM="true") as made:
+        yield made
 
 
 def at_once(installation: Installation, facts: list[list[str]]) -> list[list[str]]:
