@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,15 +27,13 @@ from sessions_app.services.transcripts.backup import Backups
 from tests.forgetting.dump import everything
 from tests.world import CLIENT, GODFATHER, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "The gate of the yard opens with the number of the old tram"
 OTHER = "Liora gets a discount of eleven percent on garden chairs"
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
 
 
 class Unasked(WordLlamaEmbedder):
@@ -226,9 +223,3 @@ def test_its_limits_end_with_it(world: World) -> None:
     with transaction.atomic():
         forgetting_begin()
     assert settings.USE_TZ
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

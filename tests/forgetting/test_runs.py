@@ -4,7 +4,7 @@ meanwhile."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -39,7 +39,10 @@ from sessions_app.services.merge import chat_merge
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACTS = [
     "The gate of the yard opens with the number of the old tram",
@@ -47,11 +50,6 @@ FACTS = [
     "The spare lamp lies in the third drawer below the counter",
 ]
 STAFF = Actor("staff", name="dana")
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
 
 
 def tools_of(world: World) -> ForgetTools:
@@ -341,9 +339,3 @@ def test_one_forgotten_by_another_way_is_gone(world: World) -> None:
     chat_forget(chat_id=chat.pk, tools=tools_of(world))
     work(world, run)
     assert states(run) == ["gone", "gone"]
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection, connections
+from django.db import connections
 from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
@@ -34,7 +33,10 @@ from sessions_app.services.forget.kinds import (
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "TestCorp owes me 5000 shekels from invoice INV-001 since January"
 HEBREW = "הספק מאשדוד חייב לי שבעת אלפים שקלים מחשבונית תשע מאות"
@@ -332,9 +334,3 @@ def _forget_elsewhere(world: World) -> None:
         forget_memory(world, FACT)
     finally:
         connections.close_all()
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()
