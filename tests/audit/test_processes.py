@@ -73,10 +73,9 @@ def test_each_event_is_sealed_once_whoever_seals(
     installation: Installation, database: Database
 ) -> None:
     sealers = [start(installation, "seal", "12") for _ in range(2)]
-    recorders = [
-        start(installation, "record", f"r{number}", str(EVENTS)) for number in range(RECORDERS)
-    ]
-    assert [done(process) for process in recorders] == [EVENTS] * RECORDERS
+    names = [f"r{number}" for number in range(RECORDERS)]
+    recorders = start(installation, "record", str(EVENTS), *names)
+    assert done(recorders) == EVENTS * RECORDERS
     sealed = sum(done(process) for process in sealers)
     report = verified(installation)
     recorded = database.rows("SELECT count(*) AS n FROM audit_auditevent")[0]["n"]
@@ -93,7 +92,7 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
 ) -> None:
     verified(installation)
     before = len(log_lines(installation))
-    done(start(installation, "record", "killed", "5"))
+    done(start(installation, "record", "5", "killed"))
     holder = start_holder(installation)
     try:
         database.rows(HOLD)
@@ -108,7 +107,7 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
     database.rows(LET_GO)
     written = log_lines(installation)
     if later:
-        done(start(installation, "record", "later", str(later)))
+        done(start(installation, "record", str(later), "later"))
     report = verified(installation)
     assert report["events"] == before + 5 + later
     assert log_lines(installation)[: before + 5] == written
