@@ -17,7 +17,6 @@ from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Media
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import (
     document_forget_with_proof,
     memory_forget,
@@ -25,6 +24,7 @@ from sessions_app.services.forget.kinds import (
 )
 from sessions_app.services.tools import FileTools
 from tests.forgetting.dump import left_of, vectors_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up
 
 pytestmark = [
@@ -69,10 +69,6 @@ def send(world: World, who: str, text: str) -> SourceDocument:
     (reply,) = world.say(who, "", kind="document", media=media)
     assert reply.startswith("✅"), reply
     return SourceDocument.objects.latest("created_at")
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def forget(world: World) -> ForgetReceipt:

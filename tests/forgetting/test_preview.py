@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,13 +17,13 @@ from memories_app.models import Memory
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
 from sessions_app.services.forget import preview as previews
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.guard import forgetting_begin, forgetting_wait
 from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.forget.preview import Chosen, Preview, preview_make
 from sessions_app.services.forget.witness import MOST_SHOWN, What
 from sessions_app.services.transcripts.backup import Backups
 from tests.forgetting.dump import everything
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, World
 
 pytestmark = [
@@ -41,10 +40,6 @@ class Unasked(WordLlamaEmbedder):
 
     def embed(self, texts: Any) -> Any:
         raise AssertionError("a preview asks for no vector")
-
-
-def tools_of(world: World, **changes: Any) -> ForgetTools:
-    return replace(ForgetTools(world.tools.embedder, world.tools.chat_memory), **changes)
 
 
 def lively(world: World) -> None:

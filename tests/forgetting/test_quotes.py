@@ -16,7 +16,6 @@ from memoryproject.api.tokens import token_create
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import InboundDelivery, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import (
     chat_forget,
     memory_forget,
@@ -25,6 +24,7 @@ from sessions_app.services.forget.kinds import (
 )
 from tests.api.calling import Api
 from tests.forgetting.dump import everything, left_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [
@@ -35,10 +35,6 @@ pytestmark = [
 SAID = "The alarm is switched off with the blue key behind the clock"
 PERSON = "15550177002@c.us"
 OTHER_SESSION = "0b8f3f0a-6f0d-4d33-9a54-3f0f3a1c0a11"
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def say(world: World, text: str, **changes: Any) -> Message:

@@ -23,7 +23,6 @@ from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, Turn
 from sessions_app.services.addresses import addresses_lock
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import chat_forget, memory_forget
 from sessions_app.services.forget.runs import (
     MOST_ATTEMPTS,
@@ -37,6 +36,7 @@ from sessions_app.services.forget.runs import (
 )
 from sessions_app.services.merge import chat_merge
 from tests.forgetting.dump import left_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = [
@@ -50,10 +50,6 @@ FACTS = [
     "The spare lamp lies in the third drawer below the counter",
 ]
 STAFF = Actor("staff", name="dana")
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def remembered(world: World) -> list[Memory]:

@@ -22,7 +22,6 @@ from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import (
     NothingToForgetError,
     chat_forget,
@@ -31,6 +30,7 @@ from sessions_app.services.forget.kinds import (
     session_forget,
 )
 from tests.forgetting.dump import everything, left_of, vectors_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
 pytestmark = [
@@ -59,10 +59,6 @@ def world(transactional_db: None, rules: Any, tools: Any) -> World:
 
     tools = replace(tools, chat_model=ScriptedChatModel(answer))
     return World(rules=rules, tools=tools)
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def forget_memory(world: World, text: str) -> ForgetReceipt:
