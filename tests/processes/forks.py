@@ -6,6 +6,8 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from django.db import connections
+
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
@@ -14,8 +16,7 @@ START_SECONDS = 60
 
 
 def run_at_once(function: Callable[[Given], Result], arguments: Sequence[Given]) -> list[Result]:
-    """Call the function in a process for each argument, all let go together. Call this before
-    the database is used: a connection must not be shared.
+    """Call the function in a process for each argument, all let go together.
 
     Raises AssertionError when a process fails; its traceback is on stderr.
     """
@@ -30,6 +31,8 @@ def run_at_once(function: Callable[[Given], Result], arguments: Sequence[Given])
         FORK.Process(target=run, args=(send, argument))
         for (_, send), argument in zip(pipes, arguments, strict=True)
     ]
+    # A connection that is open would be shared.
+    connections.close_all()
     for process in processes:
         process.start()
     for process in processes:
