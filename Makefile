@@ -7,11 +7,13 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-scale bench fuzz-api client lint demo screenshots lock messages help
+.PHONY: install install-dev run test test-fast coverage test-scale bench fuzz-api client lint demo screenshots lock messages help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
-	@echo "make test   the tests, with coverage"
+	@echo "make test   all tests"
+	@echo "make test-fast  the quick ones, for daily work"
+	@echo "make coverage  which lines the tests run; fails below 90%"
 	@echo "make test-scale  tests at a million rows"
 	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
@@ -43,8 +45,19 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 run: install
 	@exec $(BIN)/python -m memoryproject.launch
 
+# One file's tests share servers; tests/order.py says which files start first.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+FAST := not processes and not browser and not slow and not scale
+
 test: install-dev
-	@$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --cov --cov-report=term $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+test-fast: install-dev
+	@$(PYTEST) -m "$(FAST)" $(ARGS)
+
+# Tracing takes longer than the tests themselves, and sees only the tests' own processes.
+coverage: install-dev
+	@$(PYTEST) -m "not processes and not browser and not scale" --cov --cov-report=term $(ARGS)
 
 test-scale: install-dev
 	@$(BIN)/python -m pytest -m scale $(ARGS)

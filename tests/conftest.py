@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from django.test import override_settings
 from hypothesis import HealthCheck, settings
 
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
@@ -11,13 +14,24 @@ from memoryproject.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.services.chat_memory import ChatMemoryService
 from sessions_app.services.intake import IntakeRules
 from sessions_app.services.tools import Tools
+from tests.database import django_db_setup
 from tests.world import GODFATHER, World
+
+# A fixture that stands elsewhere.
+__all__ = ["django_db_setup"]
 
 # A machine that does something else at the same time is no fault of what is tested.
 settings.register_profile(
     "busy", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """A safe hash takes a third of a second; only the tests' own processes need none."""
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ _folder = Path(tempfile.mkdtemp(prefix="memory-tests-"))
 os.environ["DATA_DIR"] = str(_folder / "data")
 os.environ["LOG_DIR"] = str(_folder / "logs")
 os.environ["ENABLE_MEMORY_SYSTEM"] = "true"
+# What the processes of one run share: xdist's workers have their starter's environment.
+os.environ.setdefault("TESTS_SHARED_FOLDER", str(_folder / "shared"))
 # A database server that is given is used for the tests, too (in a test database).
 if os.environ.get("TEST_DATABASE_URL"):
     os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]

@@ -1,7 +1,7 @@
 """One of several processes that record events, seal them, or die while sealing.
 
-Run as ``python -m tests.audit.recorder record NAME COUNT``, ``… seal SECONDS`` or
-``… die``; prints what it did.
+Run as ``python -m tests.audit.recorder record COUNT NAME…``, which forks a process for each name,
+or ``… seal SECONDS``; prints how many it recorded or sealed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 import time
 
 import django
+
+from tests.processes.forks import run_at_once
 
 
 def record(name: str, count: int) -> int:
@@ -39,6 +41,7 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     django.setup()
     if sys.argv[1] == "record":
-        print(record(sys.argv[2], int(sys.argv[3])))  # noqa: T201
+        count = int(sys.argv[2])
+        print(sum(run_at_once(lambda name: record(name, count), sys.argv[3:])))  # noqa: T201
     else:
         print(seal(time.monotonic() + float(sys.argv[2])))  # noqa: T201

@@ -19,13 +19,10 @@ from sessions_app.models import Chat, ChatSession
 from sessions_app.services.expiry import sessions_expire
 from sessions_app.services.sessions import session_start
 from tests.audit.log import AuditLog
+from tests.staff.people import told
 from tests.world import CLIENT, World, message_from
 
 DAY = timedelta(hours=24)
-
-
-def told(action: str) -> list[AuditEvent]:
-    return list(AuditEvent.objects.filter(action=action).order_by("id"))
 
 
 def test_nfr_sec_005_creation_and_expiry_of_sessions(world: World, log: AuditLog) -> None:

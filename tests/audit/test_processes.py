@@ -12,19 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.installation import REPOSITORY, Installation, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
 RECORDERS = 8
 EVENTS = 150
-USE = """
-from django.db import connection
-connection.ensure_connection()
-print("up", flush=True)
-input()
-"""
 # A transaction that waits at its end, after the lines are in the file.
 HOLD = """
 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -37,21 +31,8 @@ LET_GO = "DROP TRIGGER hold ON audit_auditevent; DROP FUNCTION hold();"
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """Tables and a running PostgreSQL, nothing else."""
-    made = Installation(tmp_path_factory.mktemp("audit"))
-    made.prepare()
-    # Somebody must use an embedded server, or it ends with the command that started it.
-    user = subprocess.Popen(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", USE],
-        cwd=REPOSITORY,
-        env=made.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert user.stdout is not None
-    assert user.stdout.readline() == b"up\n"
-    yield made
-    user.communicate(b"\n")
-    made.stop()
+    with prepared(tmp_path_factory.mktemp("audit")) as made:
+        yield made
 
 
 @pytest.fixture
@@ -92,10 +73,9 @@ def test_each_event_is_sealed_once_whoever_seals(
     installation: Installation, database: Database
 ) -> None:
     sealers = [start(installation, "seal", "12") for _ in range(2)]
-    recorders = [
-        start(installation, "record", f"r{number}", str(EVENTS)) for number in range(RECORDERS)
-    ]
-    assert [done(process) for process in recorders] == [EVENTS] * RECORDERS
+    names = [f"r{number}" for number in range(RECORDERS)]
+    recorders = start(installation, "record", str(EVENTS), *names)
+    assert done(recorders) == EVENTS * RECORDERS
     sealed = sum(done(process) for process in sealers)
     report = verified(installation)
     recorded = database.rows("SELECT count(*) AS n FROM audit_auditevent")[0]["n"]
@@ -112,7 +92,7 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
 ) -> None:
     verified(installation)
     before = len(log_lines(installation))
-    done(start(installation, "record", "killed", "5"))
+    done(start(installation, "record", "5", "killed"))
     holder = start_holder(installation)
     try:
         database.rows(HOLD)
@@ -127,7 +107,7 @@ def test_a_sealer_killed_between_file_and_commit_leaves_a_log_that_verifies(
     database.rows(LET_GO)
     written = log_lines(installation)
     if later:
-        done(start(installation, "record", "later", str(later)))
+        done(start(installation, "record", str(later), "later"))
     report = verified(installation)
     assert report["events"] == before + 5 + later
     assert log_lines(installation)[: before + 5] == written

@@ -25,13 +25,10 @@ from sessions_app.models import (
 )
 from tests.audit.log import AuditLog
 from tests.forms import save
+from tests.staff.people import told
 from tests.world import CLIENT, GODFATHER, World
 
 pytestmark = pytest.mark.django_db
-
-
-def told(action: str) -> list[AuditEvent]:
-    return list(AuditEvent.objects.filter(action=action).order_by("id"))
 
 
 @pytest.fixture

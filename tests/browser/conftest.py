@@ -11,7 +11,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
@@ -32,7 +34,7 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -51,12 +53,12 @@ def visit(browser: Browser, live_server: LiveServer) -> Iterator[Visit]:
 
 @pytest.fixture
 def staff(visit: Visit, transactional_db: None) -> Page:
-    """An admin's page, logged in."""
-    get_user_model()._default_manager.create_superuser(username=USERNAME, password=PASSWORD)
-    page = visit.page
-    page.goto("/admin/")
-    page.fill("#id_username", USERNAME)
-    page.fill("#id_password", PASSWORD)
-    page.click("#login-form button[type=submit]")
-    page.wait_for_url("**/admin/")
-    return page
+    """An admin's page, logged in. How a login goes is tested once, in test_login.py."""
+    user = get_user_model()._default_manager.create_superuser(username=USERNAME, password=PASSWORD)
+    client = Client()
+    client.force_login(user)
+    name = settings.SESSION_COOKIE_NAME
+    cookie = {"name": name, "value": client.cookies[name].value, "url": visit.url}
+    visit.page.context.add_cookies([cookie])  # type: ignore[list-item]
+    visit.page.goto("/admin/")
+    return visit.page

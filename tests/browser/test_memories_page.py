@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.services.change import memory_update
-from memories_app.services.remember import memory_remember
 from memoryproject.audit.events import Actor
 from sessions_app import wiring
 from tests.browser.visit import Visit, is_scrolled_sideways, serious, style
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -21,11 +21,6 @@ LIST = "/admin/memories_app/memory/"
 PROPOSALS = "/admin/memories_app/mergeproposal/"
 SIZES: list[ViewportSize] = [{"width": 1280, "height": 900}, {"width": 390, "height": 844}]
 STAFF = Actor("staff", "dana")
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": wiring.embedder(), **changes}
-    return memory_remember(content=content, **values).memory
 
 
 @pytest.fixture

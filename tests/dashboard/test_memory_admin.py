@@ -13,12 +13,12 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.remember import memory_remember
 from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat
 from tests.forms import save
 from tests.memories.bulk import memories_store
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memories_app/memory/"
@@ -30,11 +30,6 @@ HEBREW = "המחיר הוא 35 שקלים"
 @pytest.fixture
 def staff(admin_client: Client) -> Client:
     return admin_client
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": EMBEDDER, **changes}
-    return memory_remember(content=content, **values).memory
 
 
 def page(memory: Memory) -> str:

@@ -14,12 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from memories_app.models import Memory, MergeProposal
 from memories_app.services.change import memory_update
 from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.remember import memory_remember
 from memories_app.services.waiting import memory_approve
 from memoryproject.audit.events import Actor
 from memoryproject.audit.models import AuditEvent
 from sessions_app import wiring
 from sessions_app.models import Message
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -31,11 +31,6 @@ ALIKE = (
     "The customer Dana Levi prefers morning meetings in the Haifa office",
     "Customer Dana Levi prefers meetings in the morning, Haifa office",
 )
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": wiring.embedder(), **changes}
-    return memory_remember(content=content, **values).memory
 
 
 def now(memory: Memory) -> tuple[str, str]:

@@ -20,22 +20,17 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.services.change import memory_set_visibility
 from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.remember import memory_remember
 from memoryproject.audit.events import Actor
 from memoryproject.integrations.embedders.base import Calibration, EmbedderError
 from sessions_app import wiring
 from sessions_app.models import Chat, Message
 from tests.memories.bulk import memories_store
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memories_app/memory/"
 STAFF = Actor("staff", "dana")
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": wiring.embedder(), **changes}
-    return memory_remember(content=content, **values).memory
 
 
 def page(memory: Memory) -> str:

@@ -13,20 +13,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from memories_app.models import Memory
-from memories_app.services.remember import memory_remember
 from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.embedders.base import EmbedderError
 from sessions_app import wiring
 from sessions_app.admin import memory_transfer
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/memories_app/memory/"
 IMPORT = f"{LIST}import/"
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": wiring.embedder(), **changes}
-    return memory_remember(content=content, **values).memory
 
 
 def lines(answer: Any) -> list[dict[str, Any]]:

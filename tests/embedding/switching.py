@@ -68,9 +68,9 @@ class Switching:
         self._postgres = EmbeddedPostgres(self.installation.data_dir)
 
     def prepare(self) -> None:
+        self.installation.prepare()
         # Held by this process, too, or it would stop between two commands.
         self._postgres.ensure_running()
-        self.installation.prepare()
         self.run("shell", "-v", "0", "-c", FILL.format(count=self.count))
         self.run("memories_reembed", "--init")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -27,9 +26,8 @@ OTHER = "The dentist appointment of Liora is on Thursday at nine"
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    """With committed rows, so that a dump sees them; a card stands in each prompt."""
-    world = World(rules=rules, tools=tools)
+def world(world: World) -> World:
+    """A card stands in each prompt."""
     world.with_answer_rules(cards_in_prompt=2)
     return world
 

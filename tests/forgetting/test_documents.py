@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from memories_app.models import Memory, SourceDocument
 from memories_app.services.change import memory_update
@@ -19,13 +17,16 @@ from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Media
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.tools import FileTools
 from tests.forgetting.dump import left_of, vectors_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 WARRANTY = "The warranty of every pump that TestCorp sells is seven years from the day of delivery."
 KEYS = "Spare keys of the Haifa warehouse lie with Dana Ofer at the front desk."
@@ -64,10 +65,6 @@ def send(world: World, who: str, text: str) -> SourceDocument:
     (reply,) = world.say(who, "", kind="document", media=media)
     assert reply.startswith("✅"), reply
     return SourceDocument.objects.latest("created_at")
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def forget(world: World) -> ForgetReceipt:
@@ -190,9 +187,3 @@ def test_what_has_nothing_to_do_with_it_stays(world: World) -> None:
     forget(world)
     assert left_of(MATTERS, [RETOLD]) == []
     assert common in [message.content for message in world.messages(CLIENT)]
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,7 +17,6 @@ from memories_app.models import Memory
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
 from sessions_app.services.forget import preview as previews
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.guard import (
     Reader,
     Scopes,
@@ -32,17 +29,16 @@ from sessions_app.services.forget.preview import Chosen, Preview, preview_make
 from sessions_app.services.forget.witness import MOST_SHOWN, What
 from sessions_app.services.transcripts.backup import Backups
 from tests.forgetting.dump import everything
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "The gate of the yard opens with the number of the old tram"
 OTHER = "Liora gets a discount of eleven percent on garden chairs"
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
 
 
 class Unasked(WordLlamaEmbedder):
@@ -50,10 +46,6 @@ class Unasked(WordLlamaEmbedder):
 
     def embed(self, texts: Any) -> Any:
         raise AssertionError("a preview asks for no vector")
-
-
-def tools_of(world: World, **changes: Any) -> ForgetTools:
-    return replace(ForgetTools(world.tools.embedder, world.tools.chat_memory), **changes)
 
 
 def lively(world: World) -> None:
@@ -233,9 +225,3 @@ def test_its_limits_end_with_it(world: World) -> None:
     with transaction.atomic():
         forgetting_begin(Scopes(frozenset({chat_scope(world.chat(CLIENT).pk)})))
     assert settings.USE_TZ
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

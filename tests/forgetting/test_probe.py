@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from uuid import UUID
 
@@ -22,7 +21,10 @@ from sessions_app.services.forget.probe import MOST_ASKED, Prober, StillFoundErr
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru")
 
@@ -158,9 +160,3 @@ def test_two_hundred_texts_cost_no_more_queries_than_twenty(world: World) -> Non
 def test_the_sample_is_taken_from_all_over() -> None:
     assert spread(range(5)) == [0, 1, 2, 3, 4]
     assert spread(range(200)) == list(range(0, 200, 10))
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

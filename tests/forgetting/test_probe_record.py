@@ -15,7 +15,7 @@ from django_q.models import Task
 from memories_app.models import Memory
 from memoryproject.audit.models import AuditEvent
 from memoryproject.lib.fragments import Fragments
-from sessions_app.models import ForgetReceipt, Message, Turn
+from sessions_app.models import ForgetReceipt, Message, TurnReplay
 from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.doomed import MARGIN, Doomed
 from sessions_app.services.forget.kinds import object_forget
@@ -94,7 +94,7 @@ def test_a_find_takes_the_forgetting_back_and_is_on_record(world: World) -> None
 def test_whatever_the_sweep_overlooked_is_found(world: World, place: str) -> None:
     world.say(CLIENT, "Good morning")
     if place == "replay":
-        Turn.objects.update(prompt=[{"role": "user", "content": f"They said: {FACT}"}])
+        TurnReplay.objects.update(prompt=[{"role": "user", "content": f"They said: {FACT}"}])
     elif place == "task":
         now = timezone.now()
         Task.objects.create(

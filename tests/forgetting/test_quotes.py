@@ -3,11 +3,9 @@ jobs, answers kept for calls that come twice, deliveries without a chat."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
@@ -18,26 +16,20 @@ from memoryproject.api.tokens import token_create
 from memoryproject.audit.events import COMMAND_LINE
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import InboundDelivery, Message, Turn, TurnReplay
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
 from tests.api.calling import Api
 from tests.forgetting.dump import everything, left_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 SAID = "The alarm is switched off with the blue key behind the clock"
 PERSON = "15550177002@c.us"
 OTHER_SESSION = "0b8f3f0a-6f0d-4d33-9a54-3f0f3a1c0a11"
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def say(world: World, text: str, **changes: Any) -> Message:
@@ -192,9 +184,3 @@ def test_jobs_and_results_that_name_an_erased_session_are_gone(world: World) -> 
     assert [task.id for task in Task.objects.all()] == ["1" * 32]
     names = [queued.task["name"] for queued in OrmQ.objects.all()]
     assert [name for name in names if name.startswith("vectors")] == [f"vectors {OTHER_SESSION}"]
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -4,7 +4,7 @@ meanwhile."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -30,7 +30,6 @@ from sessions_app.models import (
     TurnReplay,
 )
 from sessions_app.services.addresses import addresses_lock
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.forget.runs import (
     MOST_ATTEMPTS,
@@ -45,9 +44,13 @@ from sessions_app.services.forget.runs import (
 )
 from sessions_app.services.merge import chat_merge
 from tests.forgetting.dump import left_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACTS = [
     "The gate of the yard opens with the number of the old tram",
@@ -55,15 +58,6 @@ FACTS = [
     "The spare lamp lies in the third drawer below the counter",
 ]
 STAFF = Actor("staff", name="dana")
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def remembered(world: World) -> list[Memory]:
@@ -350,9 +344,3 @@ def test_one_forgotten_by_another_way_is_gone(world: World) -> None:
     object_forget(kind="chat", object_id=chat.pk, tools=tools_of(world))
     work(world, run)
     assert states(run) == ["gone", "gone"]
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection, connections
+from django.db import connections
 from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
@@ -23,13 +22,16 @@ from memoryproject.integrations.llm.base import ChatRequest
 from memoryproject.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.integrations.whatsapp.events import Party
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
 from sessions_app.services.forget.kinds import object_forget
 from sessions_app.services.forget.plans import NothingToForgetError
 from tests.forgetting.dump import everything, left_of, vectors_of
+from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "TestCorp owes me 5000 shekels from invoice INV-001 since January"
 HEBREW = "הספק מאשדוד חייב לי שבעת אלפים שקלים מחשבונית תשע מאות"
@@ -52,10 +54,6 @@ def world(transactional_db: None, rules: Any, tools: Any) -> World:
 
     tools = replace(tools, chat_model=ScriptedChatModel(answer))
     return World(rules=rules, tools=tools)
-
-
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
 
 
 def forget_memory(world: World, text: str) -> ForgetReceipt:
@@ -335,9 +333,3 @@ def _forget_elsewhere(world: World) -> None:
         forget_memory(world, FACT)
     finally:
         connections.close_all()
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -15,7 +15,7 @@ from tests.processes.installation import Installation
 from tests.processes.waiting import wait_until
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installation() -> Iterator[Installation]:
     """With a web server; nothing here needs workers."""
     with tempfile.TemporaryDirectory(prefix="mcp-") as folder:
@@ -35,7 +35,7 @@ def doorway(installation: Installation) -> Iterator[Doorway]:
         yield Doorway(installation, errors)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def secret(installation: Installation) -> Callable[..., str]:
     """Makes a token by its command; by default one that may do everything."""
     return lambda *options: installation.manage("create_api_token", "tests", *options).strip()

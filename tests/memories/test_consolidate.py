@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 import pytest
 
@@ -13,11 +12,11 @@ from memories_app.rules.alike import shape_of
 from memories_app.services.consolidate import memories_propose_merges
 from memories_app.services.delete import memories_delete
 from memories_app.services.proposals import proposal_accept, proposal_dismiss
-from memories_app.services.remember import memory_remember
 from memoryproject.audit.events import Actor
 from memoryproject.audit.models import AuditEvent
 from memoryproject.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")
@@ -25,11 +24,6 @@ EMBEDDER = WordLlamaEmbedder()
 LONG = "The customer Dana Levi prefers morning meetings in the Haifa office"
 SHORT = "Customer Dana Levi prefers meetings in the morning, Haifa office"
 CHAT = uuid.uuid4()
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": EMBEDDER, **changes}
-    return memory_remember(content=content, **values).memory
 
 
 def propose() -> int:

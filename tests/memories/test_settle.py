@@ -13,7 +13,6 @@ from memories_app.near import memories_near
 from memories_app.services.change import memory_update
 from memories_app.services.consolidate import memories_propose_merges
 from memories_app.services.proposals import contents_stamp, proposal_accept, proposal_reverse
-from memories_app.services.remember import memory_remember
 from memories_app.services.settle import (
     BOTH,
     OLDER,
@@ -25,6 +24,7 @@ from memories_app.services.waiting import memory_approve_corrected
 from memoryproject.audit.events import Actor
 from memoryproject.audit.models import AuditEvent
 from sessions_app import wiring
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")
@@ -32,11 +32,6 @@ SAME_MATTER = (
     "The customer Dana Levi prefers morning meetings in the Haifa office",
     "Customer Dana Levi prefers meetings in the morning, Haifa office",
 )
-
-
-def remember(content: str, **changes: Any) -> Memory:
-    values = {"visibility": "owner", "embedder": wiring.embedder(), **changes}
-    return memory_remember(content=content, **values).memory
 
 
 def told(*memories: Memory) -> list[tuple[str, Any]]:

@@ -93,3 +93,8 @@ def make_place(tmp_path: Path) -> Callable[[str], Place]:
 @pytest.fixture(params=["database", "tree"])
 def place(request: pytest.FixtureRequest, db: None, make_place: Callable[[str], Place]) -> Place:
     return make_place(request.param)
+
+
+@pytest.fixture
+def database(db: None, make_place: Callable[[str], Place]) -> Place:
+    return make_place("database")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
@@ -19,12 +16,6 @@ from tests.memory_documents.test_database import kept
 LIST = reverse("admin:memories_app_memorydocument_changelist")
 HEBREW = "לבחור ב-JWT"
 SCRIPT = "<script>alert(1)</script>"
-
-
-@pytest.fixture
-def database(db: None, make_place: Any) -> Place:
-    place: Place = make_place("database")
-    return place
 
 
 def page(name: str) -> str:

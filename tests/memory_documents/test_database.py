@@ -24,12 +24,6 @@ from tests.memory_documents.conftest import NOON, Place
 from tests.unit.memory_documents.examples import document
 
 
-@pytest.fixture
-def database(db: None, make_place: Any) -> Place:
-    place: Place = make_place("database")
-    return place
-
-
 def kept(category: str, name: str, **content: Any) -> Kept:
     text = json.dumps(document(category, content=content))
     return Kept(Key(category, name), envelope_read(text))

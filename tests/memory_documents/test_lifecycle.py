@@ -17,10 +17,9 @@ from tests.memory_documents.test_database import kept
 
 
 @pytest.fixture
-def database(db: None, make_place: Any) -> Place:
-    place: Place = make_place("database")
-    place.now = datetime.now(timezone.utc)
-    return place
+def database(database: Place) -> Place:
+    database.now = datetime.now(timezone.utc)
+    return database
 
 
 def test_old_context_goes_with_its_history_and_all_else_stays(database: Place) -> None:

@@ -17,12 +17,6 @@ from tests.memory_documents.test_tree import written
 from tests.unit.memory_documents.examples import CONTENTS, document
 
 
-@pytest.fixture
-def database(db: None, make_place: Any) -> Place:
-    place: Place = make_place("database")
-    return place
-
-
 def fill(place: Place) -> None:
     for category, content in CONTENTS.items():
         place.save(category, "feature-auth", **content)

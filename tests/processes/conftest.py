@@ -29,8 +29,9 @@ def everything(installation: Installation) -> None:
     installation.start()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_stage() -> Iterator[Stage]:
+    """Ends with the last test of this package: its workers ask for work ten times a second."""
     with stage(run=everything) as started:
         yield started
 

@@ -8,12 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
 import psutil
 
+from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.postgres.locks import FileLock
 from memoryproject.postgres.places import places_for
 from memoryproject.postgres.processes import is_alive, postmaster_of, stop_postmaster
 from tests.processes.waiting import wait_until
@@ -50,6 +53,10 @@ class Installation:
 
     def prepare(self) -> None:
         """The tables. No schedules: what is taken up again is so without the clock's help."""
+        copy_cluster(migrated_data_dir(), self.data_dir)
+
+    def migrate(self) -> None:
+        """The tables, made by the migrations."""
         self.manage("shell", "-v", "0", "-c", PREPARE)
 
     def manage(self, *arguments: str) -> str:
@@ -149,6 +156,41 @@ class Installation:
         """What web server and workers have printed and logged."""
         files = [self.folder / "output.log", *(self.folder / "logs").glob("*.log")]
         return "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+
+
+@contextmanager
+def prepared(folder: Path, **environment: str) -> Iterator[Installation]:
+    """An installation with its tables. Its PostgreSQL stays up between two commands."""
+    installation = Installation(folder, **environment)
+    installation.prepare()
+    server = EmbeddedPostgres(installation.data_dir)
+    try:
+        server.ensure_running()
+        yield installation
+    finally:
+        server.release()
+        installation.stop()
+
+
+def migrated_data_dir() -> Path:
+    """A DATA_DIR with all tables and no rows, made once a run: its processes share it."""
+    shared = Path(os.environ["TESTS_SHARED_FOLDER"])
+    shared.mkdir(parents=True, exist_ok=True)
+    made = shared / "migrated"
+    with FileLock(shared / "migrated.lock").exclusive():
+        if not made.exists():
+            template = Installation(shared / "unfinished")
+            template.migrate()
+            template.folder.rename(made)
+    return made / "data"
+
+
+def copy_cluster(source: Path, target: Path) -> None:
+    """Copy a stopped server's data. Its keys stay: every installation makes its own."""
+    target.mkdir(mode=source.stat().st_mode & 0o777, parents=True)
+    names = [source / name for name in ("postgres", "postgres.password")]
+    # Only cp keeps the owner, who isn't root.
+    subprocess.run(["cp", "-a", *names, target], check=True)
 
 
 def family(process: psutil.Process) -> list[psutil.Process]:

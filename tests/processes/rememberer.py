@@ -1,38 +1,44 @@
-"""One of several processes that remember the same facts at once.
+"""Several processes that remember facts at once.
 
-Run as ``python -m tests.processes.rememberer FACT…``: waits for a line on stdin, remembers each
-fact, and prints the outcomes.
+Run as ``python -m tests.processes.rememberer '[["FACT", …], …]'``: forks a process for each list,
+lets all go at one moment, and prints the outcomes as lists in the same order.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import uuid
 
 import django
 
+from tests.processes.forks import run_at_once
 
-def main(facts: list[str]) -> None:
+
+def main(lists: list[list[str]]) -> list[list[str]]:
     from memories_app.services.remember import memory_remember  # noqa: PLC0415
     from sessions_app import wiring  # noqa: PLC0415 after django.setup()
 
     embedder = wiring.embedder()
     embedder.embed(["warm"])
-    print("ready", flush=True)  # noqa: T201
-    sys.stdin.readline()
-    for fact in facts:
-        remembered = memory_remember(
-            content=fact,
-            visibility="owner",
-            embedder=embedder,
-            source="command",
-            source_message_id=uuid.uuid4(),
-        )
-        print(remembered.status, flush=True)  # noqa: T201
+
+    def remember(facts: list[str]) -> list[str]:
+        return [
+            memory_remember(
+                content=fact,
+                visibility="owner",
+                embedder=embedder,
+                source="command",
+                source_message_id=uuid.uuid4(),
+            ).status
+            for fact in facts
+        ]
+
+    return run_at_once(remember, lists)
 
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     django.setup()
-    main(sys.argv[1:])
+    print(json.dumps(main(json.loads(sys.argv[1]))))  # noqa: T201

@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, kill
+from tests.processes.installation import REPOSITORY, Installation, kill, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -36,60 +37,27 @@ FROM sessions_app_chatsession, generate_series(1, {MESSAGES}) number;
 CONTENT = (
     "SELECT md5(string_agg(m::text, '|' ORDER BY order_num)) AS sum FROM sessions_app_message m"
 )
-USE = """
-from django.db import connection
-connection.ensure_connection()
-print("up", flush=True)
-input()
-"""
 COPYING = (
     "SELECT 1 AS yes FROM pg_stat_progress_copy WHERE command = %s AND tuples_processed > 1000"
 )
 
 
+@dataclass(frozen=True)
 class Recovered:
     """A full installation, and an empty one to restore into."""
 
-    def __init__(self, folder: Path) -> None:
-        self.full = Installation(folder / "full")
-        self.empty = Installation(folder / "empty")
-        for installation in (self.full, self.empty):
-            installation.folder.mkdir()
-            installation.prepare()
-        self.archive = folder / "all.zip"
+    full: Installation
+    empty: Installation
+    archive: Path
 
     def database(self, installation: Installation) -> Database:
         return Database(installation.data_dir)
 
-    def stop(self) -> None:
-        self.full.stop()
-        self.empty.stop()
-
 
 @pytest.fixture
 def recovered(tmp_path: Path) -> Iterator[Recovered]:
-    both = Recovered(tmp_path)
-    # Somebody must use an embedded server, or it ends with the command that started it.
-    users = [
-        subprocess.Popen(
-            [sys.executable, "manage.py", "shell", "-v", "0", "-c", USE],
-            cwd=REPOSITORY,
-            env=installation.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for installation in (both.full, both.empty)
-    ]
-    try:
-        for user in users:
-            assert user.stdout is not None
-            assert user.stdout.readline() == b"up\n"
-        yield both
-    finally:
-        for user in users:
-            user.kill()
-            user.communicate()
-        both.stop()
+    with prepared(tmp_path / "full") as full, prepared(tmp_path / "empty") as empty:
+        yield Recovered(full, empty, tmp_path / "all.zip")
 
 
 def start(installation: Installation, *arguments: str) -> psutil.Popen:

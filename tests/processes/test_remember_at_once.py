@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -10,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.installation import REPOSITORY, Installation, prepared
 
 pytestmark = pytest.mark.processes
 
@@ -24,38 +24,24 @@ SPELLINGS = (FACT, "testcorp owes me 5,000 ₪.", "TestCorp owes me 5000 shekels
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     folder: Path = tmp_path_factory.mktemp("at-once")
-    installation = Installation(folder / "it", ENABLE_MEMORY_SYSTEM="true")
-    installation.folder.mkdir()
-    server = EmbeddedPostgres(installation.data_dir)
-    try:
-        server.ensure_running()
-        installation.prepare()
-        yield installation
-    finally:
-        server.release()
-        installation.stop()
+    with prepared(folder / "it", ENABLE_MEMORY_SYSTEM="true") as made:
+        yield made
 
 
 def at_once(installation: Installation, facts: list[list[str]]) -> list[list[str]]:
     """What a process for each list of facts tells, all let go at one moment."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.rememberer", *told],
-            cwd=REPOSITORY,
-            env=installation.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for told in facts
-    ]
-    for process in running:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    ended = [(*process.communicate("\n", timeout=120), process.returncode) for process in running]
-    assert [code for *_, code in ended] == [0] * len(facts), [error for _, error, _ in ended]
-    return [printed.split() for printed, *_ in ended]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.processes.rememberer", json.dumps(facts)],
+        cwd=REPOSITORY,
+        env=installation.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told: list[list[str]] = json.loads(done.stdout)
+    return told
 
 
 def test_twenty_processes_at_the_same_facts(installation: Installation) -> None:

@@ -15,11 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
 from sessions_app.transcripts.format import write
 from sessions_app.transcripts.names import batch_name
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, kill
+from tests.processes.installation import REPOSITORY, Installation, kill, prepared
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -39,21 +38,15 @@ CONTENT = "SELECT role, content FROM sessions_app_message ORDER BY order_num"
 
 @pytest.fixture(scope="module")
 def installation() -> Iterator[Installation]:
-    with tempfile.TemporaryDirectory(prefix="transcripts-") as folder:
-        installation = Installation(
+    with (
+        tempfile.TemporaryDirectory(prefix="transcripts-") as folder,
+        prepared(
             Path(folder),
             ENABLE_MEMORY_SYSTEM="true",
             DJANGO_SETTINGS_MODULE="memoryproject.settings",
-        )
-        # Held here: otherwise the server ends with each command.
-        server = EmbeddedPostgres(installation.data_dir)
-        try:
-            server.ensure_running()
-            installation.prepare()
-            yield installation
-        finally:
-            server.release()
-            installation.stop()
+        ) as made,
+    ):
+        yield made
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 
 from memoryproject.postgres import EmbeddedPostgres
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation, kill
+from tests.processes.installation import REPOSITORY, Installation, kill, prepared
 from tests.processes.waiting import wait_until
 from tests.recovery.old_files import OldFolder, message
 
@@ -42,17 +42,11 @@ WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 @pytest.fixture(scope="module")
 def installation() -> Iterator[Installation]:
-    with tempfile.TemporaryDirectory(prefix="import-") as folder:
-        installation = Installation(Path(folder), ENABLE_MEMORY_SYSTEM="true")
-        # Held here: otherwise the server ends with each import.
-        server = EmbeddedPostgres(installation.data_dir)
-        try:
-            server.ensure_running()
-            installation.prepare()
-            yield installation
-        finally:
-            server.release()
-            installation.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="import-") as folder,
+        prepared(Path(folder), ENABLE_MEMORY_SYSTEM="true") as made,
+    ):
+        yield made
 
 
 @pytest.fixture

@@ -236,10 +236,10 @@ def test_messages_may_come_one_by_one():
     )
 
 
-def test_ten_thousand_messages_take_no_more_memory_than_a_thousand():
+def test_three_thousand_messages_take_no_more_memory_than_three_hundred():
     """What is kept are the fields and how often each word was said, never the messages."""
     peaks = []
-    for count in (1_000, 10_000):
+    for count in (300, 3_000):
         tracemalloc.start()
         generate_memory_card({"session_id": "s", "messages": _long(count)})
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -1,0 +1,15 @@
+"""Memories as tests make them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memories_app.models import Memory
+from memories_app.services.remember import memory_remember
+from sessions_app import wiring
+
+
+def remember(content: str, **changes: Any) -> Memory:
+    """Store a memory, the owner's where nothing else is given."""
+    values = {"visibility": "owner", "embedder": wiring.embedder(), **changes}
+    return memory_remember(content=content, **values).memory
