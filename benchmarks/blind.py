@@ -27,9 +27,9 @@ from calibrate_recall import (  # noqa: E402
     read_pairs,
 )
 
-from memoryproject.integrations.embedders.base import Calibration  # noqa: E402
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.relevance import IN_USE, Constants  # noqa: E402
+from memoryproject.foundation.integrations.embedders.base import Calibration  # noqa: E402
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.foundation.retrieval.relevance import IN_USE, Constants  # noqa: E402
 
 PAIRS = Path(__file__).parent / "data" / "blind_pairs.json"
 SINGLE, COMPOUND, NOTHING = "single", "compound", "nothing"

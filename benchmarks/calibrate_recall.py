@@ -4,7 +4,8 @@
 
 Reads the labelled pairs in ``benchmarks/data/recall_pairs.json`` (constants are fitted on their
 "tune" part and measured on both) and, with ``--data``, conversations in LoCoMo's form. Prints the
-constants to put into ``memoryproject.lib.relevance`` and the default embedder's calibration.
+constants to put into ``memoryproject.foundation.retrieval.relevance``, and the default embedder's
+calibration.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from memoryproject.integrations.embedders.base import Calibration, Embedder  # noqa: E402
-from memoryproject.integrations.embedders.covered import covered_vectors  # noqa: E402
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.asked import Asked, Candidate, asked_texts, best_scores  # noqa: E402
-from memoryproject.lib.relevance import (  # noqa: E402
+from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder  # noqa: E402
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors  # noqa: E402
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.foundation.retrieval.relevance import (  # noqa: E402
     IN_USE,
     Constants,
     LexicalQuery,
@@ -35,8 +35,9 @@ from memoryproject.lib.relevance import (  # noqa: E402
     semantic_relevance,
     weigh_query,
 )
-from memoryproject.lib.text.query import QueryTerm  # noqa: E402
-from memoryproject.lib.text.terms import index_text  # noqa: E402
+from memoryproject.foundation.retrieval.subqueries import Asked, Candidate, asked_texts, best_scores  # noqa: E402
+from memoryproject.foundation.text.query import QueryTerm  # noqa: E402
+from memoryproject.foundation.text.terms import index_text  # noqa: E402
 
 PAIRS = Path(__file__).parent / "data" / "recall_pairs.json"
 RELEVANT = 0.7

@@ -3,8 +3,8 @@
     python benchmarks/fit_context.py --data CONVERSATIONS.json
 
 The conversations are in LoCoMo's form. Prints the weights and the curve to put into
-``memoryproject.lib.context``, and how well they find the evidence in conversations that they
-were not fitted on (each is left out once).
+``memoryproject.foundation.retrieval.message_features``, and how well they find the evidence in
+conversations that they were not fitted on (each is left out once).
 
 Weights: the greatest likelihood of the evidence among all lines of its conversation (a softmax
 over the lines of each question, as in McFadden's conditional logit, 1974), with a small ridge.
@@ -29,9 +29,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from calibrate_recall import Corpus  # noqa: E402
 from conversations import Conversation, Question, read_conversations  # noqa: E402
 
-from memoryproject.integrations.embedders.covered import covered_vectors  # noqa: E402
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.context import (  # noqa: E402
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors  # noqa: E402
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     BY_WORDS,
     NAMES,
     WITH_VECTORS,
@@ -44,9 +44,9 @@ from memoryproject.lib.context import (  # noqa: E402
     features_of,
     speaker_named,
 )
-from memoryproject.lib.relevance import IN_USE as LEXICAL  # noqa: E402
-from memoryproject.lib.text.periods import best_fit, periods_asked  # noqa: E402
-from memoryproject.lib.text.query import query_terms, text_without  # noqa: E402
+from memoryproject.foundation.retrieval.relevance import IN_USE as LEXICAL  # noqa: E402
+from memoryproject.foundation.text.periods import best_fit, periods_asked  # noqa: E402
+from memoryproject.foundation.text.query import query_terms, text_without  # noqa: E402
 
 RIDGE = 1e-3
 STEPS = 400

@@ -2,7 +2,8 @@
 
     python benchmarks/fit_rivals.py
 
-Prints the weights to put into ``memoryproject.lib.rivals``, fitted on the tuning halves of both
+Prints the weights to put into ``memoryproject.foundation.retrieval.reranking``, fitted on the
+tuning halves of both
 labelled sets, and what they come to on tuning questions that they were not fitted on.
 
 Each question is asked in scopes of many sizes, so that one memory is judged as well as hundreds:
@@ -30,9 +31,9 @@ from blind import PAIRS as BLIND  # noqa: E402
 from calibrate_recall import PAIRS as OWN  # noqa: E402
 from calibrate_recall import RELEVANT, TOP_K, Measured, read_pairs  # noqa: E402
 
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from memoryproject.lib.relevance import IN_USE  # noqa: E402
-from memoryproject.lib.rivals import (  # noqa: E402
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.foundation.retrieval.relevance import IN_USE  # noqa: E402
+from memoryproject.foundation.retrieval.reranking import (  # noqa: E402
     FUSED,
     Evidence,
     Floats,

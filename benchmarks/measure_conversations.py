@@ -25,19 +25,19 @@ from own_database import own_database
 from conversations import CATEGORIES, Conversation, Question, read_conversations
 from pgvector.django import CosineDistance
 
-from memories_app import ranking
-from memoryproject.integrations.embedders.base import Embedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.asked import asked_texts
-from memoryproject.lib.context import BY_WORDS, WITH_VECTORS, Judge
-from sessions_app.conversation import ConversationMessage
-from sessions_app.lines import Judges, SaidQuestion, rank_said, topics_of
+from memories_app.search import ranking
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.message_features import BY_WORDS, WITH_VECTORS, Judge
+from memoryproject.foundation.retrieval.subqueries import asked_texts
+from sessions_app.conversations.chat_addresses import chat_for_group
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.session_lifecycle import session_end, session_start
+from sessions_app.embedding.message_vectors import session_embed
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, MessageEmbedding
-from sessions_app.recall import MESSAGES, Viewer, messages_visible, recall
-from sessions_app.services.addresses import chat_for_group
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.embed import session_embed
-from sessions_app.services.sessions import session_end, session_start
+from sessions_app.recall.message_ranking import Judges, SaidQuestion, rank_said, topics_of
+from sessions_app.recall.recall import MESSAGES, Viewer, messages_visible, recall
 
 FIRST = (5, 10, 20)
 Search = Callable[[str, Chat], list[UUID]]

@@ -28,10 +28,10 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.dashboard.figures import figures_of
-from memoryproject.dashboard.models import Mark
-from memoryproject.dashboard.rollups import rollups_recount
-from memoryproject.lib.periods import DAYS, period_named
+from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.staff_site.dashboard.figures import figures_of
+from memoryproject.staff_site.dashboard.rollups import rollups_recount
+from memoryproject.staff_site.models import Mark
 from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
 
 ROUNDS = 20

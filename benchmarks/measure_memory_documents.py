@@ -25,18 +25,13 @@ from own_database import FOLDER, machine, own_database
 # isort: split
 
 
-from memories_app.memory_documents.envelope import envelope_problems, envelope_read
-from memories_app.memory_documents.names import Pattern
-from memories_app.memory_documents.store import (
-    Filter,
-    Kept,
-    Key,
-    MemoryDocumentStore,
-)
+from memories_app.memory_document_format.envelope import envelope_problems, envelope_read
+from memories_app.memory_document_format.names import Pattern
+from memories_app.memory_documents.database.database_store import DatabaseStore
+from memories_app.memory_documents.store_protocol import Filter, Kept, Key, MemoryDocumentStore
 from memories_app.memory_documents.transfer import documents_transfer
-from memories_app.memory_documents.tree.store import TreeStore
-from memories_app.services.memory_documents.store import DatabaseStore
-from memoryproject.audit.events import COMMAND_LINE
+from memories_app.memory_documents.tree.tree_store import TreeStore
+from memoryproject.foundation.audit.events import COMMAND_LINE
 
 Measure = tuple[float, float]
 

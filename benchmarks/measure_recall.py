@@ -24,10 +24,10 @@ from django.db import connection
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.text.terms import index_text
 from sessions_app.models import Chat, ChatSession, Message, MessageEmbedding
-from sessions_app.recall import MEMORIES, MESSAGES, Viewer, recall
+from sessions_app.recall.recall import MEMORIES, MESSAGES, Viewer, recall
 
 TEMPLATES = (
     "{name} owes me {amount} from invoice INV-{number}, the payment is due in {month}",

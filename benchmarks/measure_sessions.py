@@ -23,11 +23,11 @@ from own_database import machine, own_database
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sessions_app.conversation import ConversationMessage
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.expiry import sessions_archive, sessions_expire
+from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, Turn
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.expiry import sessions_archive, sessions_expire
-from sessions_app.services.strategies import SummarizationStrategy
 
 MESSAGE_SQL = """
 INSERT INTO sessions_app_message (message_id, session_id, chat_id, order_num, role, kind, content,

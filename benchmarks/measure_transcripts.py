@@ -61,7 +61,7 @@ def measure(folder: Path, files: list[int], messages: int) -> None:
     from django.core.management import call_command  # noqa: PLC0415
     from django.db import connection, connections  # noqa: PLC0415
 
-    from memoryproject.postgres import EmbeddedPostgres  # noqa: PLC0415
+    from memoryproject.foundation.embedded_postgres import EmbeddedPostgres  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)
     call_command("createcachetable", verbosity=0)
@@ -84,8 +84,8 @@ def measure(folder: Path, files: list[int], messages: int) -> None:
 
 
 def write(place: Path, files: int, messages: int) -> None:
-    from sessions_app.transcripts.format import write as written  # noqa: PLC0415
-    from sessions_app.transcripts.names import batch_name  # noqa: PLC0415
+    from sessions_app.transcript_files.batch_names import batch_name  # noqa: PLC0415
+    from sessions_app.transcript_files.parse import write as written  # noqa: PLC0415
 
     place.mkdir(exist_ok=True)
     for number in range(files):
@@ -108,15 +108,16 @@ def inside(action: str, place: Path) -> None:
     """One measurement; prints it as JSON."""
     import django  # noqa: PLC0415 the settings read the environment
 
+    from sessions_app.transcript_files.dependencies import build_transcript_backups  # noqa: PLC0415 imports models
+
     django.setup()
     from django.conf import settings  # noqa: PLC0415
 
-    from sessions_app import wiring  # noqa: PLC0415
-    from sessions_app.services.intake import IntakeRules  # noqa: PLC0415
-    from sessions_app.services.transcripts.export import transcripts_export  # noqa: PLC0415
-    from sessions_app.services.transcripts.folder import BatchFolder  # noqa: PLC0415
-    from sessions_app.services.transcripts.save import SaveTools, batches_save  # noqa: PLC0415
-    from sessions_app.services.transcripts.target import Target  # noqa: PLC0415
+    from sessions_app.inbound.take_message import IntakeRules  # noqa: PLC0415
+    from sessions_app.transcript_files.folder import BatchFolder  # noqa: PLC0415
+    from sessions_app.transcripts.export import transcripts_export  # noqa: PLC0415
+    from sessions_app.transcripts.save import SaveTools, batches_save  # noqa: PLC0415
+    from sessions_app.transcripts.target import Target  # noqa: PLC0415
 
     assert settings.DATA_DIR
     steps: dict[str, float] = {}
@@ -128,7 +129,7 @@ def inside(action: str, place: Path) -> None:
             steps[step] = now - last[0]
             last[0] = now
 
-    backups, keep = wiring.transcript_backups(), timedelta(days=30)
+    backups, keep = build_transcript_backups(), timedelta(days=30)
     tools = SaveTools(IntakeRules(), backups, keep, progress)
     found = Target().find()
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -38,7 +38,7 @@ django.setup()
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, connections  # noqa: E402
 
-from memoryproject.postgres import embedded_postgres  # noqa: E402
+from memoryproject.foundation.embedded_postgres import embedded_postgres  # noqa: E402
 
 
 @contextmanager

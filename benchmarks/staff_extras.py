@@ -12,10 +12,10 @@ from bulk_rows import rows_add
 from django.contrib.auth.models import User
 from django.db import connection
 
+from memories_app.embedding_models.vector_index import index_drop, index_ensure
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
-from memories_app.services.vector_index import index_drop, index_ensure
-from memoryproject.audit.sealing import audit_seal
-from memoryproject.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.sealing import audit_seal
+from memoryproject.foundation.audit.wiring import audit_key, log_path
 
 Work = tuple[str, Callable[[], object]]
 
@@ -346,7 +346,7 @@ def programs_add() -> None:
 
 def rollups_count() -> None:
     """What a schedule does each minute, until nothing is left; where there is such a thing."""
-    name = "memoryproject.dashboard.tasks"
+    name = "memoryproject.staff_site.tasks"
     if importlib.util.find_spec(name):
         while importlib.import_module(name).recount():
             pass

@@ -13,7 +13,7 @@ from staff_world import USUAL_CHAT
 from memories_app.models import Memory, MemoryRevision
 from sessions_app.models import Chat, ChatSession, Message, Turn
 
-RUNS = "sessions_app.services.forget.runs"
+RUNS = "sessions_app.forgetting.runs"
 
 
 def samples_of(model: type[Model]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from memories_app.rules.facts import fact_key, likeness_of
-from memoryproject.lib.text.terms import index_text
+from memories_app.facts.facts import fact_key, likeness_of
+from memoryproject.foundation.text.terms import index_text
 
 # ruff: noqa: SIM905 words are read more easily so
 ENGLISH = (

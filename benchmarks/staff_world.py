@@ -19,9 +19,10 @@ from staff_extras import extras_add, world_finish
 from staff_texts import COMMON, Text, rows_of
 from staff_turns import deliveries_add, turns_add
 
-from sessions_app import wiring
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.models import ChatSession, Message
-from sessions_app.services.talk import talk
+from sessions_app.turns.dependencies import build_turn_dependencies
 
 # The share of all messages that stands in one chat, half of it in one session.
 LARGEST = 10
@@ -131,8 +132,8 @@ def real_turns() -> None:
             talk(
                 whatsapp_chat=chat,
                 content=text,
-                tools=wiring.tools(),
-                rules=wiring.intake_rules(),
+                tools=build_turn_dependencies(),
+                rules=build_intake_rules(),
                 now=timezone.now(),
             )
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from cards_app.models import MemoryCard
-from memoryproject.lib.text.query import query_terms, telling_terms
+from memoryproject.foundation.text.query import query_terms, telling_terms
 
 
 def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:

@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
-from memoryproject.lib.stored_errors import ErrorText
+from memoryproject.foundation.errors.stored_errors import ErrorText
 
 logger = logging.getLogger(__name__)
 

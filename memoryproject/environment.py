@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from memoryproject.lib.stored_errors import ErrorText
+from memoryproject.foundation.errors.stored_errors import ErrorText
 
 CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "ENABLE_MEMORY_SYSTEM": ("feature_flags", "enable_memory_system"),

@@ -21,7 +21,7 @@ from pathlib import Path
 import django
 from django.core.management import CommandError, call_command
 
-from memoryproject.postgres import embedded_postgres
+from memoryproject.foundation.embedded_postgres import embedded_postgres
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 READY_WITHIN_SECONDS = 90

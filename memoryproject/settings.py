@@ -10,15 +10,6 @@ from typing import Any
 import environ
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.api.config import (
-    DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
-)
-from memoryproject.api.config import (
-    REST_FRAMEWORK as REST_FRAMEWORK,
-)
-from memoryproject.api.config import (
-    SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
-)
 from memoryproject.environment import (
     Environment,
     Note,
@@ -26,7 +17,12 @@ from memoryproject.environment import (
     read_config_file,
     secret_from_file,
 )
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.rest_kit.config import (
+    DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
+)
+from memoryproject.foundation.rest_kit.config import REST_FRAMEWORK as REST_FRAMEWORK
+from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _environment = frozenset(os.environ)
@@ -93,7 +89,7 @@ GROUP_POLICY = env.choice("GROUP_POLICY", "mention", ["mention", "always", "neve
 # --- long conversations -------------------------------------------------------------------
 CHAT_MEMORY_STRATEGY = env.choice("CHAT_MEMORY_STRATEGY", "summarize", ["summarize", "none"])
 SUMMARIZE_EVERY_N = env.integer("SUMMARIZE_EVERY_N", 20, minimum=1)
-# The names of sessions_app.prompts.skills.
+# The names of sessions_app.summaries.skills.
 SUMMARIZATION_SKILL = env.choice(
     "SUMMARIZATION_SKILL", "conversation-summary", ["conversation-summary", "action-summary"]
 )
@@ -161,7 +157,7 @@ if DATABASE_URL:
     _database = environ.Env.db_url_config(DATABASE_URL)
 else:
     _database = {
-        "ENGINE": "memoryproject.postgres.backend",
+        "ENGINE": "memoryproject.foundation.embedded_postgres.backend",
         **EmbeddedPostgres(DATA_DIR).connection_settings(),
         "OPTIONS": {"embedded_data_dir": str(DATA_DIR)},
     }
@@ -196,9 +192,9 @@ Q_CLUSTER: dict[str, Any] = {
 # --- Django -------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "memoryproject.apps.MemoryProjectConfig",
-    "memoryproject.audit.apps.AuditConfig",
-    "memoryproject.api.apps.ApiConfig",
-    "memoryproject.hooks.apps.HooksConfig",
+    "memoryproject.foundation.audit.apps.AuditConfig",
+    "memoryproject.foundation.rest_kit.apps.ApiConfig",
+    "memoryproject.foundation.outgoing_webhooks.apps.HooksConfig",
     "sessions_app",
     "memories_app",
     "cards_app",
@@ -212,11 +208,11 @@ INSTALLED_APPS = [
     "django_otp.plugins.otp_totp",
     "django_otp.plugins.otp_static",
     "axes",
-    "memoryproject.dashboard.apps.DashboardConfig",
+    "memoryproject.staff_site.apps.DashboardConfig",
     # Without its own site: ours is named by StaffAdminConfig.
     "unfold.apps.BasicAppConfig",
     "csp",
-    "memoryproject.dashboard.apps.StaffAdminConfig",
+    "memoryproject.staff_site.apps.StaffAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -234,11 +230,11 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "memoryproject.dashboard.middleware.StaffLanguage",
-    "memoryproject.dashboard.middleware.BusinessTimeZone",
-    "memoryproject.dashboard.middleware.ReadableAddress",
-    "memoryproject.dashboard.access.middleware.StaffSessions",
-    "memoryproject.dashboard.middleware.StorageFull",
+    "memoryproject.staff_site.middleware.StaffLanguage",
+    "memoryproject.staff_site.middleware.BusinessTimeZone",
+    "memoryproject.staff_site.middleware.ReadableAddress",
+    "memoryproject.staff_site.accounts.middleware.StaffSessions",
+    "memoryproject.staff_site.middleware.StorageFull",
     # Last: it puts the page of a lock in the place of the login's answer.
     "axes.middleware.AxesMiddleware",
 ]
@@ -255,7 +251,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"translate_error": "memoryproject.lib.translate_error"},
+            "libraries": {"translate_error": "memoryproject.foundation.errors.translate_error"},
         },
     },
 ]
@@ -290,15 +286,15 @@ if TRUSTED_PROXIES:
 
 # --- lockout (django-axes) ----------------------------------------------------------------
 AUTHENTICATION_BACKENDS = [
-    "memoryproject.dashboard.access.lockout.LockoutBackend",
+    "memoryproject.staff_site.accounts.lockout.LockoutBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AXES_FAILURE_LIMIT = LOGIN_FAILURES
 AXES_COOLOFF_TIME = timedelta(minutes=LOGIN_LOCK_MINUTES)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_CALLABLE = "memoryproject.dashboard.access.lockout.typed_name"
-AXES_CLIENT_IP_CALLABLE = "memoryproject.dashboard.access.lockout.client_address"
-AXES_LOCKOUT_CALLABLE = "memoryproject.dashboard.access.lockout.locked_page"
+AXES_USERNAME_CALLABLE = "memoryproject.staff_site.accounts.lockout.typed_name"
+AXES_CLIENT_IP_CALLABLE = "memoryproject.staff_site.accounts.lockout.client_address"
+AXES_LOCKOUT_CALLABLE = "memoryproject.staff_site.accounts.lockout.locked_page"
 AXES_RESET_ON_SUCCESS = True
 # Who tries on while locked doesn't lengthen it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
@@ -364,7 +360,7 @@ LOGGING: dict[str, Any] = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "memoryproject.lib.logfile.ContentlessFormatter",
+            "()": "memoryproject.foundation.process.logfile.ContentlessFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
@@ -382,7 +378,7 @@ LOGGING: dict[str, Any] = {
             "level": "WARNING",
         },
         "file": {
-            "class": "memoryproject.lib.logfile.PrivateFileHandler",
+            "class": "memoryproject.foundation.process.logfile.PrivateFileHandler",
             "filename": str(LOG_DIR / "memory.log"),
             "delay": True,
             "encoding": "utf-8",

@@ -4,19 +4,19 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.i18n import set_language
 
-from memoryproject.api.urls import nowhere_urlpatterns, schema_urlpatterns
-from memoryproject.dashboard import views
+from memoryproject.foundation.rest_kit.urls import nowhere_urlpatterns, schema_urlpatterns
+from memoryproject.staff_site.front_page import views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("metrics", views.metrics, name="metrics"),
-    path("webhooks/whatsapp/", include("sessions_app.webhooks.urls")),
+    path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks.urls")),
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/v1/", include("sessions_app.api.memory_urls")),
-    path("api/v1/", include("memories_app.api.urls")),
+    path("api/v1/", include("memories_app.memory_documents.api.urls")),
     path("api/", include(nowhere_urlpatterns)),
     path("", include("sessions_app.mcp.urls")),
     path("admin/language/", set_language, name="set_language"),

@@ -12,7 +12,7 @@ application = get_wsgi_application()
 # manage.py runs the checks for its commands; a web server has to ask for them.
 call_command("check", stdout=StringIO())
 
-from sessions_app.embedding import load_early  # noqa: E402 the apps are there by now
+from sessions_app.embedding.facade import load_early  # noqa: E402 the apps are there by now
 
 load_early()
 

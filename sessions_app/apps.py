@@ -9,7 +9,7 @@ from uuid import UUID
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.hooks.signals import deliveries_due
+from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from sessions_app.signals import cards_due, one_person_found
 
 CARDS_AT_ONCE = 50
@@ -24,8 +24,8 @@ class SessionsAppConfig(AppConfig):
     def ready(self) -> None:
         from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
 
-        from sessions_app import checks  # noqa: F401, PLC0415 registers the checks
-        from sessions_app.services.merge import chats_merge  # noqa: PLC0415 imports models
+        from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
+        from sessions_app.inbound.facade import chats_merge  # noqa: PLC0415 imports models
 
         post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
         one_person_found.connect(chats_merge, dispatch_uid="chats_merge")
@@ -35,16 +35,18 @@ class SessionsAppConfig(AppConfig):
 
 def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
     """Hand due cards to the workers, some at a time."""
-    from sessions_app import wiring  # noqa: PLC0415 imports models
+
+    from sessions_app.cards.dependencies import enqueue_cards  # noqa: PLC0415 imports models
 
     for start in range(0, len(session_ids), CARDS_AT_ONCE):
-        wiring.enqueue_cards(session_ids[start : start + CARDS_AT_ONCE])
+        enqueue_cards(session_ids[start : start + CARDS_AT_ONCE])
 
 
 def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
-    from sessions_app import wiring  # noqa: PLC0415 imports models
 
-    wiring.enqueue_webhooks(endpoint_id)
+    from sessions_app.webhook_endpoints.dependencies import enqueue_webhooks  # noqa: PLC0415 imports models
+
+    enqueue_webhooks(endpoint_id)
 
 
 def _sweep_at_start(**_: Any) -> None:

@@ -7,26 +7,30 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from memories_app.services.document_sweep import documents_abandoned, leftovers_remove
-from memoryproject.hooks.waking import endpoint_wake, endpoints_abandoned
-from memoryproject.lib.leases import LeasedKind
-from sessions_app import wiring
-from sessions_app.services.extraction.work import extractions_abandoned
-from sessions_app.services.forget.runs import drafts_drop, runs_abandoned
-from sessions_app.services.leases import sendings_settle, turns_abandoned
-from sessions_app.services.pauses import pauses_end
-from sessions_app.services.summaries.leases import summaries_abandoned
+from memories_app.documents.dependencies import documents_folder
+from memories_app.documents.facade import documents_abandoned, leftovers_remove
+from memoryproject.foundation.leases import LeasedKind
+from memoryproject.foundation.outgoing_webhooks.waking import endpoint_wake, endpoints_abandoned
+from sessions_app.documents.dependencies import enqueue_document
+from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
+from sessions_app.extraction.facade import extractions_abandoned
+from sessions_app.forgetting.dependencies import enqueue_forgetting
+from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
+from sessions_app.summaries.dependencies import enqueue_summary
+from sessions_app.summaries.facade import summaries_abandoned
+from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.facade import pauses_end, sendings_settle, turns_abandoned
 
 
 def leased_kinds() -> Iterator[LeasedKind]:
     """Return the kinds of work that the settings ask for."""
-    yield LeasedKind("turns", turns_abandoned, wiring.enqueue_chat, _turns_settle)
+    yield LeasedKind("turns", turns_abandoned, enqueue_chat, _turns_settle)
     if settings.CHAT_MEMORY_STRATEGY != "none":
-        yield LeasedKind("summaries", summaries_abandoned, wiring.enqueue_summary)
-    if wiring.learns():
-        yield LeasedKind("extractions", extractions_abandoned, wiring.enqueue_learning)
-    yield LeasedKind("documents", documents_abandoned, wiring.enqueue_document, _files_remove)
-    yield LeasedKind("forgettings", runs_abandoned, wiring.enqueue_forgetting, drafts_drop)
+        yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)
+    if is_learning_enabled():
+        yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
+    yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
+    yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 
@@ -41,4 +45,4 @@ def _turns_settle(now: datetime) -> None:
 
 
 def _files_remove(_: datetime) -> None:
-    leftovers_remove(wiring.documents_folder())
+    leftovers_remove(documents_folder())

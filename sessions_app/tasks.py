@@ -8,35 +8,45 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from memories_app.documents.facade import DocumentBusyError, document_store
+from memories_app.memory_documents.facade import documents_tend
 from memories_app.models import SourceDocument
-from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.document_leases import DocumentBusyError
-from memories_app.services.document_store import document_store
-from memories_app.services.memory_documents.lifecycle import documents_tend
-from memoryproject.hooks.deliveries import deliveries_drop
-from memoryproject.hooks.sending import endpoint_send
-from memoryproject.lib.leases import leases_sweep
-from sessions_app import wiring
-from sessions_app.services.cards.make import cards_make
-from sessions_app.services.cards.work import cards_sweep
-from sessions_app.services.embed import session_embed
-from sessions_app.services.expiry import sessions_archive, sessions_expire
-from sessions_app.services.extraction.extract import chat_learn
-from sessions_app.services.forget.runs import run_work
-from sessions_app.services.inbound import raw_deliveries_drop
-from sessions_app.services.leases import turns_sweep
-from sessions_app.services.pauses import pauses_end
-from sessions_app.services.reembed.tend import embeddings_tend
-from sessions_app.services.transcripts.one_text import leftovers_remove
-from sessions_app.services.work import chat_answer
+from memories_app.review.facade import memories_propose_merges
+from memoryproject.foundation.leases import leases_sweep
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
+from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
+from sessions_app.cards.dependencies import enqueue_cards
+from sessions_app.cards.facade import cards_make
+from sessions_app.conversations.facade import cards_sweep
+from sessions_app.embedding.facade import embedder, embeddings_tend, session_embed
+from sessions_app.extraction.dependencies import build_extractor
+from sessions_app.extraction.facade import chat_learn
+from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
+from sessions_app.forgetting.facade import run_work
+from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.history.facade import sessions_archive, sessions_expire
+from sessions_app.inbound.facade import raw_deliveries_drop
 from sessions_app.sweeps import leased_kinds, unconfirmed_after
+from sessions_app.transcript_files.dependencies import (
+    build_transcript_backups,
+    transcript_retention,
+)
+from sessions_app.transcripts.dependencies import transcript_texts_folder
+from sessions_app.transcripts.facade import leftovers_remove
+from sessions_app.turns.dependencies import (
+    build_file_dependencies,
+    build_turn_dependencies,
+    enqueue_chat,
+)
+from sessions_app.turns.facade import chat_answer, pauses_end, turns_sweep
+from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 
 
 def answer_chat(chat_id: str) -> int:
     """Answer what waits in a chat."""
     return chat_answer(
         chat_id=UUID(chat_id),
-        tools=wiring.tools(),
+        tools=build_turn_dependencies(),
         debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
     )
 
@@ -51,17 +61,17 @@ def sweep_turns() -> dict[str, int]:
     """Enqueue the chats that dead workers left, and let the assistant go on where a pause is
     over: of the sweep, the turns only."""
     pauses_end(now=timezone.now())
-    return turns_sweep(enqueue=wiring.enqueue_chat, unconfirmed_after=unconfirmed_after())
+    return turns_sweep(enqueue=enqueue_chat, unconfirmed_after=unconfirmed_after())
 
 
 def summarize_session(session_id: str) -> int:
     """Make the summaries that are due in a session."""
-    return wiring.chat_memory().manage(conversation_id=UUID(session_id))
+    return build_chat_memory().manage(conversation_id=UUID(session_id))
 
 
 def learn_from_chat(chat_id: str) -> int:
     """Learn from the chat's turns that are due."""
-    extractor = wiring.extractor()
+    extractor = build_extractor()
     return 0 if extractor is None else chat_learn(chat_id=UUID(chat_id), extractor=extractor)
 
 
@@ -72,13 +82,13 @@ def make_cards(session_ids: list[str]) -> int:
 
 def sweep_cards() -> int:
     """Take up the cards that are due and were made by nobody."""
-    return cards_sweep(enqueue=wiring.enqueue_cards)
+    return cards_sweep(enqueue=enqueue_cards)
 
 
 def carry_out_forgetting(run_id: str) -> int:
     """Forget what staff chose and confirmed."""
     return run_work(
-        run_id=UUID(run_id), tools=wiring.forget_tools(), enqueue=wiring.enqueue_forgetting
+        run_id=UUID(run_id), tools=build_forget_dependencies(), enqueue=enqueue_forgetting
     )
 
 
@@ -97,24 +107,24 @@ def archive_sessions() -> int:
 def embed_session(session_id: str) -> int:
     """Make the vectors that a session's messages lack. An EmbedderError shows as a failed task;
     until it is done again they are found by their words."""
-    return session_embed(session_id=UUID(session_id), embedder=wiring.embedder())
+    return session_embed(session_id=UUID(session_id), embedder=embedder())
 
 
 def propose_merges() -> int:
     """Propose to merge memories that say much the same."""
-    return memories_propose_merges(model_id=wiring.embedder().model_id)
+    return memories_propose_merges(model_id=embedder().model_id)
 
 
 def read_document(document_id: str) -> str:
     """Read a document that was uploaded; returns its state. One that another worker is
     reading, or that was forgotten, is left alone."""
-    files = wiring.file_tools()
+    files = build_file_dependencies()
     try:
         return document_store(
             document_id=UUID(document_id),
             folder=files.folder,
             extractor=files.extractor,
-            embedder=wiring.embedder(),
+            embedder=embedder(),
         ).state
     except (DocumentBusyError, SourceDocument.DoesNotExist) as error:
         return str(error)
@@ -122,7 +132,7 @@ def read_document(document_id: str) -> str:
 
 def tend_embeddings() -> dict[str, int]:
     """Make the index of the model in use where it is missing, clear a model out of use."""
-    return embeddings_tend(embedder=wiring.embedder(), now=timezone.now())
+    return embeddings_tend(embedder=embedder(), now=timezone.now())
 
 
 def tend_memory_documents() -> dict[str, int]:
@@ -143,14 +153,14 @@ def drop_raw_deliveries() -> int:
 def drop_transcript_backups() -> int:
     """Remove the backups of transcripts that are past their retention, and texts that a save left
     which was killed."""
-    leftovers_remove(wiring.transcript_texts())
-    before = timezone.now() - wiring.transcript_retention()
-    return wiring.transcript_backups().prune(before=before)
+    leftovers_remove(transcript_texts_folder())
+    before = timezone.now() - transcript_retention()
+    return build_transcript_backups().prune(before=before)
 
 
 def send_webhooks(endpoint_id: int) -> int:
     """Send what is due to an endpoint."""
-    return endpoint_send(endpoint_id=endpoint_id, tools=wiring.hook_tools())
+    return endpoint_send(endpoint_id=endpoint_id, tools=build_webhook_dependencies())
 
 
 def drop_webhook_deliveries() -> int:

@@ -8,12 +8,12 @@ import pytest
 from django.test import override_settings
 from hypothesis import HealthCheck, settings
 
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.intake import IntakeRules
-from sessions_app.services.tools import Tools
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.turns.turn_dependencies import Tools
 from tests.database import django_db_setup
 from tests.world import GODFATHER, World
 

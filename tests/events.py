@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     MessageEdited,
     MessageRevoked,

@@ -35,7 +35,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     from django.conf import settings  # noqa: PLC0415 this module is loaded before Django
     from django.db import connections  # noqa: PLC0415
 
-    from memoryproject.postgres import embedded_postgres  # noqa: PLC0415
+    from memoryproject.foundation.embedded_postgres import embedded_postgres  # noqa: PLC0415
 
     if settings.configured:
         connections.close_all()

@@ -10,17 +10,17 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.whatsapp.events import Event, InboundMessage, Party
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage, Party
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.history.strategies import SummarizationStrategy
+from sessions_app.inbound.receive import events_receive
+from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.prompts.skills import SKILLS
-from sessions_app.services.inbound import events_receive
-from sessions_app.services.intake import IntakeRules
-from sessions_app.services.strategies import SummarizationStrategy
-from sessions_app.services.summaries.summarizer import Summarizer
-from sessions_app.services.tools import Tools
-from sessions_app.services.work import chat_answer
+from sessions_app.summaries.skills import SKILLS
+from sessions_app.summaries.summarizer import Summarizer
+from sessions_app.turns.queue import chat_answer
+from sessions_app.turns.turn_dependencies import Tools
 
 NUMBER_ID = "100000000000001"
 GODFATHER = "15550199999@c.us"

@@ -13,10 +13,10 @@ from cards_app.rules.sentences import Sentence, is_question, split_sentences
 from cards_app.rules.speakers import NOT_PEOPLE
 from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import LONGEST_WORD, folded, split_words
-from memoryproject.lib.characters import cut_between_characters
-from memoryproject.lib.text.kinds import Kind as WordKind
-from memoryproject.lib.text.kinds import kind_of
-from memoryproject.lib.text.tokens import tokenize
+from memoryproject.foundation.text.characters import cut_between_characters
+from memoryproject.foundation.text.kinds import Kind as WordKind
+from memoryproject.foundation.text.kinds import kind_of
+from memoryproject.foundation.text.tokens import tokenize
 
 CUT_MARK = "…"
 

@@ -21,10 +21,10 @@ from cards_app.rules.hebrew_words import (
     TOWNS_OF_TWO_WORDS,
 )
 from cards_app.rules.words import folded, without_points
-from memoryproject.lib.text.hebrew import without_prefixes
-from memoryproject.lib.text.kinds import Kind, kind_of
-from memoryproject.lib.text.normalise import fold
-from memoryproject.lib.text.tokens import Token
+from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.kinds import Kind, kind_of
+from memoryproject.foundation.text.normalise import fold
+from memoryproject.foundation.text.tokens import Token
 
 SHORTEST_NAME = 3
 

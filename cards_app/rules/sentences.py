@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memoryproject.lib.characters import is_mark
+from memoryproject.foundation.text.characters import is_mark
 
 # A line's end ends a sentence: lists and short messages have no full stops.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")

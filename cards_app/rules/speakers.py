@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cards_app.rules.lines import Line
-from memoryproject.lib.language import detect_language
-from memoryproject.lib.shorten import cut_at_word
+from memoryproject.foundation.text.language import detect_language
+from memoryproject.foundation.text.shorten import cut_at_word
 
 # The roles of those who ask nothing: a conversation is about what somebody else says.
 NOT_PEOPLE = frozenset({"assistant", "system", "tool", "summary"})

@@ -16,9 +16,9 @@ from cards_app.rules.lines import Line
 from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
 from cards_app.rules.sentences import Sentence, split_sentences
 from cards_app.rules.words import folded, letter_count, split_words
-from memoryproject.lib.text import hebrew_words
-from memoryproject.lib.text.hebrew import without_prefixes
-from memoryproject.lib.text.normalise import fold
+from memoryproject.foundation.text import hebrew_words
+from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.normalise import fold
 
 MOST_ENTITIES = 10
 MOST_KEYWORDS = 10

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from cards_app.rules.lines import URL
 from cards_app.rules.redact import MARKS
-from memoryproject.lib.characters import is_mark
+from memoryproject.foundation.text.characters import is_mark
 
 # What is longer is no word but a key, a hash or a text without spaces.
 LONGEST_WORD = 50

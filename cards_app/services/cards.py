@@ -8,10 +8,10 @@ from uuid import UUID
 
 from cards_app.memory_card import FIELDS, Card, check_card
 from cards_app.models import MemoryCard
-from memoryproject.hooks.events import HookEvent, hooks_raise
-from memoryproject.hooks.kinds import CARD_MADE
-from memoryproject.lib.narrowing import present
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.outgoing_webhooks.events import HookEvent, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.kinds import CARD_MADE
+from memoryproject.foundation.process.narrowing import present
+from memoryproject.foundation.text.terms import index_text
 
 
 class CardCheckError(Exception):

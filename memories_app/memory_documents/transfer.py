@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memories_app.memory_documents.problems import told
-from memories_app.memory_documents.store import (
+from memories_app.memory_document_format.facade import told
+from memories_app.memory_documents.store_protocol import (
     CONFLICT,
     CREATED,
     UPDATED,

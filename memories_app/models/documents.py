@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
-from memoryproject.lib.choices import labelled
-from memoryproject.lib.error_field import ErrorField, ErrorsField
-from memoryproject.lib.leases import LeasedWork
+from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.errors.error_field import ErrorField, ErrorsField
+from memoryproject.foundation.leases import LeasedWork
 
 
 class DocumentState(models.TextChoices):

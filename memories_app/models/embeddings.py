@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from memories_app.models.memories import Memory
-from memoryproject.integrations.embedders.base import Calibration
+from memoryproject.foundation.integrations.embedders.base import Calibration
 
 
 class EmbeddingState(models.TextChoices):

@@ -13,7 +13,7 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.lib.choices import labelled
+from memoryproject.foundation.choices import labelled
 
 
 class Visibility(models.TextChoices):
@@ -39,7 +39,7 @@ class Memory(models.Model):
 
     ``scope`` says among which memories a fact is told once: those of the owner, the public
     ones, or those of one chat. ``fact_key`` and ``likeness`` are how the text is compared: see
-    ``memories_app.rules.facts``. Past ``expires_at`` a memory is neither recalled nor listed.
+    ``memories_app.facts.facts``. Past ``expires_at`` a memory is neither recalled nor listed.
     """
 
     memory_id = models.UUIDField(

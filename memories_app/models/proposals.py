@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Memory
-from memoryproject.lib.choices import labelled
+from memoryproject.foundation.choices import labelled
 
 
 class ProposalKind(models.TextChoices):

@@ -11,19 +11,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.api.answers import conflicting
-from memoryproject.api.errors import Unavailable, conflict
-from memoryproject.api.filters import MomentFilter
-from memoryproject.api.schema import answered
-from memoryproject.api.serializers import Moment
-from memoryproject.api.views import ApiView, ListView
-from memoryproject.audit.chain import ChainError
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.pseudonyms import pseudonyms_of
-from memoryproject.audit.verify.service import audit_verify
-from memoryproject.audit.wiring import audit_key, log_path
-from sessions_app.api.examples import AT, MEMORY_ID
-from sessions_app.chat_selectors import chat_at
+from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.pseudonyms import pseudonyms_of
+from memoryproject.foundation.audit.verify.service import audit_verify
+from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.rest_kit.answers import conflicting
+from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
+from memoryproject.foundation.rest_kit.filters import MomentFilter
+from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.serializers import Moment
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.presentation.examples import AT, MEMORY_ID
 
 EVENT: dict[str, Any] = {
     "id": 9,

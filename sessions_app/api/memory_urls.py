@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.urls import path
 
 from sessions_app.api.audit import AuditVerifyView, AuditView
-from sessions_app.api.cards import CardView
-from sessions_app.api.memories.listing import MemoriesView, MemoryBatchView
-from sessions_app.api.memories.one import MemoryView
-from sessions_app.api.memories.recall import RecallView
-from sessions_app.api.memories.transfer import MemoryExportView, MemoryImportView
-from sessions_app.api.receipts import ReceiptView
-from sessions_app.api.transcripts import (
+from sessions_app.cards.api import CardView
+from sessions_app.forgetting.api.receipts import ReceiptView
+from sessions_app.memories.api.detail import MemoryView
+from sessions_app.memories.api.listing import MemoriesView, MemoryBatchView
+from sessions_app.memories.api.recall import RecallView
+from sessions_app.memories.api.transfer import MemoryExportView, MemoryImportView
+from sessions_app.transcripts.api import (
     SessionTranscriptView,
     TranscriptsView,
     ValidateTranscriptView,

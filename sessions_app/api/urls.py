@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions_app.api.chat import AskView
-from sessions_app.api.chats import ChatsView, ChatView
-from sessions_app.api.context import ContextView
-from sessions_app.api.messages import MessagesView
-from sessions_app.api.sessions import ExpireView, OneSessionView, ResetView, SessionsView
-from sessions_app.api.turns import TurnView
+from sessions_app.conversation_views.api.chats import ChatsView, ChatView
+from sessions_app.conversation_views.api.messages import MessagesView
+from sessions_app.conversation_views.api.sessions import (
+    ExpireView,
+    OneSessionView,
+    ResetView,
+    SessionsView,
+)
+from sessions_app.inbound.api.chat import AskView
+from sessions_app.turns.api.context import ContextView
+from sessions_app.turns.api.turns import TurnView
 
 SESSION = "sessions/<uuid:session_id>/"
 

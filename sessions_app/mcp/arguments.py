@@ -6,15 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories_app.memory_documents.categories import CATEGORIES
-from memoryproject.api.pages import DEFAULT_LIMIT, LARGEST_LIMIT
-from memoryproject.api.serializers import Strict, Text, Truth, Whole
-from sessions_app.api.serializers import (
-    ContextQuestionSerializer,
-    SessionSerializer,
-    WhatsAppChat,
-)
+from memories_app.memory_document_format.categories import CATEGORIES
+from memoryproject.foundation.rest_kit.pages import DEFAULT_LIMIT, LARGEST_LIMIT
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth, Whole
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
+from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer
 
 YAML = "yaml"
 FORMATS = ("json", YAML)

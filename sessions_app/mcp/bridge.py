@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from memoryproject.api.bodies import LARGEST_BODY
+from memoryproject.foundation.rest_kit.bodies import LARGEST_BODY
 
 
 @async_to_sync

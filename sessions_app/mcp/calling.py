@@ -11,13 +11,13 @@ from drf_standardized_errors.formatter import flatten_errors
 from mcp import types
 from rest_framework.exceptions import APIException
 
-from memoryproject.api.authentication import caller_with
-from memoryproject.api.bodies import refuse_unstorable
-from memoryproject.lib.storage import is_caused_by_full_disk
+from memoryproject.foundation.process.storage import is_caused_by_full_disk
+from memoryproject.foundation.rest_kit.authentication import caller_with
+from memoryproject.foundation.rest_kit.bodies import refuse_unstorable
+from sessions_app.conversations.system_texts import text_for
 from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.running import Arguments, Told
 from sessions_app.mcp.tools import TOOLS, Tool
-from sessions_app.texts import text_for
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 from rest_framework.response import Response
 
-from memoryproject.api.callers import Caller
-from memoryproject.api.views import ApiView
+from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.views import ApiView
 
 NON_FIELD = "non_field_errors"
 FAILED = "Something went wrong on the server, whose log tells more. Try again later."

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from memories_app.api.documents import DocumentView
-from memoryproject.api.errors import refuse
-from sessions_app.api.cards import CardView
-from sessions_app.api.context import ContextView
-from sessions_app.api.memories.listing import MemoriesView
-from sessions_app.api.memories.one import MemoryView
-from sessions_app.api.memories.recall import RecallView
-from sessions_app.api.sessions import SessionsView
+from memories_app.memory_documents.api.documents import DocumentView
+from memoryproject.foundation.rest_kit.errors import refuse
+from sessions_app.cards.api import CardView
+from sessions_app.conversation_views.api.sessions import SessionsView
 from sessions_app.mcp.arguments import YAML
 from sessions_app.mcp.rest import Answer, Operation, Rest
+from sessions_app.memories.api.detail import MemoryView
+from sessions_app.memories.api.listing import MemoriesView
+from sessions_app.memories.api.recall import RecallView
+from sessions_app.turns.api.context import ContextView
 
 REMEMBER = Operation(MemoriesView, "POST")
 RECALL = Operation(RecallView, "POST")

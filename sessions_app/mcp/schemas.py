@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memoryproject.api.serializers import Strict, Text
-from memoryproject.lib.narrowing import instance
+from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit.serializers import Strict, Text
 
 Schema = dict[str, Any]
 Field = serializers.Field[Any, Any, Any, Any]

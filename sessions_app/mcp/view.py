@@ -15,11 +15,11 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.api.bodies import RawJson
-from memoryproject.api.authentication import TokenAuthentication
-from memoryproject.api.callers import caller_of
-from memoryproject.api.renderers import Json
-from memoryproject.api.views import ApiView
+from memories_app.memory_documents.api.raw_json import RawJson
+from memoryproject.foundation.rest_kit.authentication import TokenAuthentication
+from memoryproject.foundation.rest_kit.callers import caller_of
+from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603

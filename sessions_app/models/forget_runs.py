@@ -11,8 +11,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.lib.error_field import ErrorField
-from memoryproject.lib.leases import LeasedWork
+from memoryproject.foundation.errors.error_field import ErrorField
+from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 
 

@@ -14,9 +14,13 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
-from memoryproject.lib.choices import labelled
+from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.sessions import ChatSession
+
+# In a stored message's metadata and a turn's context: whose words they are, by the account's id,
+# so that the name goes with the account.
+AUTHOR = "author_id"
 
 
 class Role(models.TextChoices):

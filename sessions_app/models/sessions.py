@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.lib.choices import labelled
+from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat
 
 

@@ -10,8 +10,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.lib.error_field import ErrorField
-from memoryproject.lib.leases import LeasedWork
+from memoryproject.foundation.errors.error_field import ErrorField
+from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.sessions import ChatSession
 

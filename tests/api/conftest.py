@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memoryproject.api.scopes import SCOPES
-from memoryproject.api.tokens import token_create
-from memoryproject.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.tokens import token_create
 from tests.api.calling import Api
 
 

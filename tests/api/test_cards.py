@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from cards_app.models import MemoryCard
-from memoryproject.api.models import IdempotentAnswer
-from memoryproject.audit.models import AuditEvent
-from sessions_app import wiring
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import Chat, Message
-from sessions_app.services.forget.kinds import object_forget
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, OTHER_CLIENT
 
@@ -111,7 +111,7 @@ def test_a_card_that_is_kept_for_a_key_goes_with_what_is_forgotten(api: Api) -> 
         made = api.post(f"{path}?format={form}", Idempotency_Key=key)
         assert "Yossi" in made.content.decode()
     message = Message.objects.get(content=said)
-    object_forget(kind="message", object_id=message.pk, tools=wiring.forget_tools())
+    object_forget(kind="message", object_id=message.pk, tools=build_forget_dependencies())
     bodies = IdempotentAnswer.objects.values_list("body", flat=True)
     assert not any("Yossi" in body for body in bodies)
     assert (

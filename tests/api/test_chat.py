@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.whatsapp.events import InboundMessage
-from sessions_app import wiring
-from sessions_app.api.event_stream import pieces
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from sessions_app.inbound.api.event_stream import pieces
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.receive import events_receive
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.services.inbound import events_receive
 from tests.api.calling import Api, error_of
 from tests.world import message_from
 
@@ -32,7 +32,7 @@ def say(api: Api, content: str, whatsapp_chat: str = CLIENT, **headers: str) -> 
 def waiting_from_whatsapp(text: str, whatsapp_chat: str = CLIENT) -> InboundMessage:
     """A message that came by a webhook and that no worker has answered yet."""
     event = message_from(whatsapp_chat, text, provider="console")
-    events_receive(received=[event], rules=wiring.intake_rules(), enqueue=lambda _: None)
+    events_receive(received=[event], rules=build_intake_rules(), enqueue=lambda _: None)
     return event
 
 

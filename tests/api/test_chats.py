@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from memoryproject.api.models import ApiToken, IdempotentAnswer
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.rest_kit.models import ApiToken, IdempotentAnswer
+from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import Chat, ForgetReceipt, Message
-from sessions_app.services.merge import chat_merge
 from tests.api.calling import Api, error_of
 from tests.api.test_chat import CLIENT, OTHER, say
 from tests.forgetting.dump import everything

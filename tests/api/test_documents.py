@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from tests.api.calling import Api, error_of
 
 pytestmark = pytest.mark.django_db

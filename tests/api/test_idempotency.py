@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.api.idempotency import KEPT, answers_drop
-from memoryproject.api.models import IdempotentAnswer
-from memoryproject.api.tasks import tidy
+from memoryproject.foundation.rest_kit.idempotency import KEPT, answers_drop
+from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from memoryproject.foundation.rest_kit.tasks import tidy
 from sessions_app.models import ChatSession, Message
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import opened

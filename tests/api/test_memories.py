@@ -11,7 +11,7 @@ from django.test import override_settings
 from pytest_django import DjangoAssertNumQueries
 
 from memories_app.models import Memory, MemoryRevision, Visibility
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ForgetReceipt
 from tests.api.calling import Api, error_of
 

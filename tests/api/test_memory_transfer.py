@@ -11,9 +11,9 @@ import pytest
 from django.test import override_settings
 
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.api.errors import BodyTooLarge
-from memoryproject.audit.models import AuditEvent
-from sessions_app.api.memories.streams import LinesParser
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.rest_kit.errors import BodyTooLarge
+from sessions_app.memories.api.streams import LinesParser
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryproject.audit.models import AuditEvent
-from sessions_app import wiring
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.models import ChatSession, ForgetReceipt, Message
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import opened
@@ -97,7 +97,7 @@ def test_before_is_exclusive_and_reads_as_the_service_does(api: Api, path: str) 
     assert contents(api.get(f"{path}?before={times[3]}")) == times[:3]
     assert contents(api.get(f"{path}?before={times[3]}&limit=2")) == times[1:3]
     assert contents(api.get(f"{path}?before=2026-01-10T14:00:03%2B02:00")) == times[:3]
-    service = wiring.chat_memory().get_messages(conversation_id=UUID(path.split("/")[1]), limit=2)
+    service = build_chat_memory().get_messages(conversation_id=UUID(path.split("/")[1]), limit=2)
     assert contents(api.get(f"{path}?limit=2")) == [message.content for message in service]
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT

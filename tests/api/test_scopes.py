@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from memoryproject.api.scopes import SCOPES
-from memoryproject.api.views import ApiView
+from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 from tests.api.routes import NOT_FOR_BOUND, PUBLIC, SCOPE_OF

@@ -10,7 +10,7 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ChatSession
 from tests.api.calling import Api, error_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memoryproject.api.models import CallCount
-from memoryproject.api.throttles import counts_drop
+from memoryproject.foundation.rest_kit.models import CallCount
+from memoryproject.foundation.rest_kit.throttles import counts_drop
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import CLIENT
 

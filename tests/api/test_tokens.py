@@ -14,10 +14,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from memoryproject.api.models import ApiToken
-from memoryproject.api.tokens import token_create, token_revoke
-from memoryproject.audit.events import COMMAND_LINE
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.rest_kit.models import ApiToken
+from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from sessions_app.models import Chat, Turn
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, World

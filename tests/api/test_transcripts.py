@@ -14,9 +14,9 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, Message
-from sessions_app.services.transcripts.target import DEFAULT_CHAT
+from sessions_app.transcripts.target import DEFAULT_CHAT
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, OTHER_CLIENT
 

@@ -11,12 +11,12 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from memoryproject.audit.events import SYSTEM, audit_record
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.pruning import audit_prune
-from memoryproject.audit.sealing import audit_seal
-from memoryproject.audit.verify.report import AuditReport
-from memoryproject.audit.verify.service import audit_verify
+from memoryproject.foundation.audit.events import SYSTEM, audit_record
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.pruning import audit_prune
+from memoryproject.foundation.audit.sealing import audit_seal
+from memoryproject.foundation.audit.verify.report import AuditReport
+from memoryproject.foundation.audit.verify.service import audit_verify
 
 
 @dataclass

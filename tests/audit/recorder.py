@@ -18,7 +18,7 @@ from tests.processes.forks import run_at_once
 def record(name: str, count: int) -> int:
     from django.db import transaction  # noqa: PLC0415 after django.setup()
 
-    from memoryproject.audit.events import SYSTEM, audit_record  # noqa: PLC0415
+    from memoryproject.foundation.audit.events import SYSTEM, audit_record  # noqa: PLC0415
 
     for number in range(count):
         # Ids are given in another order than commits come in.
@@ -28,8 +28,8 @@ def record(name: str, count: int) -> int:
 
 
 def seal(until: float) -> int:
-    from memoryproject.audit.sealing import audit_seal  # noqa: PLC0415
-    from memoryproject.audit.wiring import audit_key, log_path  # noqa: PLC0415
+    from memoryproject.foundation.audit.sealing import audit_seal  # noqa: PLC0415
+    from memoryproject.foundation.audit.wiring import audit_key, log_path  # noqa: PLC0415
 
     sealed = 0
     while time.monotonic() < until:

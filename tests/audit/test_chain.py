@@ -14,12 +14,12 @@ import pytest
 from django.db import connection, transaction
 from django.db.utils import IntegrityError
 
-from memoryproject.audit.canonical import line_of
-from memoryproject.audit.chain import ChainError
-from memoryproject.audit.events import SYSTEM, Event, audit_record_many
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.rows import sealed_rows
-from memoryproject.audit.sealing import audit_seal
+from memoryproject.foundation.audit.canonical import line_of
+from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.events import SYSTEM, Event, audit_record_many
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.rows import sealed_rows
+from memoryproject.foundation.audit.sealing import audit_seal
 from tests.audit.log import AuditLog, execute, kinds
 
 

@@ -11,13 +11,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.audit.events import SYSTEM, Actor, Event, audit_record_many
-from memoryproject.audit.models import AuditEvent, AuditPerson
-from memoryproject.audit.pseudonyms import pseudonyms_of
-from memoryproject.integrations.whatsapp.events import Party
+from memoryproject.foundation.audit.events import SYSTEM, Actor, Event, audit_record_many
+from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
+from memoryproject.foundation.audit.pseudonyms import pseudonyms_of
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.conversations.session_lifecycle import session_start
+from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import Chat, ChatSession
-from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.sessions import session_start
 from tests.audit.log import AuditLog
 from tests.staff.people import told
 from tests.world import CLIENT, World, message_from

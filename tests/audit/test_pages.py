@@ -17,11 +17,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from memoryproject.audit.events import SYSTEM, Actor, Event, audit_record, audit_record_many
-from memoryproject.audit.models import AuditEvent, AuditVerification
-from memoryproject.audit.tasks import verify
-from memoryproject.audit.verification import verification_ask, verification_run
-from memoryproject.audit.wiring import audit_key, log_path
+from memoryproject.foundation.audit.events import (
+    SYSTEM,
+    Actor,
+    Event,
+    audit_record,
+    audit_record_many,
+)
+from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
+from memoryproject.foundation.audit.tasks import verify
+from memoryproject.foundation.audit.verification import verification_ask, verification_run
+from memoryproject.foundation.audit.wiring import audit_key, log_path
 from tests.audit.log import AuditLog, tamper
 
 LIST = "/admin/audit/auditevent/"

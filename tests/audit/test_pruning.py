@@ -9,9 +9,9 @@ import pytest
 from django.db.utils import IntegrityError
 from django.utils import timezone
 
-from memoryproject.audit.chain import ChainError
-from memoryproject.audit.models import AuditCheckpoint, AuditEvent
-from memoryproject.audit.pruning import AUDIT_RETENTION_DAYS
+from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent
+from memoryproject.foundation.audit.pruning import AUDIT_RETENTION_DAYS
 from tests.audit.log import AuditLog, execute, kinds, tamper
 
 CHANGES = (

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from memoryproject.audit.events import SYSTEM, Actor, audit_record
-from memoryproject.audit.models import AuditEvent, AuditPerson
-from memoryproject.audit.pseudonyms import (
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
+from memoryproject.foundation.audit.pseudonyms import (
     person_cut_loose,
     person_merge,
     pseudonyms_for,

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from memoryproject.audit.chain import ChainError
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.restart import audit_begin_anew
+from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.restart import audit_begin_anew
 from tests.audit.log import AuditLog, kinds, tamper
 
 

@@ -8,9 +8,14 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from memoryproject.audit.models import AuditEvent, AuditSetting
-from memoryproject.audit.tasks import note_settings
-from memoryproject.audit.watched import NOT_WATCHED, WATCHED, settings_note, watched_values
+from memoryproject.foundation.audit.models import AuditEvent, AuditSetting
+from memoryproject.foundation.audit.tasks import note_settings
+from memoryproject.foundation.audit.watched import (
+    NOT_WATCHED,
+    WATCHED,
+    settings_note,
+    watched_values,
+)
 from tests.docs.sources import settings_read
 
 KEY = "the key of a test"

@@ -11,9 +11,9 @@ import pytest
 from django.db import transaction
 from django_q.models import OrmQ
 
-from memoryproject.audit import tasks
-from memoryproject.audit.models import AuditEvent, AuditSealJob
-from sessions_app.services.schedules import PLANNED
+from memoryproject.foundation.audit import tasks
+from memoryproject.foundation.audit.models import AuditEvent, AuditSealJob
+from sessions_app.schedules import PLANNED
 from tests.audit.log import AuditLog, execute
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def test_a_commit_asks_once_while_a_job_waits(log: AuditLog) -> None:
     with transaction.atomic():
         log.record(3)
         assert queued() == []
-    assert queued() == ["memoryproject.audit.tasks.seal"]
+    assert queued() == ["memoryproject.foundation.audit.tasks.seal"]
     log.record(5)
     assert len(queued()) == 1
     # The job takes the mark away before it looks: what commits from then on asks again.
@@ -65,8 +65,8 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
     """The whole way, in a process that has such a broker."""
     script = (
         "from django.db import transaction\n"
-        "from memoryproject.audit.events import SYSTEM, audit_record\n"
-        "from memoryproject.audit.models import AuditEvent\n"
+        "from memoryproject.foundation.audit.events import SYSTEM, audit_record\n"
+        "from memoryproject.foundation.audit.models import AuditEvent\n"
         "with transaction.atomic():\n"
         "    audit_record(action='a.b', actor=SYSTEM)\n"
         "print(AuditEvent.objects.count())\n"
@@ -94,8 +94,8 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
 
 def test_the_clock_seals_and_prunes() -> None:
     planned = {each.task: each.minutes for each in PLANNED}
-    assert planned["memoryproject.audit.tasks.seal"] == 1
-    assert planned["memoryproject.audit.tasks.prune"] == 24 * 60
+    assert planned["memoryproject.foundation.audit.tasks.seal"] == 1
+    assert planned["memoryproject.foundation.audit.tasks.prune"] == 24 * 60
 
 
 def test_the_tasks_do_what_the_services_do(log: AuditLog) -> None:

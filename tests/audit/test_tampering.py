@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.verify.report import MOST_FINDINGS
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.verify.report import MOST_FINDINGS
 from tests.audit.log import AuditLog, execute, kinds, tamper
 
 COUNT = 9

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from memoryproject.audit.events import SYSTEM, Actor, audit_record
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.words import ACTIONS, OBJECTS
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.words import ACTIONS, OBJECTS
 from sessions_app.models import ForgottenKind
 
 LIST = "/admin/audit/auditevent/"

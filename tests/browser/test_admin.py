@@ -10,10 +10,10 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
-from memories_app.services.remember import memory_remember
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.models import AssistantProfile, Chat, ChatSession, Turn
-from sessions_app.services.messages import NewMessage, messages_add
 from tests.browser.visit import Visit, is_scrolled_sideways, style
 from tests.world import CLIENT, OTHER_CLIENT, World
 

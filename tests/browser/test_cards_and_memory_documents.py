@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.models import MemoryDocument
-from memories_app.services.memory_documents.store import DatabaseStore
-from memoryproject.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from sessions_app.cards.make_cards import cards_make
 from sessions_app.models import ChatSession
-from sessions_app.services.cards.make import cards_make
 from tests.browser.visit import Visit, is_scrolled_sideways
 from tests.world import CLIENT, World
 

@@ -16,9 +16,9 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from playwright.sync_api import Page
 
-from memories_app.services.remember import memory_remember
-from memoryproject.integrations.whatsapp.events import Party
-from sessions_app import wiring
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Label
 from tests.browser.visit import Visit, is_scrolled_sideways, serious
 from tests.staff.furnish import furnish, rows
@@ -101,9 +101,7 @@ def test_what_people_write_stays_text_on_every_page(
     party = Party(phone=CLIENT.split("@")[0], name=HOSTILE[:200])
     world.say(CLIENT, HOSTILE, party=party)
     world.say(CLIENT, HOSTILE + "x" * 100_000, party=party)
-    memory_remember(
-        content=HOSTILE, visibility="owner", embedder=wiring.embedder(), tags=(HOSTILE[:60],)
-    )
+    memory_remember(content=HOSTILE, visibility="owner", embedder=embedder(), tags=(HOSTILE[:60],))
     furnish(world)
     Chat.objects.update(client_name=HOSTILE[:200])
     Label.objects.update(name=HOSTILE[:40])

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from memories_app.models import Memory, MergeProposal
-from memories_app.services.change import memory_update
-from memoryproject.audit.events import Actor
-from sessions_app import wiring
+from memories_app.store.change import memory_update
+from memoryproject.foundation.audit.events import Actor
+from sessions_app.embedding.choice import embedder
 from tests.browser.visit import Visit, is_scrolled_sideways, serious, style
 from tests.remembering import remember
 from tests.world import CLIENT, World
@@ -32,7 +32,7 @@ def memories(world: World) -> Memory:
         memory_id=memory.pk,
         content="המחיר הוא 40 שקלים",
         actor=STAFF,
-        embedder=wiring.embedder(),
+        embedder=embedder(),
     )
     remember("The customer Dana Levi prefers morning meetings in the Haifa office")
     remember("Customer Dana Levi prefers meetings in the morning, Haifa office")

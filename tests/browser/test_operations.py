@@ -10,8 +10,8 @@ from django.utils import timezone
 from django_q.models import Failure, Task
 from playwright.sync_api import Page, expect
 
-from memoryproject.integrations.loopback.graph import GraphServer
-from sessions_app.services.schedules import schedules_install
+from memoryproject.foundation.integrations.loopback.graph import GraphServer
+from sessions_app.schedules import schedules_install
 from tests.browser.visit import Visit, is_scrolled_sideways
 from tests.world import CLIENT, World
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memoryproject.hooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from sessions_app.models import AssistantProfile, Note
 from tests.browser.test_replay import looked_at
 from tests.browser.visit import Visit

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Turn
 from tests.browser.visit import Visit, is_scrolled_sideways, serious
 from tests.world import CLIENT, GODFATHER, World

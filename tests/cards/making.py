@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from sessions_app.services.cards.make import cards_make
-from sessions_app.services.cards.work import cards_sweep
+from sessions_app.cards.make_cards import cards_make
+from sessions_app.conversations.card_requests import cards_sweep
 
 
 def make_due() -> int:

@@ -9,9 +9,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from cards_app.models import MemoryCard
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.cards.make_cards import card_make
 from sessions_app.models import CardWork, ChatSession
-from sessions_app.services.cards.make import card_make
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db

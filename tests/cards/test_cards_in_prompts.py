@@ -12,10 +12,10 @@ from cards_app.models import MemoryCard
 from cards_app.rules.card import extract_card
 from cards_app.rules.lines import Line
 from cards_app.rules.telling import card_told
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import ChatSession, Turn, TurnReplay
-from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
 from tests.cards.making import make_due
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 

@@ -16,18 +16,22 @@ from django_q.models import OrmQ
 from cards_app.memory_card import check_card
 from cards_app.models import MemoryCard
 from cards_app.selectors import cards_with_words
-from memoryproject.integrations.whatsapp.events import MessageEdited, MessageRevoked, Party
-from sessions_app.models import CardWork, Chat, ChatSession, Message
-from sessions_app.services.cards.make import (
+from memoryproject.foundation.integrations.whatsapp.events import (
+    MessageEdited,
+    MessageRevoked,
+    Party,
+)
+from sessions_app.cards.make_cards import (
     SessionBusyError,
     SessionNotFoundError,
     card_make,
     cards_make,
 )
-from sessions_app.services.cards.work import cards_outdate, cards_sweep
-from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.merge import chat_merge
-from sessions_app.services.messages import NewMessage
+from sessions_app.conversations.card_requests import cards_outdate, cards_sweep
+from sessions_app.conversations.message_store import NewMessage
+from sessions_app.history.expiry import sessions_expire
+from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.models import CardWork, Chat, ChatSession, Message
 from tests.cards.making import make_due
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 

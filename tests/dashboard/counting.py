@@ -9,10 +9,10 @@ from typing import Any
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.dashboard.durations import ERROR, SHORTEST
-from memoryproject.dashboard.figures import Figures, figures_of
-from memoryproject.dashboard.rollups import rollups_recount
-from memoryproject.lib.periods import DAYS, period_named
+from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.staff_site.dashboard.durations import ERROR, SHORTEST
+from memoryproject.staff_site.dashboard.figures import Figures, figures_of
+from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from sessions_app.models import ForgetReceipt, Message, Turn, TurnReplay
 
 PLAIN = (

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memoryproject.lib.bounded_pages import MOST_ROWS, BoundedPaginator
+from memoryproject.foundation.admin_kit.bounded_pages import MOST_ROWS, BoundedPaginator
 from sessions_app.models import Chat, ChatActivity
 
 pytestmark = pytest.mark.django_db

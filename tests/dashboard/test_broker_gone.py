@@ -12,9 +12,9 @@ import pytest
 from django.test import Client
 from django_q.models import Failure, Schedule, Task
 
-from memoryproject.dashboard.operations import broker
+from memoryproject.staff_site import broker
 from sessions_app.models import Turn
-from sessions_app.services.schedules import schedules_install
+from sessions_app.schedules import schedules_install
 from tests.jobs import failed_job
 from tests.world import CLIENT, World, message_from
 

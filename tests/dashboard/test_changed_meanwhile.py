@@ -10,10 +10,10 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memories_app.services.change import memory_pin, memory_set_visibility, memory_update
-from memories_app.services.remember import memory_remember
-from memoryproject.audit.events import Actor
-from sessions_app import wiring
+from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.audit.events import Actor
+from sessions_app.embedding.choice import embedder
 from tests.forms import opened, stamped_form
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def memory() -> Memory:
         visibility="owner",
         tags=("a",),
         expires_at=timezone.now().replace(year=2099),
-        embedder=wiring.embedder(),
+        embedder=embedder(),
     )
     return remembered.memory
 
@@ -42,7 +42,7 @@ def errors(response: Any) -> dict[str, list[str]]:
 
 
 def change(memory: Memory, **changes: Any) -> None:
-    memory_update(memory_id=memory.pk, actor=OTHER, embedder=wiring.embedder(), **changes)
+    memory_update(memory_id=memory.pk, actor=OTHER, embedder=embedder(), **changes)
 
 
 def test_saving_what_was_opened_changes_nothing(admin_client: Client, memory: Memory) -> None:

@@ -14,8 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     MessageRevoked,
     Party,

@@ -16,11 +16,11 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from memories_app.models import Memory
-from memoryproject.dashboard.rollups import rollups_recount
-from memoryproject.lib.periods import DAYS
+from memoryproject.foundation.admin_kit.periods import DAYS
+from memoryproject.staff_site.dashboard.rollups import rollups_recount
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db

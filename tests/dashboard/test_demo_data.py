@@ -11,9 +11,10 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergeProposal
-from memoryproject.audit.models import AuditEvent
-from memoryproject.dashboard.demo.around import after, before
-from memoryproject.dashboard.demo.people import (
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.staff_site.demo.around import after, before
+from memoryproject.staff_site.demo.people import (
     DANA,
     EMMA,
     ERASED,
@@ -24,17 +25,9 @@ from memoryproject.dashboard.demo.people import (
     SHIFTS,
     YOSSI,
 )
-from memoryproject.dashboard.demo.story import Story
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.inbox import Row, Wanted, chats_wanted, inbox_rows
-from sessions_app.models import (
-    Chat,
-    ForgetReceipt,
-    Message,
-    Note,
-    SummarizationMetadata,
-    Turn,
-)
+from memoryproject.staff_site.demo.story import Story
+from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
+from sessions_app.models import Chat, ForgetReceipt, Message, Note, SummarizationMetadata, Turn
 
 pytestmark = pytest.mark.django_db
 

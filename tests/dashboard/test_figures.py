@@ -15,19 +15,24 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from memories_app.models import Memory
-from memoryproject.audit.events import SYSTEM
-from memoryproject.dashboard import tasks
-from memoryproject.dashboard.figures import figures_of
-from memoryproject.dashboard.models import Day, Mark, Quarter
-from memoryproject.dashboard.prices import model_tokens
-from memoryproject.dashboard.rollups import quarters_recount, rollups_recount, slots_read
-from memoryproject.lib.periods import UnknownSpanError, period_named, span_key, span_of
+from memoryproject.foundation.admin_kit.periods import (
+    UnknownSpanError,
+    period_named,
+    span_key,
+    span_of,
+)
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.staff_site import tasks
+from memoryproject.staff_site.dashboard.figures import figures_of
+from memoryproject.staff_site.dashboard.prices import model_tokens
+from memoryproject.staff_site.dashboard.rollups import quarters_recount, rollups_recount, slots_read
+from memoryproject.staff_site.models import Day, Mark, Quarter
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import ForgetReceipt, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.merge import chat_merge
-from sessions_app.services.rerun import turn_rerun
-from sessions_app.services.schedules import schedules_install
+from sessions_app.schedules import schedules_install
+from sessions_app.turns.rerun import turn_rerun
 from tests.dashboard.counting import assert_right
 from tests.events import edit, revocation
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -305,7 +310,7 @@ def test_two_recounts_at_once_and_a_change_meanwhile(transactional_db: None, wor
 @pytest.mark.django_db
 def test_the_schedule_is_installed() -> None:
     schedules_install()
-    planned = Schedule.objects.get(func="memoryproject.dashboard.tasks.recount")
+    planned = Schedule.objects.get(func="memoryproject.staff_site.tasks.recount")
     assert planned.minutes == 1
 
 

@@ -16,9 +16,9 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import EmbeddingModel
-from memoryproject.audit.models import AuditEvent
-from memoryproject.hooks.models import WebhookEndpoint
-from sessions_app import wiring
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from sessions_app.embedding.choice import embedder
 from sessions_app.models import AssistantProfile, Chat, Label, Note
 from tests.forms import Values, opened, stamped_form
 from tests.staff.furnish import furnish, rows
@@ -77,7 +77,7 @@ def of_endpoint(endpoint: WebhookEndpoint, name: str) -> Any:
 
 
 def make_model() -> EmbeddingModel:
-    wiring.embedder()
+    embedder()
     return EmbeddingModel.objects.get()
 
 

@@ -14,11 +14,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.whatsapp.events import Party
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.inbox.labels import chats_label
 from sessions_app.models import Chat, ChatPause, Label, Message, Turn
-from sessions_app.services.review.sorting import chats_label
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,9 @@ from django.utils.html import conditional_escape
 from pytest_django import DjangoAssertNumQueries
 
 from memories_app.models import Memory, MergeProposal
-from memories_app.services.consolidate import memories_propose_merges
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memories_app.review.consolidate import memories_propose_merges
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat
 from tests.forms import save
 from tests.memories.bulk import memories_store

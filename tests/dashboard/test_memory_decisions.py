@@ -12,12 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory, MergeProposal
-from memories_app.services.change import memory_update
-from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.waiting import memory_approve
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from sessions_app import wiring
+from memories_app.review.consolidate import memories_propose_merges
+from memories_app.review.pending import memory_approve
+from memories_app.store.change import memory_update
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.embedding.choice import embedder
 from sessions_app.models import Message
 from tests.remembering import remember
 from tests.world import CLIENT, World
@@ -147,7 +147,7 @@ def test_of_two_who_decide_one_wins_and_the_other_is_told(
 def test_what_somebody_changed_since_it_was_read_is_not_approved(
     admin_client: Client, waiting: Memory
 ) -> None:
-    memory_update(memory_id=waiting.pk, content="Other", actor=OTHER, embedder=wiring.embedder())
+    memory_update(memory_id=waiting.pk, content="Other", actor=OTHER, embedder=embedder())
     for decision in ("approve", "correct", "reject"):
         refused = answer(admin_client, waiting, decision, content="Mine")
         assert "Somebody else changed this memory" in said(refused)
@@ -208,7 +208,7 @@ def test_the_other_one_may_stay_and_both_may(admin_client: Client) -> None:
 def test_a_merge_of_what_changed_since_it_was_read_is_refused(admin_client: Client) -> None:
     one, other = remember(ALIKE[0]), remember(ALIKE[1])
     (near,) = admin_client.get(f"{LIST}{one.pk}/change/").context["near"]
-    memory_update(memory_id=other.pk, content="Other", actor=OTHER, embedder=wiring.embedder())
+    memory_update(memory_id=other.pk, content="Other", actor=OTHER, embedder=embedder())
     refused = decide(admin_client, one, "merge", other, seen=near["seen"])
     assert "Somebody changed one of these" in said(refused)
     assert (now(one)[0], now(other)[0]) == ("active", "active")
@@ -259,7 +259,7 @@ def test_forged_decisions_are_refused(admin_client: Client, posted: dict[str, st
 
 def proposed() -> tuple[MergeProposal, Memory, Memory]:
     memories = remember(ALIKE[0]), remember(ALIKE[1])
-    memories_propose_merges(model_id=wiring.embedder().model_id)
+    memories_propose_merges(model_id=embedder().model_id)
     return MergeProposal.objects.get(), *memories
 
 
@@ -330,7 +330,7 @@ def test_a_proposal_about_what_changed_is_refused_with_what_was_typed(
     proposal, one, _ = proposed()
     address = f"{PROPOSALS}{proposal.pk}/change/"
     seen = admin_client.get(address).context["seen"]
-    memory_update(memory_id=one.pk, content="Other", actor=OTHER, embedder=wiring.embedder())
+    memory_update(memory_id=one.pk, content="Other", actor=OTHER, embedder=embedder())
     refused = admin_client.post(
         address, {"decision": "accept", "content": "Typed text", "seen": seen}
     )

@@ -18,11 +18,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memories_app.services.change import memory_set_visibility
-from memories_app.services.consolidate import memories_propose_merges
-from memoryproject.audit.events import Actor
-from memoryproject.integrations.embedders.base import Calibration, EmbedderError
-from sessions_app import wiring
+from memories_app.review.consolidate import memories_propose_merges
+from memories_app.store.change import memory_set_visibility
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
+from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
 from tests.memories.bulk import memories_store
 from tests.remembering import remember
@@ -89,7 +89,7 @@ def test_where_no_vector_can_be_made_the_words_decide_and_the_page_says_so(
             return 1.0
 
     remember("TestCorp pays within 30 days")
-    monkeypatch.setattr(wiring, "embedder", Broken)
+    monkeypatch.setattr("sessions_app.memories.admin.memories.embedder", Broken)
     found = shown(admin_client, q="TestCorp pays")
     assert rows(found) == ["TestCorp pays within 30 days"]
     assert "The meaning can&#x27;t be compared" in found.replace("'", "&#x27;")
@@ -158,7 +158,7 @@ def test_filters_by_type_category_source_tag_chat_vector_and_what_is_to_decide(
     remember("A date", type="date", category="plans", source="staff", tags=("a",))
     remember("The customer Dana Levi prefers morning meetings in the Haifa office")
     remember("Customer Dana Levi prefers meetings in the morning, Haifa office")
-    memories_propose_merges(model_id=wiring.embedder().model_id)
+    memories_propose_merges(model_id=embedder().model_id)
     Memory.objects.get(type="date").embeddings.all().delete()
     first = shown(admin_client)
     for link in ("?type=date", "?category=plans", "?source=staff", "?tag=a", "?vector=none"):

@@ -17,10 +17,10 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Task
 from django_q.tasks import async_task
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Turn
-from sessions_app.services.schedules import schedules_install
+from sessions_app.schedules import schedules_install
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ TRACE = f"""{PRIVATE} : Traceback (most recent call last):
     res = f(*task["args"], **task["kwargs"])
   File "/opt/x/sessions_app/services/embed.py", line 41, in session_embed
     raise EmbedderError("{PRIVATE}")
-memoryproject.integrations.embedders.base.EmbedderError: {PRIVATE}
+memoryproject.foundation.integrations.embedders.base.EmbedderError: {PRIVATE}
 of two lines
 """
 
@@ -141,7 +141,7 @@ def test_a_failed_job_tells_what_went_wrong_and_not_what_it_was_about(
     assert PRIVATE not in shown
     assert "of two lines" not in shown
     assert "The embedding model could not be used." in shown
-    assert "EmbedderError, sessions_app/services/embed.py:41" in shown
+    assert "EmbedderError, sessions_app/embedding/message_vectors.py:41" in shown
     assert "It is not known why." in shown
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import AssistantProfile
 from tests.dashboard.staff import staff_with
 from tests.dashboard.test_replay_page import NASTY, plain

@@ -15,12 +15,12 @@ from django.db import connection
 from django.test import Client
 from pytest_django.asserts import assertTemplateUsed
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.dashboard.operations import provider_page, provider_test
-from memoryproject.dashboard.operations.provider_test import TEXT, number_read
-from memoryproject.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.integrations.loopback.green import GreenServer, quota_error
-from memoryproject.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
+from memoryproject.foundation.integrations.loopback.green import GreenServer, quota_error
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.staff_site.operations import provider_page, provider_test
+from memoryproject.staff_site.operations.provider_test import TEXT, number_read
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/operations/provider/"

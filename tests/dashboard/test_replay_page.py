@@ -16,14 +16,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.llm.base import ChatModelError
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.base import SendError
-from memoryproject.lib.bounded_pages import MOST_ROWS
+from memoryproject.foundation.admin_kit.bounded_pages import MOST_ROWS
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.base import ChatModelError
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import Message, Turn, TurnReplay
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
 from tests.dashboard.staff import staff_with
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

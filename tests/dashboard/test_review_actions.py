@@ -12,8 +12,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from memoryproject.audit.events import SYSTEM
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.inbox import labels
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -26,7 +27,6 @@ from sessions_app.models import (
     ReviewedMark,
     Turn,
 )
-from sessions_app.services.review import sorting
 from tests.forms import opened, save
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -105,7 +105,7 @@ def test_who_assigns_what_somebody_took_meanwhile_is_told(
     page = reviewer.get(f"{INBOX}{chat.pk}/conversation/").content.decode()
     (was,) = re.findall(rf'name="was-{chat.pk}" value="(\d*)"', page)
     assert was == ""
-    sorting.chats_assign(chat_ids=[chat.pk], assignee=dana, actor=SYSTEM)
+    labels.chats_assign(chat_ids=[chat.pk], assignee=dana, actor=SYSTEM)
     taken = {"do": "assign", "assignee": "me", f"was-{chat.pk}": was}
     assert "meanwhile with dana" in told(reviewer, one(chat), **taken)
     assert Assignment.objects.get().assignee == dana
@@ -127,7 +127,7 @@ def test_of_several_assigned_at_once_those_taken_meanwhile_stay(
     page = reviewer.get(INBOX).content.decode()
     was = dict(re.findall(r'name="(was-[^"]+)" value="(\d*)"', page))
     assert was == {f"was-{taken.pk}": "", f"was-{free.pk}": ""}
-    sorting.chats_assign(chat_ids=[taken.pk], assignee=dana, actor=SYSTEM)
+    labels.chats_assign(chat_ids=[taken.pk], assignee=dana, actor=SYSTEM)
 
     page = told(reviewer, MANY, **was, **chosen([taken, free]), do="assign:me")
 
@@ -148,7 +148,7 @@ def test_who_is_switched_off_is_still_shown_as_who_looks_after_it(
     """In the conversation and in the filter, but not offered anywhere else."""
     here, other = chats
     dana = User.objects.create_user("dana", is_staff=True)
-    sorting.chats_assign(chat_ids=[here.pk], assignee=dana, actor=SYSTEM)
+    labels.chats_assign(chat_ids=[here.pk], assignee=dana, actor=SYSTEM)
     User.objects.filter(pk=dana.pk).update(**{lost: False})
 
     chosen_here = f'<option value="{dana.pk}" selected>dana (switched off)</option>'

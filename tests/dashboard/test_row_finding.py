@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.said_search import said_newest
+from sessions_app.recall.staff_search import said_newest
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db

@@ -10,10 +10,10 @@ import pytest
 from django.core.checks import Error
 from django.test import Client
 
-from memoryproject.dashboard.operations.masking import address_shown, secret_shown, without_secrets
-from memoryproject.dashboard.operations.setting_meanings import ADDRESSES, GROUPS, SECRET
-from memoryproject.dashboard.operations.settings_in_force import settings_in_force
 from memoryproject.environment import Environment
+from memoryproject.staff_site.operations.masking import address_shown, secret_shown, without_secrets
+from memoryproject.staff_site.operations.setting_meanings import ADDRESSES, GROUPS, SECRET
+from memoryproject.staff_site.operations.settings_in_force import settings_in_force
 
 pytestmark = pytest.mark.django_db
 PROJECT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import ChatPause, Message, Turn
 from tests.dashboard.staff import staff_with
 from tests.world import CLIENT, World, message_from

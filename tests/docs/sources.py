@@ -10,8 +10,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted(PROJECT.glob("docs/*.md"))]
 OUR_APPS = (
     "memoryproject",
-    "memoryproject.audit",
-    "memoryproject.dashboard",
+    "memoryproject.foundation.audit",
+    "memoryproject.staff_site",
     "sessions_app",
     "memories_app",
     "cards_app",

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from memories_app.documents.documents import Received, document_receive
+from memories_app.documents.files import IncomingFile
+from memories_app.documents.read_document import document_store
 from memories_app.models import SourceDocument
-from memories_app.services.document_files import IncomingFile
-from memories_app.services.document_store import document_store
-from memories_app.services.documents import Received, document_receive
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Turn
 
 Receive = Callable[..., Received]

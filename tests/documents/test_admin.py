@@ -14,7 +14,7 @@ from django.urls import reverse
 from django_q.models import OrmQ
 
 from memories_app.models import Memory, SourceDocument
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import ForgetRun
 from sessions_app.tasks import carry_out_forgetting, read_document, sweep_work
 from tests.documents import files

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.lib.text.chunks import MOST, TARGET, cut_text
+from memoryproject.foundation.text.chunks import MOST, TARGET, cut_text
 
 PIECES = st.sampled_from(
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.integrations.documents.base import (
+from memoryproject.foundation.integrations.documents.base import (
     DOCX,
     PDF,
     TEXT,
@@ -15,8 +15,8 @@ from memoryproject.integrations.documents.base import (
     ExtractedText,
     TextExtractor,
 )
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from tests.documents import files
 
 Read = Callable[[bytes], ExtractedText]

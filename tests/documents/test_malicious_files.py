@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memoryproject.integrations.documents import sandbox
-from memoryproject.integrations.documents.base import DocumentError, DocumentLimits
-from memoryproject.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.integrations.documents import sandbox
+from memoryproject.foundation.integrations.documents.base import DocumentError, DocumentLimits
+from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from tests.documents import files
 
 LIMITS = DocumentLimits(seconds=20, memory=512 * 1024 * 1024)
@@ -105,7 +105,7 @@ def test_too_little_memory_is_told(tmp_path: Path) -> None:
 
 INSIDE = """
 import json, os, sys
-from memoryproject.integrations.documents import child
+from memoryproject.foundation.integrations.documents import child
 child.confine(seconds=5, memory=512 * 1024 * 1024)
 told = {"environment": sorted(os.environ)}
 try:
@@ -124,7 +124,7 @@ print(json.dumps(told))
 
 
 def test_the_child_writes_no_files_and_gets_no_more_memory(tmp_path: Path) -> None:
-    project = Path(sandbox.__file__).resolve().parents[3]
+    project = Path(sandbox.__file__).resolve().parents[4]
     done = subprocess.run(
         [sys.executable, "-c", INSIDE],
         cwd=tmp_path,

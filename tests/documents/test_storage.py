@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from memories_app.documents.claims import DocumentBusyError
+from memories_app.documents.documents import document_forget
+from memories_app.documents.files import IncomingFile, document_file
+from memories_app.documents.read_document import document_store
+from memories_app.documents.sweep import documents_abandoned, leftovers_remove
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
-from memories_app.services.document_files import IncomingFile, document_file
-from memories_app.services.document_leases import DocumentBusyError
-from memories_app.services.document_store import document_store
-from memories_app.services.document_sweep import documents_abandoned, leftovers_remove
-from memories_app.services.documents import document_forget
-from memories_app.services.scope import memories_move
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.documents.base import DocumentError, ExtractedText
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.liveness import this_process
-from sessions_app.recall import Viewer, recall
-from sessions_app.roles import CLIENT, GODFATHER
+from memories_app.store.move_scope import memories_move
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.documents.base import DocumentError, ExtractedText
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.process.liveness import this_process
+from sessions_app.models.roles import CLIENT, GODFATHER
+from sessions_app.recall.recall import Viewer, recall
 from tests.documents import files
 from tests.documents.conftest import Receive, Store
 

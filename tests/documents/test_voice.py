@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.speech.base import TranscriptionError
-from memoryproject.integrations.speech.scripted import ScriptedTranscriber
-from memoryproject.integrations.whatsapp.events import Media
-from memoryproject.integrations.whatsapp.media import MediaError
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.speech.base import TranscriptionError
+from memoryproject.foundation.integrations.speech.scripted import ScriptedTranscriber
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.models import Turn
-from sessions_app.services.tools import FileTools
+from sessions_app.turns.turn_dependencies import FileTools
 from tests.documents.conftest import as_if_killed_before_the_answer
 from tests.world import CLIENT, World
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory, SourceDocument
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.documents.base import DocumentLimits, ExtractedText
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.whatsapp.events import Media
-from memoryproject.integrations.whatsapp.media import MediaError
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.documents.base import DocumentLimits, ExtractedText
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.media import MediaError
+from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import Turn
-from sessions_app.services.merge import chat_merge
-from sessions_app.services.tools import FileTools
-from sessions_app.services.work import chat_answer
+from sessions_app.turns.queue import chat_answer
+from sessions_app.turns.turn_dependencies import FileTools
 from tests.documents import files
 from tests.documents.conftest import as_if_killed_before_the_answer
 from tests.events import revocation

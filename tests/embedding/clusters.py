@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
+from memories_app.embedding_models.vector_index import index_ensure
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.selectors import memories_visible
-from memories_app.services.vector_index import index_ensure
+from memories_app.search.visibility import memories_visible
 
 MODEL = "made-up"
 A_CLUSTER = 500

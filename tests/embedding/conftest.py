@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app import embedding
+from sessions_app.embedding import choice
 from tests.embedding.reembedding import at_first_wordllama
 from tests.loopback.openai_server import OpenAIServer
 
@@ -26,7 +26,7 @@ def server() -> Iterator[OpenAIServer]:
 def nothing_is_kept() -> Iterator[None]:
     """Embedders and warnings are kept for a process; here each test is one."""
     yield
-    for kept in (embedding._openai, embedding._model2vec, embedding._warn_once):
+    for kept in (choice._openai, choice._model2vec, choice._warn_once):
         kept.cache_clear()
 
 

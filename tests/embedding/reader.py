@@ -28,14 +28,14 @@ def fact(number: int) -> str:
 
 def main(folder: Path, first: int, last: int, new: str) -> dict[str, int]:
     """How many answers each model gave."""
-    from sessions_app import wiring  # noqa: PLC0415 after django.setup()
-    from sessions_app.recall import MEMORIES, Viewer, recall  # noqa: PLC0415
+    from sessions_app.embedding.choice import embedder  # noqa: PLC0415 imports models
+    from sessions_app.recall.recall import MEMORIES, Viewer, recall  # noqa: PLC0415
 
     seen: Counter[str] = Counter()
     number = first
     while not (folder / "stop").exists():
         asked = fact(number)
-        embedder = wiring.embedder()
+        embedder = embedder()
         result = recall(
             query=asked,
             viewer=Viewer(user_role="godfather"),
@@ -58,7 +58,7 @@ def model_of(asked: str, found: list[Any], new: str) -> str:
     One memory may have none: it was being added right when the model was switched, and is found
     by its words until its vector is made up for.
     """
-    from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: PLC0415
+    from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: PLC0415
 
     hits = [
         hit
@@ -85,13 +85,13 @@ def model_of(asked: str, found: list[Any], new: str) -> str:
 
 def embedded(model: str, texts: list[str]) -> list[list[float]]:
     """What the model gives, the loopback server's without asking it."""
-    from memoryproject.integrations.embedders.hashing import hashed_words  # noqa: PLC0415
-    from sessions_app import embedding  # noqa: PLC0415
+    from memoryproject.foundation.integrations.embedders.hashing import hashed_words  # noqa: PLC0415
+    from sessions_app.embedding import choice  # noqa: PLC0415
 
     if model == OPENAI:
         return [hashed_words(text, 1536) for text in texts]
     kind, _, name = model.partition(":")
-    return embedding.made_for(embedding.choice(kind, name), None, 1.0).embed(texts)
+    return choice.made_for(choice.choice(kind, name), None, 1.0).embed(texts)
 
 
 def cosine(one: list[float], other: list[float]) -> float:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from memories_app.embedding_models.vector_index import index_drop
 from memories_app.models import EmbeddingModel
-from memories_app.services.vector_index import index_drop
-from sessions_app import wiring
-from sessions_app.recall import MEMORIES, Hit, Viewer, recall
+from sessions_app.embedding.choice import embedder
+from sessions_app.recall.recall import MEMORIES, Hit, Viewer, recall
 
 # An index is made beside the others' transactions, so it takes real ones.
 OLD = "wordllama-256"
@@ -26,7 +26,7 @@ OWNER = Viewer(user_role="godfather")
 @pytest.fixture
 def at_first_wordllama(transactional_db: None) -> Iterator[None]:
     """The model in use; its index, and those that a test makes, go with the test."""
-    wiring.embedder()
+    embedder()
     yield
     for model_id in EmbeddingModel.objects.values_list("model_id", flat=True):
         index_drop(model_id=model_id)
@@ -40,4 +40,4 @@ def run(**options: Any) -> dict[str, Any]:
 
 
 def ask(question: str = "TestCorp's invoice") -> list[Hit]:
-    return recall(query=question, viewer=OWNER, embedder=wiring.embedder(), sources=[MEMORIES]).hits
+    return recall(query=question, viewer=OWNER, embedder=embedder(), sources=[MEMORIES]).hits

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.embedding.reader import ADDED_LATER, OLD
 from tests.loopback.openai_behaviours import slow
 from tests.loopback.openai_server import OpenAIServer
@@ -32,12 +32,12 @@ connection.cursor().execute("VACUUM ANALYZE")
 ADD = """
 import time
 from pathlib import Path
-from memories_app.services.remember import memory_remember
-from sessions_app import wiring
+from memories_app.store.remember import memory_remember
+from sessions_app.embedding.choice import embedder
 added = 0
 while not (Path({folder!r}) / "stop").exists():
     memory_remember(
-        content=f"{added_later} {{added}}", visibility="owner", embedder=wiring.embedder()
+        content=f"{added_later} {{added}}", visibility="owner", embedder=embedder()
     )
     added += 1
     time.sleep(0.05)

@@ -13,18 +13,19 @@ from django.core.checks import ERROR, WARNING
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
+from memories_app.embedding_models.active_model import model_first
+from memories_app.embedding_models.vector_index import index_state
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.services.embedding_models import model_first
-from memories_app.services.remember import memory_remember
-from memories_app.services.vector_index import index_state
-from memoryproject.integrations.embedders.base import EmbedderError, WrongDimensionsError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app import embedding, wiring
-from sessions_app.checks import embedder_fits_the_database, embedder_problems
-from sessions_app.recall import MEMORIES, Viewer, recall
-from sessions_app.texts import text_for
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.conversations.system_texts import text_for
+from sessions_app.embedding import choice
+from sessions_app.embedding.checks import embedder_fits_the_database, embedder_problems
+from sessions_app.embedding.choice import embedder
+from sessions_app.recall.recall import MEMORIES, Viewer, recall
 from tests.embedding.models import make_model
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
@@ -66,7 +67,7 @@ def test_ac_memory_005_a_fresh_installation_gets_its_model_and_index() -> None:
 
 
 def test_ac_memory_005_a_first_message_makes_it_as_well() -> None:
-    assert wiring.embedder().model_id == "wordllama-256"
+    assert embedder().model_id == "wordllama-256"
     assert active().model_id == "wordllama-256"
 
 
@@ -130,11 +131,11 @@ def test_other_settings_leave_the_model_in_use_and_are_warned_of(
     settings: Any, use_openai: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.EMBEDDER = "wordllama"
-    memory_remember(content=FACT, visibility="owner", embedder=wiring.embedder())
+    memory_remember(content=FACT, visibility="owner", embedder=embedder())
     settings.EMBEDDER = "openai"
 
-    used = wiring.embedder()
-    wiring.embedder()
+    used = embedder()
+    embedder()
 
     (hit,) = recall(query="TestCorp's invoice", viewer=OWNER, embedder=used).hits
     assert used.model_id == "wordllama-256"
@@ -150,7 +151,7 @@ def test_other_settings_leave_the_model_in_use_and_are_warned_of(
 
 
 def test_the_same_settings_are_no_matter_to_tell_of() -> None:
-    wiring.embedder()
+    embedder()
 
     assert embedder_problems() == []
     assert embedder_fits_the_database(databases=["default"]) == []
@@ -161,11 +162,11 @@ def test_err_memory_001_a_model_that_cannot_be_used_leaves_words_and_says_so(
 ) -> None:
     """ERR-MEMORY-001: the answer is made without the vectors, with the notice; what needs the
     model says that it failed; nothing else stops."""
-    memory_remember(content=FACT, visibility="public", embedder=wiring.embedder())
+    memory_remember(content=FACT, visibility="public", embedder=embedder())
     settings.EMBEDDER = "wordllama"
     settings.OPENAI_API_KEY = ""
     settings.OPENAI_BASE_URL = "https://api.openai.com/v1"
-    world.tools = replace(world.tools, embedder=wiring.embedder())
+    world.tools = replace(world.tools, embedder=embedder())
 
     (answer,) = world.say(CLIENT, "What about TestCorp's invoice?")
 
@@ -184,13 +185,13 @@ def test_err_memory_001_no_server_at_the_first_start(settings: Any) -> None:
     settings.EMBEDDING_MODEL = "a-model-of-unknown-size"
     settings.OPENAI_API_KEY = ""
 
-    used = wiring.embedder()
+    used = embedder()
 
     with pytest.raises(EmbedderError, match="OPENAI_API_KEY"):
         used.embed(["text"])
     assert not EmbeddingModel.objects.exists()
     settings.EMBEDDER = "wordllama"
-    assert wiring.embedder().model_id == "wordllama-256"
+    assert embedder().model_id == "wordllama-256"
 
 
 def test_err_memory_002_embedding_is_tried_four_times_after_1_2_and_4_seconds(
@@ -211,7 +212,7 @@ def test_err_memory_002_embedding_is_tried_four_times_after_1_2_and_4_seconds(
 
 
 def test_recall_goes_by_the_rows_calibration() -> None:
-    used = wiring.embedder()
+    used = embedder()
     memory_remember(content="A dog sleeps in the office", visibility="owner", embedder=used)
 
     def score() -> float:
@@ -219,7 +220,7 @@ def test_recall_goes_by_the_rows_calibration() -> None:
         found = recall(
             query=question,
             viewer=OWNER,
-            embedder=wiring.embedder(),
+            embedder=embedder(),
             sources=[MEMORIES],
             min_similarity=0.0,
         )
@@ -233,11 +234,11 @@ def test_recall_goes_by_the_rows_calibration() -> None:
 def test_vectors_of_another_size_are_never_stored(settings: Any, use_openai: OpenAIServer) -> None:
     """The server's model was changed under the same name."""
     settings.EMBEDDING_MODEL = "local-model"
-    memory_remember(content=FACT, visibility="owner", embedder=wiring.embedder())
+    memory_remember(content=FACT, visibility="owner", embedder=embedder())
     EmbeddingModel.objects.update(dimensions=768)
 
     with pytest.raises(WrongDimensionsError, match="768 belong"):
-        memory_remember(content="other", visibility="owner", embedder=wiring.embedder())
+        memory_remember(content="other", visibility="owner", embedder=embedder())
 
     assert Memory.objects.count() == MemoryEmbedding.objects.count() == 1
 
@@ -279,20 +280,20 @@ def test_another_model2vec_folder_under_the_same_name(settings: Any, tmp_path: P
     """Of other dimensions: the start is stopped. Of the same: the other is not mixed in."""
     settings.EMBEDDER = "model2vec"
     settings.EMBEDDING_MODEL = make_model(tmp_path / "model")
-    first = wiring.embedder()
+    first = embedder()
     assert embedder_problems() == []
 
     make_model(tmp_path / "model", seed=2)
-    embedding._model2vec.cache_clear()
+    choice._model2vec.cache_clear()
     (found,) = embedder_problems()
     assert found.level == WARNING
     assert "another model now" in found.msg
     with pytest.raises(EmbedderError, match="memories_reembed"):
-        wiring.embedder().embed(["dog"])
-    assert wiring.embedder().model_id == first.model_id
+        embedder().embed(["dog"])
+    assert embedder().model_id == first.model_id
 
     make_model(tmp_path / "model", dimensions=16)
-    embedding._model2vec.cache_clear()
+    choice._model2vec.cache_clear()
     (found,) = embedder_problems()
     assert found.level == ERROR
     assert "have 32 dimensions, but it gives 16 now" in found.msg
@@ -301,7 +302,7 @@ def test_another_model2vec_folder_under_the_same_name(settings: Any, tmp_path: P
 def test_a_server_that_is_down_does_not_stop_the_start(
     settings: Any, use_openai: OpenAIServer
 ) -> None:
-    wiring.embedder()
+    embedder()
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
 
     (found,) = embedder_problems()

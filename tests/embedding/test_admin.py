@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from memories_app.models import EmbeddingModel
-from memories_app.services.remember import memory_remember
-from sessions_app import wiring
+from memories_app.store.remember import memory_remember
+from sessions_app.embedding.choice import embedder
 from tests.forms import save
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ CHANGE = "admin:memories_app_embeddingmodel_change"
 
 
 def test_the_list_shows_states_and_counts(admin_client: Client) -> None:
-    memory_remember(content="a fact", visibility="owner", embedder=wiring.embedder())
+    memory_remember(content="a fact", visibility="owner", embedder=embedder())
 
     page = admin_client.get(reverse(LIST)).content.decode()
 
@@ -36,12 +36,12 @@ def saved(client: Client, midpoint: str, slope: str) -> str:
 
 
 def test_staff_correct_the_calibration_and_nothing_else(admin_client: Client) -> None:
-    wiring.embedder()
+    embedder()
 
     saved(admin_client, "0.4", "12")
 
-    assert wiring.embedder().calibration.midpoint == 0.4
-    assert wiring.embedder().calibration.slope == 12
+    assert embedder().calibration.midpoint == 0.4
+    assert embedder().calibration.slope == 12
     assert EmbeddingModel.objects.get().state == "active"
 
 
@@ -49,7 +49,7 @@ def test_staff_correct_the_calibration_and_nothing_else(admin_client: Client) ->
 def test_a_calibration_that_makes_no_sense_is_refused_in_words(
     admin_client: Client, midpoint: str, slope: str
 ) -> None:
-    wiring.embedder()
+    embedder()
 
     page = saved(admin_client, midpoint, slope)
 
@@ -58,7 +58,7 @@ def test_a_calibration_that_makes_no_sense_is_refused_in_words(
 
 
 def test_nobody_makes_or_deletes_one(admin_client: Client) -> None:
-    wiring.embedder()
+    embedder()
     key = EmbeddingModel.objects.get().pk
 
     assert admin_client.get(reverse("admin:memories_app_embeddingmodel_add")).status_code == 403

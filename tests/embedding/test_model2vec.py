@@ -16,9 +16,9 @@ import pytest
 from django.core.checks import ERROR, WARNING
 from model2vec import StaticModel
 
-from memoryproject.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.integrations.embedders.model2vec_embedder import Model2VecEmbedder
-from sessions_app.checks import embedder_is_there
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.model2vec_embedder import Model2VecEmbedder
+from sessions_app.embedding.checks import embedder_is_there
 from tests.embedding.models import make_model
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -162,9 +162,9 @@ def test_without_the_package_the_check_says_how_to_install_it(folder: str) -> No
     """In a Python of its own, in which the package can't be found."""
     code = (
         "import sys; sys.modules['model2vec'] = None\n"
-        "from memoryproject.integrations.embedders.base import EmbedderError\n"
-        "from memoryproject.integrations.embedders.model2vec_embedder import Model2VecEmbedder\n"
-        "try: Model2VecEmbedder(sys.argv[1])\n"
+        "from memoryproject.foundation.integrations.embedders.base import EmbedderError\n"
+        "from memoryproject.foundation.integrations.embedders import model2vec_embedder\n"
+        "try: model2vec_embedder.Model2VecEmbedder(sys.argv[1])\n"
         "except EmbedderError as error: print(error)"
     )
 
@@ -187,7 +187,7 @@ def test_a_name_that_cannot_be_downloaded_is_a_warning() -> None:
         "django.setup()\n"
         "from django.conf import settings\n"
         "settings.EMBEDDER = 'model2vec'; settings.EMBEDDING_MODEL = 'nobody/no-such-model'\n"
-        "from sessions_app.checks import embedder_is_there\n"
+        "from sessions_app.embedding.checks import embedder_is_there\n"
         "(found,) = embedder_is_there(); print(found.level, found.msg)"
     )
 

@@ -11,15 +11,20 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories_app import nearest
-from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.nearest import index_search, nearest_by_index, nearest_exactly, nearest_keys
-from memories_app.services.vector_index import (
+from memories_app.embedding_models.vector_index import (
     cast_of,
     index_drop,
     index_ensure,
     index_name,
     index_state,
+)
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search import vector_search
+from memories_app.search.vector_search import (
+    index_search,
+    nearest_by_index,
+    nearest_exactly,
+    nearest_keys,
 )
 from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, empty, fill, index
 
@@ -224,7 +229,7 @@ def test_half_precision_finds_the_same() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     index_ensure(model=EmbeddingModel(model_id="long", dimensions=3_072))
-    assert nearest.MOST_NUMBERS_EXACTLY // 3_072 < 450, "large enough for the index"
+    assert vector_search.MOST_NUMBERS_EXACTLY // 3_072 < 450, "large enough for the index"
 
     found = nearest_keys(
         scope=Memory.objects.all(),

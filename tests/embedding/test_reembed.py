@@ -14,22 +14,22 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from memories_app.embedding_models.vector_index import index_state
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.services.remember import memory_remember
-from memories_app.services.vector_index import index_state
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder, hashed_words
-from memoryproject.integrations.embedders.patient import DELAYS, PatientEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app import wiring
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder, hashed_words
+from memoryproject.foundation.integrations.embedders.patient import DELAYS, PatientEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.backup.checks import RestoreError, check_empty
+from sessions_app.embedding.choice import embedder
+from sessions_app.embedding.exclusive import LOCK
+from sessions_app.embedding.maintenance import embeddings_tend
+from sessions_app.embedding.message_vectors import session_embed
+from sessions_app.embedding.reembed import Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
-from sessions_app.recall import MEMORIES, recall
-from sessions_app.services.backup.checks import RestoreError, check_empty
-from sessions_app.services.embed import session_embed
-from sessions_app.services.reembed.lock import LOCK
-from sessions_app.services.reembed.run import Reembedded, Target, TooBusyError, reembed
-from sessions_app.services.reembed.tend import embeddings_tend
+from sessions_app.recall.recall import MEMORIES, recall
 
 # An index is made beside the others' transactions, so it takes real ones.
 from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run
@@ -107,15 +107,15 @@ def test_the_old_vectors_stay_for_who_began_before_and_go_later(
     assert hit.similarity == pytest.approx(1.0, abs=1e-5)
     switched = EmbeddingModel.objects.get(model_id=OLD).retired_at
     assert switched is not None
-    early = embeddings_tend(embedder=wiring.embedder(), now=switched + timedelta(minutes=14))
+    early = embeddings_tend(embedder=embedder(), now=switched + timedelta(minutes=14))
     assert early["removed"] == 0
 
-    late = embeddings_tend(embedder=wiring.embedder(), now=switched + timedelta(minutes=16))
+    late = embeddings_tend(embedder=embedder(), now=switched + timedelta(minutes=16))
 
     assert late["removed"] == 1
     assert not MemoryEmbedding.objects.filter(model=OLD).exists()
     assert not index_state(OLD).exists
-    again = embeddings_tend(embedder=wiring.embedder(), now=switched + timedelta(hours=1))
+    again = embeddings_tend(embedder=embedder(), now=switched + timedelta(hours=1))
     assert again == {"indexes": 0, "made": 0, "removed": 0}
 
 
@@ -136,7 +136,7 @@ def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
     world.say(CLIENT, "said to the old model")
     assert models_of(memory) == {OLD}
 
-    done = embeddings_tend(embedder=wiring.embedder(), now=timezone.now() + timedelta(minutes=16))
+    done = embeddings_tend(embedder=embedder(), now=timezone.now() + timedelta(minutes=16))
 
     assert done["made"] == 3
     assert models_of(memory) == {NEW}
@@ -189,7 +189,7 @@ def test_cut_off_in_the_middle_it_goes_on_where_it_was(world: World) -> None:
     with pytest.raises(KeyboardInterrupt):
         go_to(Watching(cut_off))
     assert state_of("hashing-64") == "building"
-    assert wiring.embedder().model_id == OLD
+    assert embedder().model_id == OLD
     assert MemoryEmbedding.objects.filter(model="hashing-64").count() == 256
 
     done = go_to(HashingEmbedder(64))
@@ -252,7 +252,7 @@ def test_memories_that_never_stop_coming_put_the_switch_off() -> None:
         go_to(Watching(add))
 
     assert state_of("hashing-64") == "building"
-    assert wiring.embedder().model_id == OLD
+    assert embedder().model_id == OLD
 
 
 def test_a_memory_edited_meanwhile_gets_the_vector_of_its_new_text() -> None:
@@ -351,7 +351,7 @@ def test_a_server_that_is_down_fails_the_run_and_what_was_made_stays(
         call_command("memories_reembed", stdout=StringIO())
 
     assert caught.value.returncode == 1
-    assert wiring.embedder().model_id == OLD
+    assert embedder().model_id == OLD
 
 
 @pytest.mark.parametrize("wrong", ["bert", "wordllama:x", "openai", "model2vec:", ":x"])
@@ -378,7 +378,7 @@ def test_vectors_of_messages_are_made_by_who_took_the_new_model(
 ) -> None:
     world.say(CLIENT, "My daughter likes walnuts")
     run()
-    session_embed(session_id=world.session(CLIENT).pk, embedder=wiring.embedder())
+    session_embed(session_id=world.session(CLIENT).pk, embedder=embedder())
 
     assert MessageEmbedding.objects.filter(model=NEW).count() == 2
 

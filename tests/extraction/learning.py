@@ -11,11 +11,15 @@ from uuid import UUID
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import Event, MessageEdited, MessageRevoked
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import (
+    Event,
+    MessageEdited,
+    MessageRevoked,
+)
+from sessions_app.extraction.extract import Extractor, chat_learn
 from sessions_app.models import ExtractionWork, Message
-from sessions_app.services.extraction.extract import Extractor, chat_learn
 from tests.world import CLIENT, World, message_from
 
 

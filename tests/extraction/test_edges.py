@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 
 from memoryproject import checks
-from sessions_app import tasks, wiring
+from sessions_app import tasks
+from sessions_app.extraction.dependencies import build_extractor, enqueue_learning
 from sessions_app.models import ExtractionWork, Turn
+from sessions_app.turns.dependencies import build_turn_dependencies
 from tests.extraction.learning import DOWN, Learning, fact
 from tests.world import CLIENT
 
@@ -27,15 +29,15 @@ def on(settings: Any) -> Any:
 class TestSettings:
     def test_by_default_nothing_is_learned(self, settings: Any) -> None:
         assert settings.EXTRACT_MEMORIES is False
-        assert wiring.extractor() is None
-        assert wiring.tools().learn is None
+        assert build_extractor() is None
+        assert build_turn_dependencies().learn is None
 
     def test_on_with_a_chat_model(self, on: Any) -> None:
         on.EXTRACTION_MIN_CONFIDENCE = 0.8
-        extractor = wiring.extractor()
+        extractor = build_extractor()
         assert extractor is not None
         assert extractor.min_confidence == 0.8
-        assert wiring.tools().learn is wiring.enqueue_learning
+        assert build_turn_dependencies().learn is enqueue_learning
         assert checks.extraction_has_a_model() == []
 
     @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ class TestSettings:
     ) -> None:
         learning.world.say(CLIENT, "I own a boat")
         setattr(on, name, value)
-        assert wiring.tools().learn is None
+        assert build_turn_dependencies().learn is None
         assert "extractions" not in tasks.sweep_work()
         assert tasks.learn_from_chat(str(learning.world.chat(CLIENT).pk)) == 0
         assert ExtractionWork.objects.get().attempts == 0

@@ -11,15 +11,11 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.leases import LeaseLostError
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.leases import LeaseLostError
+from sessions_app.extraction.claims import MAX_ATTEMPTS, extraction_claim, extractions_abandoned
 from sessions_app.models import ExtractionWork, Turn
-from sessions_app.services.extraction.work import (
-    MAX_ATTEMPTS,
-    extraction_claim,
-    extractions_abandoned,
-)
 from tests.extraction.learning import DOWN, Learning, contents, fact, work
 from tests.world import CLIENT
 

@@ -9,11 +9,11 @@ import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from memories_app.models import MemoryStatus, MemoryTelling
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ExtractionWork, Turn
-from sessions_app.services.work import chat_answer
+from sessions_app.turns.queue import chat_answer
 from tests.extraction.learning import Learning, contents, fact, memories, work
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, message_from
 

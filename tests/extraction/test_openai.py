@@ -7,13 +7,13 @@ from contextlib import closing
 
 import pytest
 
-from memoryproject.integrations.llm.base import (
+from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
     ChatMessage,
     ChatModelError,
     ChatRequest,
 )
-from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 from tests.extraction.learning import Learning, contents, memories, work
 from tests.loopback.openai_behaviours import fails, says
 from tests.loopback.openai_server import OpenAIServer

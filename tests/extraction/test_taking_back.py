@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from memories_app.models import MemoryTelling
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import ExtractionWork, Message
 from tests.extraction.learning import Learning, contents, fact, memories, work
 from tests.world import CLIENT

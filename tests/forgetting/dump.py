@@ -13,7 +13,7 @@ from django.db import connection
 from pgvector import Vector
 
 from memories_app.models import MemoryEmbedding
-from memoryproject.postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.binaries import binary
 from sessions_app.models import MessageEmbedding
 
 PG_DUMP = binary("pg_dump")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sessions_app.services.forget.carry_out import ForgetTools
+from sessions_app.forgetting.execute import ForgetTools
 from tests.world import World
 
 

@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import ChatSession, ForgetReceipt, Message
-from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
 from tests.cards.making import make_due
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World

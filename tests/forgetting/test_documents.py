@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory, SourceDocument
-from memories_app.services.change import memory_update
-from memoryproject.audit.events import SYSTEM
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import Media
+from memories_app.store.change import memory_update
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.tools import FileTools
+from sessions_app.turns.turn_dependencies import FileTools
 from tests.forgetting.dump import left_of, vectors_of
 from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up

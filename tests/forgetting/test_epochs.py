@@ -13,12 +13,10 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 
 from memories_app.models import Memory
-from memories_app.services.change import memory_set_visibility
-from memoryproject.audit.events import SYSTEM
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import ForgetReceipt, Message, Turn
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.guard import (
+from memories_app.store.change import memory_set_visibility
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.conversations.epochs import (
     PUBLIC,
     ForgottenMeanwhileError,
     Reader,
@@ -30,8 +28,10 @@ from sessions_app.services.forget.guard import (
     forgetting_mark,
     forgetting_wait,
 )
-from sessions_app.services.forget.kinds import object_forget, object_forget_within
-from sessions_app.services.forget.plans import NothingToForgetError
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget, object_forget_within
+from sessions_app.forgetting.plans import NothingToForgetError
+from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from memories_app.models import Memory
-from sessions_app import wiring
+from sessions_app.extraction.dependencies import build_extractor
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ExtractionWork
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
 from tests.extraction.learning import Learning, fact
 from tests.world import CLIENT, World
 
@@ -23,7 +23,7 @@ def learning(world: World, settings: Any) -> Learning:
     settings.EXTRACT_MEMORIES = True
     settings.CHAT_MODEL = "openai"
     learning = Learning(world)
-    wired = wiring.extractor()
+    wired = build_extractor()
     assert wired is not None
     learning.with_extractor(forgotten=wired.forgotten)
     return learning

@@ -17,13 +17,13 @@ from django.utils import timezone
 from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
-from memoryproject.audit.models import AuditEvent
-from memoryproject.audit.pseudonyms import pseudonyms_for
-from memoryproject.audit.wiring import audit_key
-from memoryproject.lib.late_page import late_page
-from sessions_app.admin.forget_forms import WORDS
+from memoryproject.foundation.admin_kit.streamed_page import late_page
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.pseudonyms import pseudonyms_for
+from memoryproject.foundation.audit.wiring import audit_key
+from sessions_app.forgetting.admin.forms import WORDS
+from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
-from sessions_app.services.forget.runs import run_draft
 from sessions_app.tasks import carry_out_forgetting
 from tests.forgetting.pages import FACT, NOBODY, OTHER, RECEIPTS, RUNS, SEARCH, text
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World

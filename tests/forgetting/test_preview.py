@@ -14,20 +14,20 @@ from django.conf import settings
 from django.db import connection, connections, transaction
 
 from memories_app.models import Memory
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
-from sessions_app.services.forget import preview as previews
-from sessions_app.services.forget.guard import (
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.conversations.epochs import (
     Reader,
     Scopes,
     chat_scope,
     forgetting_begin,
     forgetting_wait,
 )
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.forget.preview import Chosen, Preview, preview_make
-from sessions_app.services.forget.witness import MOST_SHOWN, What
-from sessions_app.services.transcripts.backup import Backups
+from sessions_app.conversations.preview_recorder import MOST_SHOWN, What
+from sessions_app.forgetting import preview as previews
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.preview import Chosen, Preview, preview_make
+from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
+from sessions_app.transcript_files.backups import Backups
 from tests.forgetting.dump import everything
 from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, World

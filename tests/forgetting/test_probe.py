@@ -10,14 +10,14 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.lib.fragments import MARK, Fragments
-from sessions_app.conversation import ConversationMessage
+from memoryproject.foundation.text.fragments import MARK, Fragments
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.embedding.message_vectors import messages_embed
+from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.probe import MOST_ASKED, Prober, StillFoundError, spread
 from sessions_app.models import ChatSession, ForgetReceipt, Message, OutboundPart, Turn
-from sessions_app.services.embed import messages_embed
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.doomed import Doomed
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.forget.probe import MOST_ASKED, Prober, StillFoundError, spread
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
 

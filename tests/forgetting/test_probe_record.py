@@ -13,15 +13,15 @@ from django.utils import timezone
 from django_q.models import Task
 
 from memories_app.models import Memory
-from memoryproject.audit.models import AuditEvent
-from memoryproject.lib.fragments import Fragments
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.text.fragments import Fragments
+from sessions_app.forgetting.deletion_plan import MARGIN, Doomed
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.probe import Prober, StillFoundError
+from sessions_app.forgetting.registry import swept_columns
+from sessions_app.forgetting.statistics import statistics_stale, statistics_values
 from sessions_app.models import ForgetReceipt, Message, TurnReplay
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.doomed import MARGIN, Doomed
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.forget.probe import Prober, StillFoundError
-from sessions_app.services.forget.registry import swept_columns
-from sessions_app.services.forget.statistics import statistics_stale, statistics_values
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,12 +11,12 @@ import pytest
 from django.utils import translation
 from pypdf import PdfReader
 
+from sessions_app.backup.tables import all_tables
+from sessions_app.forgetting.receipts.document import receipt_document, run_document, times_of
+from sessions_app.forgetting.receipts.labels import WORDS, swept_words, table_words
+from sessions_app.forgetting.receipts.pdf import as_pdf
+from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
-from sessions_app.receipts.document import receipt_document, run_document, times_of
-from sessions_app.receipts.pdf import as_pdf
-from sessions_app.receipts.text import as_text
-from sessions_app.receipts.words import WORDS, swept_words, table_words
-from sessions_app.services.backup.tables import all_tables
 
 pytestmark = pytest.mark.django_db
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader
 
+from sessions_app.forgetting.receipts.document import Document, Part
+from sessions_app.forgetting.receipts.fonts import BOLD, REGULAR, readable, text_width
+from sessions_app.forgetting.receipts.pdf import as_pdf
+from sessions_app.forgetting.receipts.pdf_lines import in_place, lines_of
 from sessions_app.models import ForgetReceipt
-from sessions_app.receipts.document import Document, Part
-from sessions_app.receipts.fonts import BOLD, REGULAR, readable, text_width
-from sessions_app.receipts.lines import in_place, lines_of
-from sessions_app.receipts.pdf import as_pdf
 
 HASH = "1f" * 32
 ID = "12345678-abcd-4000-8000-000000000001"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from sessions_app.services.forget.registry import COLUMNS, SWEPT
+from sessions_app.forgetting.registry import COLUMNS, SWEPT
 
 pytestmark = pytest.mark.django_db
 

@@ -15,23 +15,15 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memories_app.services.remember import memory_remember
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import Party
-from sessions_app.models import (
-    Chat,
-    ForgetItem,
-    ForgetReceipt,
-    ForgetRun,
-    Message,
-    TurnReplay,
-)
-from sessions_app.services.addresses import addresses_lock
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.forget.runs import (
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.conversations.chat_addresses import addresses_lock
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.runs import (
     MOST_ATTEMPTS,
     MOST_ITEMS,
     TooManyError,
@@ -42,7 +34,8 @@ from sessions_app.services.forget.runs import (
     run_work,
     runs_abandoned,
 )
-from sessions_app.services.merge import chat_merge
+from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, TurnReplay
 from tests.forgetting.dump import left_of
 from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, OTHER_CLIENT, World

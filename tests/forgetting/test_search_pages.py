@@ -10,11 +10,11 @@ from django.test import Client
 from django.urls import reverse
 
 from memories_app.models import Memory
-from memoryproject.audit.models import AuditEvent
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.text.terms import index_text
+from sessions_app.forgetting import search as searches
+from sessions_app.forgetting.runs import MOST_ITEMS
 from sessions_app.models import ForgetRun
-from sessions_app.services.forget import search as searches
-from sessions_app.services.forget.runs import MOST_ITEMS
 from tests.forgetting.pages import FACT, NOBODY, OTHER, SEARCH, text
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 

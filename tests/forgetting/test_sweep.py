@@ -14,16 +14,16 @@ from django.db import connections
 from django_q.models import Task
 
 from memories_app.models import Memory, Tombstone
-from memories_app.services.change import memory_update
-from memories_app.services.tombstones import is_forgotten
-from memoryproject.audit.events import SYSTEM
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import Party
+from memories_app.store.change import memory_update
+from memories_app.store.tombstones import is_forgotten
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.forget.plans import NothingToForgetError
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.forgetting.forgetting_tools import tools_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up

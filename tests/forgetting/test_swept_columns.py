@@ -20,16 +20,16 @@ from django_q.signing import SignedPackage
 from psycopg import sql
 
 from memories_app.models import Memory, MergeProposal, SourceDocument
-from memories_app.services.change import memory_update
-from memoryproject.api.models import IdempotentAnswer
-from memoryproject.audit.events import SYSTEM
+from memories_app.store.change import memory_update
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from sessions_app.cards.make_cards import card_make
+from sessions_app.forgetting.deletion_plan import MARGIN
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.probe_columns import Column, made_by_nobody, made_since
+from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import ExtractionWork, InboundDelivery, Message, Note, Turn
-from sessions_app.services.cards.make import card_make
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.doomed import MARGIN
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.forget.probe_columns import Column, made_by_nobody, made_since
-from sessions_app.services.forget.registry import swept_columns
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db(transaction=True)

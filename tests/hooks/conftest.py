@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memoryproject.hooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from tests.hooks.receiver import Receiver, endpoint_at
 
 

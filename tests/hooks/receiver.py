@@ -13,17 +13,17 @@ from uuid import uuid4
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from memories_app.services.remember import NewMemory, memories_remember
-from memoryproject.audit.events import COMMAND_LINE, SYSTEM
-from memoryproject.hooks.endpoints import endpoint_create
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.hooks.sending import HookTools, endpoint_send
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.hooks.addresses import AddressRules
-from memoryproject.integrations.hooks.base import Poster
-from memoryproject.integrations.hooks.http import HttpPoster
-from memoryproject.integrations.loopback.httpd import Answer, LoopbackServer, Request
-from sessions_app.chat_selectors import chat_name
+from memories_app.store.remember import NewMemory, memories_remember
+from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.hooks.addresses import AddressRules
+from memoryproject.foundation.integrations.hooks.base import Poster
+from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.sending import HookTools, endpoint_send
+from sessions_app.conversations.chat_queries import chat_name
 
 LOOPBACK_ALLOWED = AddressRules.of(["127.0.0.0/8"], allow_http=True)
 DISABLE_AFTER = timedelta(days=5)

@@ -12,13 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories_app.services.remember import NewMemory, memories_remember
-from memoryproject.audit.events import SYSTEM
-from memoryproject.audit.models import AuditEvent
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.hooks.base import Posted
-from memoryproject.integrations.hooks.recording import RecordingPoster
+from memories_app.store.remember import NewMemory, memories_remember
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.hooks.base import Posted
+from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from sessions_app.models import Chat
 from tests.forms import save
 from tests.hooks.receiver import Receiver, send_all, tools

@@ -7,7 +7,13 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.hooks.backoff import LONGEST_ASKED, LONGEST_PAUSE, WAITS, next_wait, pause
+from memoryproject.foundation.outgoing_webhooks.backoff import (
+    LONGEST_ASKED,
+    LONGEST_PAUSE,
+    WAITS,
+    next_wait,
+    pause,
+)
 
 lucks = st.floats(min_value=0, max_value=1)
 attempts = st.integers(min_value=1, max_value=len(WAITS))

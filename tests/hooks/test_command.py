@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from sessions_app.models import Chat
 from tests.hooks.receiver import Receiver
 

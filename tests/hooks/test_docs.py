@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.audit.events import COMMAND_LINE
-from memoryproject.hooks.deliveries import delivery_test
-from memoryproject.hooks.endpoints import endpoint_rotate
-from memoryproject.hooks.models import WebhookEndpoint
-from memoryproject.hooks.signing import secret_new, signature
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_rotate
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.signing import secret_new, signature
 from tests.hooks.receiver import Clock, Receiver, send_all, tools
 
 pytestmark = pytest.mark.django_db

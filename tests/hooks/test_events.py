@@ -16,22 +16,22 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memories_app.services.change import memory_pin
-from memories_app.services.remember import NewMemory, memories_remember, memory_remember
-from memories_app.services.waiting import memory_approve, memory_reject
-from memoryproject.api.tokens import token_create
-from memoryproject.audit.events import COMMAND_LINE, SYSTEM
-from memoryproject.hooks.kinds import EVENT_TYPES
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.whatsapp.base import SendError
-from memoryproject.integrations.whatsapp.events import Party
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from sessions_app import wiring
+from memories_app.review.pending import memory_approve, memory_reject
+from memories_app.store.change import memory_pin
+from memories_app.store.remember import NewMemory, memories_remember, memory_remember
+from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.rest_kit.tokens import token_create
+from sessions_app.cards.make_cards import cards_make
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import Chat, ChatSession, Turn
-from sessions_app.services.cards.make import cards_make
-from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.forget.kinds import object_forget
 from tests.api.calling import Api
 from tests.events import moved
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
@@ -100,7 +100,7 @@ def test_what_a_newer_fact_supersedes_has_changed(endpoint: WebhookEndpoint, wor
         ("memory.created", str(newer.pk), "active"),
         ("memory.changed", str(older.pk), "superseded"),
     ]
-    tools = wiring.forget_tools()
+    tools = build_forget_dependencies()
     object_forget(kind="memory", object_id=newer.pk, tools=tools, actor=COMMAND_LINE)
     gone = [data["memory_id"] for kind, data in told() if kind == "memory.forgotten"]
     assert sorted(gone) == sorted([str(older.pk), str(newer.pk)])
@@ -323,7 +323,7 @@ def test_when_a_person_is_erased_the_receiver_learns_which_memories_are_gone_and
     chat = world.chat(CLIENT)
     gone = str(Memory.objects.get(content=PARROTS).pk)
     receipt = object_forget(
-        kind="chat", object_id=chat.pk, tools=wiring.forget_tools(), actor=COMMAND_LINE
+        kind="chat", object_id=chat.pk, tools=build_forget_dependencies(), actor=COMMAND_LINE
     )
     assert receipt.swept["hooks_webhookdelivery"] == 3
     send_all()

@@ -11,16 +11,16 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memoryproject.audit.events import COMMAND_LINE
-from memoryproject.hooks.endpoints import endpoint_remove
-from memoryproject.hooks.leases import MOST_AT_ONCE, endpoint_claim
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.hooks.sending import endpoint_send
-from memoryproject.hooks.signals import deliveries_due
-from memoryproject.integrations.hooks.base import Posted
-from memoryproject.integrations.hooks.http import HttpPoster
-from memoryproject.integrations.hooks.recording import RecordingPoster
-from memoryproject.lib.leases import LeaseLostError
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.integrations.hooks.base import Posted
+from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
+from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
+from memoryproject.foundation.outgoing_webhooks.leases import MOST_AT_ONCE, endpoint_claim
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
+from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
     Receiver,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from memoryproject.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from tests.hooks.receiver import Receiver
 from tests.processes.conftest import everything
 from tests.processes.installation import kill
@@ -94,10 +94,10 @@ def test_with_all_workers_dead_it_is_kept_until_they_are_back(
     hooked: Stage, receiver: HoldingReceiver, secret: str
 ) -> None:
     hooked.installation.kill_workers()
-    call = "from memories_app.services.remember import memory_remember\n"
-    call += "from sessions_app import wiring\n"
+    call = "from memories_app.store.remember import memory_remember\n"
+    call += "from sessions_app.embedding.choice import embedder\n"
     call += "memory_remember(content='The parrots sleep at eight', visibility='owner',"
-    call += " embedder=wiring.embedder())"
+    call += " embedder=embedder())"
     hooked.installation.manage("shell", "-v", "0", "-c", call)
     assert states(hooked) == ["pending"]
     hooked.installation.start_workers()

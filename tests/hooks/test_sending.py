@@ -11,15 +11,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memoryproject.audit.events import COMMAND_LINE
-from memoryproject.audit.models import AuditEvent
-from memoryproject.hooks.deliveries import deliveries_again
-from memoryproject.hooks.endpoints import endpoint_change, endpoint_rotate
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.integrations.hooks.base import Posted, PostError
-from memoryproject.integrations.hooks.http import HttpPoster
-from memoryproject.integrations.hooks.recording import RecordingPoster
-from memoryproject.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.hooks.base import Posted, PostError
+from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_change, endpoint_rotate
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
     Clock,

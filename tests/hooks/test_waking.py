@@ -10,17 +10,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories_app.services.delete import memories_delete
-from memories_app.services.remember import memory_remember
-from memoryproject.audit.events import COMMAND_LINE, SYSTEM
-from memoryproject.hooks.deliveries import deliveries_drop, delivery_test
-from memoryproject.hooks.endpoints import endpoint_remove
-from memoryproject.hooks.leases import endpoint_claim
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.hooks.signals import deliveries_due
-from memoryproject.hooks.waking import endpoints_abandoned, endpoints_wake
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.hooks.recording import RecordingPoster
+from memories_app.store.delete import memories_delete
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop, delivery_test
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
+from memoryproject.foundation.outgoing_webhooks.leases import endpoint_claim
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
+from memoryproject.foundation.outgoing_webhooks.waking import endpoints_abandoned, endpoints_wake
 from tests.hooks.receiver import (
     Receiver,
     endpoint_at,

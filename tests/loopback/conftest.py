@@ -7,8 +7,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
-from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
+from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 from tests.loopback.openai_server import OpenAIServer
 
 KEY = "sample-key-0123456789"

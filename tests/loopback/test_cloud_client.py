@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from memoryproject.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.integrations.loopback.httpd import Answer, Fault
-from memoryproject.integrations.whatsapp.base import Recipient, SendError
-from memoryproject.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
+from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 
 PHONE = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123", bsuid="US.1")
 USER_ID = Recipient(whatsapp_chat="US.1@bsuid", bsuid="US.1")

@@ -10,8 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from memoryproject.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
-from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 from tests.loopback.conftest import KEY
 from tests.loopback.openai_behaviours import (
     Behaviour,
@@ -185,8 +185,8 @@ def test_a_key_that_the_server_echoes_is_cut_out(
 
 ASK_ONCE = """
 import sys
-from memoryproject.integrations.llm.base import ChatMessage, ChatRequest
-from memoryproject.integrations.llm.openai_chat import OpenAIChatModel
+from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
+from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel
 request = ChatRequest(messages=[ChatMessage("user", "through no proxy")])
 print(OpenAIChatModel("", sys.argv[1], "m", sleep=lambda _: None).complete(request).text)
 """

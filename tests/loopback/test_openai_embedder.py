@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from memoryproject.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.integrations.embedders.hashing import hashed_words
-from memoryproject.integrations.embedders.openai_embedder import OpenAIEmbedder
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import hashed_words
+from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
 from tests.loopback.openai_behaviours import (
     Behaviour,
     Json,

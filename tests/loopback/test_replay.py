@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.loopback.recordings import (
+from memoryproject.foundation.integrations.loopback.recordings import (
     CONVERSATIONS,
     PROVIDERS,
     conversation,
 )
-from memoryproject.integrations.loopback.restamp import restamp_cloud, restamp_green
-from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.loopback.restamp import restamp_cloud, restamp_green
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     Ignored,
     InboundMessage,
     MessageEdited,
     Reaction,
 )
-from memoryproject.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=timezone.utc)

@@ -9,14 +9,17 @@ from typing import Any
 import httpx
 import pytest
 
-from memoryproject.integrations.loopback.graph import GraphServer
-from memoryproject.integrations.loopback.green import GreenServer
-from memoryproject.integrations.loopback.webhooks import body_bytes, sign
-from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.cloud.signature import verify_signature
-from memoryproject.integrations.whatsapp.events import OwnSend, StatusUpdate
-from memoryproject.integrations.whatsapp.green.access import is_own_instance, verify_token
-from memoryproject.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.loopback.graph import GraphServer
+from memoryproject.foundation.integrations.loopback.green import GreenServer
+from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.cloud.signature import verify_signature
+from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
+from memoryproject.foundation.integrations.whatsapp.green.access import (
+    is_own_instance,
+    verify_token,
+)
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 
 MESSAGE: dict[str, Any] = {
     "messaging_product": "whatsapp",

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from memoryproject.api.models import CallCount
-from memoryproject.api.scopes import SCOPES
+from memoryproject.foundation.rest_kit.models import CallCount
+from memoryproject.foundation.rest_kit.scopes import SCOPES
 from sessions_app.mcp.tools import TOOLS
 from sessions_app.models import Chat
 from tests.api.routes import NOT_FOR_BOUND

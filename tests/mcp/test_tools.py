@@ -11,7 +11,7 @@ import yaml
 from django.test import override_settings
 
 from memories_app.models import Memory
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import Api
 from tests.api.test_chat import say

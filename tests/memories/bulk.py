@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.rules.facts import fact_key, likeness_of
-from memoryproject.integrations.embedders.covered import covered_vectors
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.text.terms import index_text
 
 
 def memories_store(texts: Sequence[str], **fields: Any) -> None:

@@ -17,21 +17,21 @@ from memories_app.errors import (
     MemoryValidationError,
 )
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.selectors import memories_for_staff, memories_list, memories_visible
-from memories_app.services.change import (
+from memories_app.review.pending import memory_approve, memory_reject
+from memories_app.search.visibility import memories_for_staff, memories_list, memories_visible
+from memories_app.store.change import (
     memory_expire_at,
     memory_pin,
     memory_set_visibility,
     memory_update,
 )
-from memories_app.services.delete import memories_delete
-from memories_app.services.remember import content_hash, memory_remember
-from memories_app.services.scope import memories_move
-from memories_app.services.waiting import memory_approve, memory_reject
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memories_app.store.delete import memories_delete
+from memories_app.store.move_scope import memories_move
+from memories_app.store.remember import content_hash, memory_remember
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")

@@ -7,15 +7,15 @@ import uuid
 import pytest
 
 from memories_app.errors import MemoryNotFoundError, MemoryStateError, MemoryValidationError
+from memories_app.facts.similarity import shape_of
 from memories_app.models import Memory, MergeProposal
-from memories_app.rules.alike import shape_of
-from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.delete import memories_delete
-from memories_app.services.proposals import proposal_accept, proposal_dismiss
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memories_app.review.consolidate import memories_propose_merges
+from memories_app.review.proposals import proposal_accept, proposal_dismiss
+from memories_app.store.delete import memories_delete
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db

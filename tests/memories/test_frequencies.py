@@ -11,11 +11,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.frequencies import Effort
 from memories_app.models import Memory
-from memories_app.selectors import memories_visible
-from memoryproject.lib.asked import asked_texts
-from memoryproject.lib.text.terms import index_text
+from memories_app.search.corpus_stats import Effort
+from memories_app.search.visibility import memories_visible
+from memoryproject.foundation.retrieval.subqueries import asked_texts
+from memoryproject.foundation.text.terms import index_text
 from tests.memories.bulk import memories_store
 from tests.memories.wordy import (
     Wordy,

@@ -9,10 +9,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.services.remember import memory_remember
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall import MEMORIES, RecallResult, Viewer, recall
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.recall.recall import MEMORIES, RecallResult, Viewer, recall
 from tests.memories.bulk import memories_store
 
 pytestmark = pytest.mark.django_db

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from memories_app.errors import MemoryValidationError
+from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import (
     Memory,
     MemoryEmbedding,
@@ -22,19 +23,13 @@ from memories_app.models import (
     MemoryTelling,
     MergeProposal,
 )
-from memories_app.services.remember import (
-    Remembered,
-    content_hash,
-    memories_remember,
-    memory_remember,
-)
-from memories_app.validation import NewMemory, storable_metadata
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall import MEMORIES, Viewer, recall
+from memories_app.store.remember import Remembered, content_hash, memories_remember, memory_remember
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.recall.recall import MEMORIES, Viewer, recall
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER_CHAT = uuid.uuid4(), uuid.uuid4()

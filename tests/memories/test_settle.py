@@ -9,21 +9,21 @@ import pytest
 
 from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
 from memories_app.models import Memory, MergeProposal
-from memories_app.near import memories_near
-from memories_app.services.change import memory_update
-from memories_app.services.consolidate import memories_propose_merges
-from memories_app.services.proposals import contents_stamp, proposal_accept, proposal_reverse
-from memories_app.services.settle import (
+from memories_app.review.consolidate import memories_propose_merges
+from memories_app.review.pending import memory_approve_corrected
+from memories_app.review.proposals import contents_stamp, proposal_accept, proposal_reverse
+from memories_app.review.resolve import (
     BOTH,
     OLDER,
     contradiction_settle,
     memories_keep_both,
     memories_merge,
 )
-from memories_app.services.waiting import memory_approve_corrected
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from sessions_app import wiring
+from memories_app.review.similar_memories import memories_near
+from memories_app.store.change import memory_update
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.embedding.choice import embedder
 from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
@@ -41,15 +41,13 @@ def told(*memories: Memory) -> list[tuple[str, Any]]:
 
 def test_two_are_merged_on_staffs_word_and_leave_a_decision() -> None:
     kept, other = remember(SAME_MATTER[0], tags=("a",)), remember(SAME_MATTER[1], tags=("b",))
-    merged = memories_merge(
-        kept_id=kept.pk, other_id=other.pk, actor=STAFF, embedder=wiring.embedder()
-    )
+    merged = memories_merge(kept_id=kept.pk, other_id=other.pk, actor=STAFF, embedder=embedder())
     assert merged.pk == kept.pk
     assert told(kept, other) == [("active", None), ("superseded", kept.pk)]
     assert Memory.objects.get(pk=kept.pk).tags == ["a", "b"]
     assert MergeProposal.objects.get().decided_by == "dana"
     with pytest.raises(MemoryStateError):
-        memories_merge(kept_id=other.pk, other_id=kept.pk, actor=STAFF, embedder=wiring.embedder())
+        memories_merge(kept_id=other.pk, other_id=kept.pk, actor=STAFF, embedder=embedder())
 
 
 def test_what_is_kept_apart_is_told_so_and_not_proposed_but_may_be_merged_after_all() -> None:
@@ -61,8 +59,8 @@ def test_what_is_kept_apart_is_told_so_and_not_proposed_but_may_be_merged_after_
     assert near.similarity > 0.8
     memories_keep_both(one_id=other.pk, other_id=one.pk, actor=STAFF)
     assert memories_near(one)[0].kept_apart
-    assert memories_propose_merges(model_id=wiring.embedder().model_id) == 0
-    memories_merge(kept_id=one.pk, other_id=other.pk, actor=STAFF, embedder=wiring.embedder())
+    assert memories_propose_merges(model_id=embedder().model_id) == 0
+    memories_merge(kept_id=one.pk, other_id=other.pk, actor=STAFF, embedder=embedder())
     assert told(one, other) == [("active", None), ("superseded", one.pk)]
     assert memories_near(one) == []
 
@@ -89,9 +87,7 @@ def test_a_contradiction_is_decided_otherwise(keep: str) -> None:
 def test_nothing_comes_back_where_another_one_says_it() -> None:
     older, newer = remember("The price is 35"), remember("The price is 40")
     third = remember("The price was fine")
-    memory_update(
-        memory_id=third.pk, content="The price is 35", actor=STAFF, embedder=wiring.embedder()
-    )
+    memory_update(memory_id=third.pk, content="The price is 35", actor=STAFF, embedder=embedder())
     with pytest.raises(DuplicateFactError):
         contradiction_settle(older_id=older.pk, newer_id=newer.pk, keep=BOTH, actor=STAFF)
     assert told(older, newer) == [("superseded", newer.pk), ("active", None)]
@@ -123,11 +119,9 @@ def test_the_pinned_one_may_stay_instead_of_the_newer() -> None:
 def test_a_decision_is_about_what_was_read() -> None:
     older, newer, proposal = against_a_pin()
     seen = contents_stamp([older, newer])
-    memory_update(
-        memory_id=newer.pk, content="The price is 45", actor=STAFF, embedder=wiring.embedder()
-    )
+    memory_update(memory_id=newer.pk, content="The price is 45", actor=STAFF, embedder=embedder())
     with pytest.raises(MemoryStateError, match="meanwhile"):
-        proposal_accept(proposal_id=proposal.pk, actor=STAFF, embedder=wiring.embedder(), seen=seen)
+        proposal_accept(proposal_id=proposal.pk, actor=STAFF, embedder=embedder(), seen=seen)
     assert told(older, newer) == [("active", None), ("active", None)]
 
 
@@ -135,13 +129,13 @@ def test_what_waits_is_corrected_and_counts_from_then_on() -> None:
     older = remember("The price is 35")
     waiting = remember("The price is 400", proposed=True)
     memory_approve_corrected(
-        memory_id=waiting.pk, content="The price is 40", actor=STAFF, embedder=wiring.embedder()
+        memory_id=waiting.pk, content="The price is 40", actor=STAFF, embedder=embedder()
     )
     assert told(older, waiting) == [("superseded", waiting.pk), ("active", None)]
     assert waiting.revisions.get().content == "The price is 400"
     with pytest.raises(MemoryStateError):
         memory_approve_corrected(
-            memory_id=waiting.pk, content="again", actor=STAFF, embedder=wiring.embedder()
+            memory_id=waiting.pk, content="again", actor=STAFF, embedder=embedder()
         )
     waiting.refresh_from_db()
     assert waiting.content == "The price is 40"

@@ -17,15 +17,15 @@ from django.core.management.base import CommandError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemoryTelling
-from memories_app.services.change import memory_pin, memory_update
-from memories_app.services.remember import memories_remember, memory_remember
-from memories_app.validation import NewMemory
-from memoryproject.audit.events import COMMAND_LINE, SYSTEM
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memories_app.store.change import memory_pin, memory_update
+from memories_app.store.remember import memories_remember, memory_remember
+from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 from sessions_app.models import Chat
-from sessions_app.services.memory_transfer import ImportReport, memories_export, memories_import
 
 pytestmark = pytest.mark.django_db
 EMBEDDER = HashingEmbedder(16)

@@ -12,13 +12,13 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Avg, Count, QuerySet
 
-from memories_app.frequencies import IN_USE, Effort, Held, held_find
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.ranking import Question, WordSearch, rank
-from memories_app.words import held_counts, matches_find, terms_fetch, words_of
-from memoryproject.integrations.embedders.base import Calibration
-from memoryproject.lib.asked import asked_texts
-from memoryproject.lib.text.terms import IndexedText, index_text
+from memories_app.search.corpus_stats import IN_USE, Effort, Held, held_find
+from memories_app.search.lexical_search import held_counts, matches_find, terms_fetch, words_of
+from memories_app.search.ranking import Question, WordSearch, rank
+from memoryproject.foundation.integrations.embedders.base import Calibration
+from memoryproject.foundation.retrieval.subqueries import asked_texts
+from memoryproject.foundation.text.terms import IndexedText, index_text
 
 SYLLABLES = (
     "ba",

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from tests.memory_documents.conftest import Place
 from tests.memory_documents.test_database import kept
 

@@ -13,13 +13,13 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.memory_documents.envelope import envelope_read
-from memories_app.memory_documents.store import Filter, Kept, Key
+from memories_app.memory_document_format.envelope import envelope_read
+from memories_app.memory_documents.database.database_store import DatabaseStore
+from memories_app.memory_documents.database.remove import documents_remove
+from memories_app.memory_documents.store_protocol import Filter, Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memories_app.services.memory_documents.remove import documents_remove
-from memories_app.services.memory_documents.store import DatabaseStore
-from memoryproject.audit.events import COMMAND_LINE, Actor
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.events import COMMAND_LINE, Actor
+from memoryproject.foundation.audit.models import AuditEvent
 from tests.memory_documents.conftest import NOON, Place
 from tests.unit.memory_documents.examples import document
 

@@ -9,8 +9,8 @@ import pytest
 from django_q.models import Schedule
 
 from memories_app.models import MemoryDocumentVersion
-from memoryproject.audit.models import AuditEvent
-from sessions_app.services.schedules import schedules_install
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.schedules import schedules_install
 from sessions_app.tasks import tend_memory_documents
 from tests.memory_documents.conftest import Place
 from tests.memory_documents.test_database import kept

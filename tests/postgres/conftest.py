@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.postgres.places import places_for
-from memoryproject.postgres.processes import postmaster_of, stop_postmaster
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.processes import postmaster_of, stop_postmaster
 
 
 @pytest.fixture

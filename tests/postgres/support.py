@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import psycopg
 
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.accounts import ServerAccount, server_account
-from memoryproject.postgres.processes import is_alive, postmaster_of
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.accounts import ServerAccount, server_account
+from memoryproject.foundation.embedded_postgres.processes import is_alive, postmaster_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -25,8 +25,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 USER_PROGRAM = """
 import sys
 from pathlib import Path
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
 print(postmaster_of(server.places).pid, flush=True)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.postgres.support import kill_all, line_of, run_python, send_line, start_python
 
 SETTINGS = """
 import sys
 from pathlib import Path
 from django.conf import settings
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 data_dir = Path(sys.argv[1])
 server = EmbeddedPostgres(data_dir)
 settings.configure(
     USE_TZ=True,
     DATABASES={"default": {
-        "ENGINE": "memoryproject.postgres.backend",
+        "ENGINE": "memoryproject.foundation.embedded_postgres.backend",
         **server.connection_settings(),
         "OPTIONS": {"embedded_data_dir": str(data_dir)},
     }},

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.postgres.support import line_of, run_python, start_python
 
 # The workers of a web server: forked, used or not, ended through sys.exit.
 FORKED_WORKERS = """
 import os, sys
 from pathlib import Path
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
 for uses_it in (False, True):
@@ -31,7 +31,7 @@ print(server.is_running())
 MULTIPROCESSING_CHILD = """
 import multiprocessing, sys
 from pathlib import Path
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]))
 def work():
     server.ensure_running()
@@ -46,7 +46,7 @@ print("parent", server.is_running())
 ABANDONED_CHILD = """
 import os, sys
 from pathlib import Path
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
 reader, writer = os.pipe()

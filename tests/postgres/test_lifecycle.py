@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres, embedded_postgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, embedded_postgres
 from tests.postgres.support import (
     USER_PROGRAM,
     connect,
@@ -24,7 +24,7 @@ from tests.postgres.support import (
 COMING_AND_GOING = """
 import sys
 from pathlib import Path
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.postgres.support import connect
 server = EmbeddedPostgres(Path(sys.argv[1]))
 for _ in range(15):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.serverlog import log_tail, trim_log
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.serverlog import log_tail, trim_log
 from tests.postgres.support import connect
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.postgres.accounts import ServerAccount, server_account
-from memoryproject.postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.accounts import ServerAccount, server_account
+from memoryproject.foundation.embedded_postgres.binaries import binary
 from tests.postgres.conftest import end_server
 from tests.postgres.support import run_python
 
@@ -20,8 +20,8 @@ PROGRAM = """
 import os, stat, sys
 from pathlib import Path
 import psycopg
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.processes import postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 for _ in range(2):
     server.ensure_running()
@@ -40,8 +40,8 @@ print(oct(os.stat(sys.argv[1]).st_mode), {os.stat(p).st_uid for p in Path(sys.ar
 SURVIVAL_PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.processes import is_alive, postmaster_of
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.processes import is_alive, postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
 main = postmaster_of(server.places)

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.postgres.binaries import POSTGRES_MAJOR, binary
-from memoryproject.postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, binary
+from memoryproject.foundation.embedded_postgres.places import places_for
 from tests.postgres.support import run_python
 
 SOCKET = ".s.PGSQL.5432"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.postgres.accounts import nobody_account
-from memoryproject.postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.accounts import nobody_account
+from memoryproject.foundation.embedded_postgres.binaries import binary
 from tests.postgres.support import connect, run_python
 
 ALL_CAPABILITIES = (1 << 40) - 1
@@ -122,9 +122,9 @@ def test_roots_database_is_not_opened_by_another_user(server: EmbeddedPostgres) 
     server.release()
     result = run_python(
         "import sys; from pathlib import Path\n"
-        "from memoryproject.postgres import EmbeddedPostgres, EmbeddedPostgresError\n"
-        "try: EmbeddedPostgres(Path(sys.argv[1])).ensure_running()\n"
-        "except EmbeddedPostgresError as error: print(error)",
+        "from memoryproject.foundation import embedded_postgres as server\n"
+        "try: server.EmbeddedPostgres(Path(sys.argv[1])).ensure_running()\n"
+        "except server.EmbeddedPostgresError as error: print(error)",
         server.places.data_dir,
         account=nobody_account(setpriv="setpriv", capabilities=ALL_CAPABILITIES),
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.locks import FileLock
-from memoryproject.postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.locks import FileLock
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.postgres.support import (
     USER_PROGRAM,
     as_server_account,

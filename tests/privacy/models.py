@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass, field, replace
 
 from memories_app.models import Memory
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.learned import LONGEST_FACT, MOST_FACTS
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.extraction.extract import Extractor, chat_learn
+from sessions_app.extraction.model_facts import LONGEST_FACT, MOST_FACTS
+from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, ExtractionWork, Message, SummarizationMetadata
-from sessions_app.services.extraction.extract import Extractor, chat_learn
-from sessions_app.services.strategies import SummarizationStrategy
-from sessions_app.services.summaries.summarizer import Summarizer
+from sessions_app.summaries.summarizer import Summarizer
 from tests.world import World
 
 # Summaries of so few messages that every chat has some.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from memoryproject.integrations.llm.base import ChatModelError
-from memoryproject.integrations.llm.offline import OfflineChatModel
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.llm.base import ChatModelError
+from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Turn
-from sessions_app.recall import Viewer as RecallViewer
-from sessions_app.recall import recall
+from sessions_app.recall.recall import Viewer as RecallViewer
+from sessions_app.recall.recall import recall
 from tests.privacy.models import learn, sum_up, turns_put_on_record
 from tests.privacy.oracle import Viewer
 from tests.privacy.town import VIEWERS, Town, undone

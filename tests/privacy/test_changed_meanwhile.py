@@ -11,12 +11,12 @@ from django.db import connection
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memories_app.services.change import memory_set_visibility
-from memoryproject.audit.events import SYSTEM
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memories_app.store.change import memory_set_visibility
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.inbound.message_changes import message_revoke
 from sessions_app.models import Message, Turn
-from sessions_app.recall import Viewer, recall
-from sessions_app.services.changes import message_revoke
+from sessions_app.recall.recall import Viewer, recall
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 FACT = "The spare key lies under the blue flowerpot"

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from memoryproject.lib.logfile import ContentlessFormatter
+from memoryproject.foundation.process.logfile import ContentlessFormatter
 from sessions_app.models import Message
 from tests.world import CLIENT, World
 

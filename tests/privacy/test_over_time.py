@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from memories_app.services.change import memory_expire_at, memory_set_visibility
-from memoryproject.audit.events import SYSTEM
-from memoryproject.integrations.whatsapp.events import Party
+from memories_app.store.change import memory_expire_at, memory_set_visibility
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.models import Message, Turn
 from tests.events import moved
 from tests.privacy.oracle import COUNTS, Secret, may_see

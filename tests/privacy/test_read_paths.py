@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from memories_app.models import Memory
-from memoryproject.audit.events import COMMAND_LINE
-from sessions_app.services.memory_transfer import memories_export
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from sessions_app.memories.transfer import memories_export
 from tests.privacy.oracle import Secret, Viewer, belongs_to, may_see
 from tests.privacy.probes import PROBES, Shown, probe
 from tests.privacy.town import (

@@ -12,29 +12,29 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
+from memories_app.documents.documents import document_receive
+from memories_app.documents.files import IncomingFile
+from memories_app.documents.read_document import document_store
 from memories_app.models import Memory, SourceDocument
-from memories_app.services.change import memory_expire_at
-from memories_app.services.document_files import IncomingFile
-from memories_app.services.document_store import document_store
-from memories_app.services.documents import document_receive
-from memories_app.services.remember import memory_remember
-from memories_app.services.supersede import memory_supersede
-from memoryproject.audit.events import SYSTEM
-from memoryproject.integrations.documents.reading import DirectExtractor
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import Party
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.conversation import ConversationMessage
+from memories_app.store.change import memory_expire_at
+from memories_app.store.remember import memory_remember
+from memories_app.store.supersede import memory_supersede
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.integrations.documents.reading import DirectExtractor
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.session_lifecycle import session_end, session_open
+from sessions_app.embedding.message_vectors import messages_embed
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.strategies import SummarizationStrategy
+from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession
-from sessions_app.services.addresses import chat_for_group, chat_for_party
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.embed import messages_embed
-from sessions_app.services.intake import IntakeRules
-from sessions_app.services.sessions import session_end, session_open
-from sessions_app.services.strategies import SummarizationStrategy
-from sessions_app.services.tools import Tools
+from sessions_app.turns.turn_dependencies import Tools
 from tests.privacy.models import learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World

@@ -17,10 +17,10 @@ import django
 
 def main(session_id: UUID, seconds: float, name: str) -> int:
     """The number of messages added."""
-    from sessions_app import wiring  # noqa: PLC0415 after django.setup()
-    from sessions_app.conversation import ConversationMessage  # noqa: PLC0415
+    from sessions_app.conversations.conversation_message import ConversationMessage  # noqa: PLC0415
+    from sessions_app.history.dependencies import build_chat_memory  # noqa: PLC0415 imports models
 
-    service = wiring.chat_memory()
+    service = build_chat_memory()
     added = 0
     until = time.monotonic() + seconds
     while time.monotonic() < until:

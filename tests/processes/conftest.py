@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoryproject.postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.processes.installation import Installation
 from tests.processes.stage import Stage, stage
 

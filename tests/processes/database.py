@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 
 OPEN_STATES = ("pending", "running", "replied", "sending")
 

@@ -15,10 +15,14 @@ from pathlib import Path
 import httpx
 import psutil
 
-from memoryproject.postgres import EmbeddedPostgres
-from memoryproject.postgres.locks import FileLock
-from memoryproject.postgres.places import places_for
-from memoryproject.postgres.processes import is_alive, postmaster_of, stop_postmaster
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.locks import FileLock
+from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.processes import (
+    is_alive,
+    postmaster_of,
+    stop_postmaster,
+)
 from tests.processes.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]

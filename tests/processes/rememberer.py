@@ -17,13 +17,15 @@ from tests.processes.forks import run_at_once
 
 
 def main(lists: list[list[str]]) -> list[list[str]]:
-    from memories_app.services.remember import memory_remember  # noqa: PLC0415
-    from sessions_app import wiring  # noqa: PLC0415 after django.setup()
+    from memories_app.store.remember import memory_remember  # noqa: PLC0415
+    from sessions_app.embedding.choice import embedder  # noqa: PLC0415 imports models
 
-    embedder = wiring.embedder()
+    embedder = embedder()
     embedder.embed(["warm"])
 
     def remember(facts: list[str]) -> list[str]:
+        from sessions_app.embedding.choice import embedder  # noqa: PLC0415 imports models
+
         return [
             memory_remember(
                 content=fact,

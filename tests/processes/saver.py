@@ -10,10 +10,10 @@ import django
 
 django.setup()
 
-from sessions_app import wiring  # noqa: E402 the settings must be there first
-from sessions_app.services.transcripts.folder import BatchFolder  # noqa: E402
-from sessions_app.services.transcripts.save import batches_save  # noqa: E402
-from sessions_app.services.transcripts.target import Target  # noqa: E402
+from sessions_app.transcript_files.folder import BatchFolder  # noqa: E402
+from sessions_app.transcripts.dependencies import build_save_dependencies  # noqa: E402
+from sessions_app.transcripts.save import batches_save  # noqa: E402
+from sessions_app.transcripts.target import Target  # noqa: E402
 
 
 def main(folder: str, step: str, at: str) -> None:
@@ -26,7 +26,7 @@ def main(folder: str, step: str, at: str) -> None:
             _say("halted")
             sys.stdin.readline()
 
-    tools = wiring.transcript_tools(progress=progress)
+    tools = build_save_dependencies(progress=progress)
     saved = batches_save(folder=BatchFolder(Path(folder)), target=Target(), tools=tools)
     _say(saved.added)
 

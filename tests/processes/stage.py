@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memoryproject.integrations.loopback.green import GreenServer
+from memoryproject.foundation.integrations.loopback.green import GreenServer
 from tests.processes.database import Database
 from tests.processes.installation import Installation
 from tests.processes.posting import APP_SECRET, INSTANCE, NUMBER_ID, WEBHOOK_TOKEN, Poster
@@ -47,10 +47,10 @@ class Stage:
             "shell",
             "-c",
             "from datetime import timedelta\n"
-            "from sessions_app import wiring\n"
-            "from sessions_app.services.leases import turns_sweep\n"
+            "from sessions_app.turns.dependencies import enqueue_chat\n"
+            "from sessions_app.turns.claims import turns_sweep\n"
             f"patience = timedelta(seconds={unconfirmed_after_seconds})\n"
-            "turns_sweep(enqueue=wiring.enqueue_chat, unconfirmed_after=patience)",
+            "turns_sweep(enqueue=enqueue_chat, unconfirmed_after=patience)",
         )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoryproject.integrations.loopback.graph import GraphServer, graph_error
-from memoryproject.integrations.loopback.httpd import Answer, Fault, Request
+from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault, Request
 from tests.loopback.openai_http import EMBEDDINGS, RecordedRequest
 from tests.loopback.openai_server import OpenAIServer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation
 from tests.processes.waiting import wait_until

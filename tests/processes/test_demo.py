@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.integrations.loopback.recordings import CONVERSATIONS, conversation
+from memoryproject.foundation.integrations.loopback.recordings import CONVERSATIONS, conversation
 from tests.processes.database import Database
 from tests.processes.installation import Installation, free_port
 

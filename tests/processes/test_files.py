@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from memoryproject.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
 from tests.documents import files
 from tests.loopback.openai_behaviours import fails
 from tests.processes.installation import kill
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.processes
 
 FACTS = files.pdf("The warranty of TestCorp's pumps is seven years.", "It ships on Mondays.")
 READ = "✅ I read terms.pdf: 2 pages, 1 passage. Ask me about it."
-CHILD = "memoryproject.integrations.documents.child"
+CHILD = "memoryproject.foundation.integrations.documents.child"
 
 
 def send_by_cloud(live: Stage, phone: str, content: bytes, **more: str) -> None:

@@ -11,7 +11,7 @@ import psutil
 import psycopg
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.installation import kill
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -19,22 +19,22 @@ from tests.processes.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 DRAFT = """
-from memories_app.services.remember import memory_remember
-from sessions_app import wiring
-from sessions_app.services.forget.runs import run_draft
+from memories_app.store.remember import memory_remember
+from sessions_app.embedding.choice import embedder as build_embedder
+from sessions_app.forgetting.runs import run_draft
 facts = {facts!r}
-embedder = wiring.embedder()
+embedder = build_embedder()
 memories = [memory_remember(content=fact, visibility="owner", embedder=embedder) for fact in facts]
 run = run_draft(chosen=[("memory", each.memory.pk) for each in memories], asked_by="dana")
 print(run.pk)
 """
 CONFIRM = """
-from memoryproject.audit.events import Actor
-from sessions_app import wiring
-from sessions_app.services.forget.runs import run_confirm
+from memoryproject.foundation.audit.events import Actor
+from sessions_app.forgetting.dependencies import enqueue_forgetting
+from sessions_app.forgetting.runs import run_confirm
 actor = Actor("staff", name="dana")
 for _ in range(2):
-    run_confirm(run_id="{run}", actor=actor, enqueue=wiring.enqueue_forgetting)
+    run_confirm(run_id="{run}", actor=actor, enqueue=enqueue_forgetting)
 """
 SWEEP = "from sessions_app.tasks import sweep_work; sweep_work()"
 WAITING = """

@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.loopback.recordings import (
+from memoryproject.foundation.integrations.loopback.recordings import (
     CONVERSATIONS,
     PROVIDERS,
     conversation,
 )
-from memoryproject.integrations.loopback.restamp import restamp_cloud, restamp_green
-from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.loopback.restamp import restamp_cloud, restamp_green
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
     MessageEdited,
     MessageRevoked,
     Reaction,
 )
-from memoryproject.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 from tests.unit.whatsapp.payloads import OWN, SHARED, load

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
-from memoryproject.integrations.loopback.webhooks import (
+from memoryproject.foundation.integrations.loopback.webhooks import (
     body_bytes,
     sign,
     signed_headers,

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sessions_app.transcripts.format import write
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcript_files.parse import write
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation, kill, prepared
 from tests.processes.waiting import wait_until

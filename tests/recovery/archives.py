@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from sessions_app.services.backup.restore import backup_restore
+from sessions_app.backup.restore import backup_restore
 from tests.recovery.contents import everything, fill, wipe
 from tests.world import World
 

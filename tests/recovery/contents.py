@@ -10,13 +10,13 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import sql
 
-from memories_app.services.memory_documents.store import DatabaseStore
-from memories_app.services.remember import memory_remember
-from memoryproject.audit.events import COMMAND_LINE
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memories_app.memory_documents.database.database_store import DatabaseStore
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.backup.tables import Table, all_tables
+from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.models import AssistantProfile, InboundDelivery, Message
-from sessions_app.services.backup.tables import Table, all_tables
-from sessions_app.services.embed import session_embed
 from tests.world import CLIENT, GODFATHER, World
 
 TEXTS = (

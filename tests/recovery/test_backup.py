@@ -20,11 +20,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryproject import __version__
+from sessions_app.backup.archive import ArchiveWriter, Manifest, verify
+from sessions_app.backup.checks import RestoreError
+from sessions_app.backup.restore import backup_restore
+from sessions_app.backup.tables import all_tables
 from sessions_app.models import Chat, Message, Turn
-from sessions_app.services.backup.archive import ArchiveWriter, Manifest, verify
-from sessions_app.services.backup.checks import RestoreError
-from sessions_app.services.backup.restore import backup_restore
-from sessions_app.services.backup.tables import all_tables
 from tests.recovery.archives import (
     Backup,
     no_tables,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from sessions_app.services.backup.archive import ArchiveError, verify
-from sessions_app.services.backup.checks import RestoreError
+from sessions_app.backup.archive import ArchiveError, verify
+from sessions_app.backup.checks import RestoreError
 from tests.recovery.archives import (
     restore,
 )

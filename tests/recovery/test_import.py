@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.text.terms import index_text
 from sessions_app.models import Chat, ChatAddress, ChatSession, Message, MessageEmbedding
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sessions_app.importing.folder import MAX_BYTES
+from sessions_app.legacy_import.files.folder import MAX_BYTES
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.roles import Limits
+from sessions_app.models.roles import Limits
 from tests.recovery.conftest import Import
 from tests.recovery.old_files import CLIENT, NOW, OTHER_CLIENT, OldFolder, message, new_id
 

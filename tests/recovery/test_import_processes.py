@@ -15,7 +15,7 @@ import psutil
 import psycopg
 import pytest
 
-from memoryproject.postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation, kill, prepared
 from tests.processes.waiting import wait_until

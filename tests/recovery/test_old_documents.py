@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.importing.errors import LegacyError
-from sessions_app.importing.gather import FoundMessage
-from sessions_app.importing.ids import message_uuid, session_uuid
-from sessions_app.importing.numbering import numbered
-from sessions_app.importing.parse import (
+from sessions_app.legacy_import.files.errors import LegacyError
+from sessions_app.legacy_import.files.gather import FoundMessage
+from sessions_app.legacy_import.files.ids import message_uuid, session_uuid
+from sessions_app.legacy_import.files.numbering import numbered
+from sessions_app.legacy_import.files.parse import (
     MAX_ORDER,
     MESSAGE_FIELDS,
     ROLES,
@@ -26,7 +26,7 @@ from sessions_app.importing.parse import (
     parse_message,
     parse_session,
 )
-from sessions_app.importing.values import MAX_DEPTH
+from sessions_app.legacy_import.files.values import MAX_DEPTH
 from tests.recovery.old_files import CLIENT, NOW, message
 
 LATEST = NOW + timedelta(days=1)

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
-from sessions_app.services.backup.archive import ArchiveReader, ArchiveWriter, Member
-from sessions_app.services.backup.checks import RestoreError
-from sessions_app.services.backup.restore import backup_restore
+from sessions_app.backup.archive import ArchiveReader, ArchiveWriter, Member
+from sessions_app.backup.checks import RestoreError
+from sessions_app.backup.restore import backup_restore
 from tests.processes.waiting import wait_until
 from tests.recovery.contents import everything, wipe
 from tests.world import CLIENT, World

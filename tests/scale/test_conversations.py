@@ -10,16 +10,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from sessions_app.conversation import ConversationMessage
-from sessions_app.models import ChatSession, Message
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.expiry import (
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.expiry import (
     sessions_archive,
     sessions_due,
     sessions_expire,
     sessions_overdue,
 )
-from sessions_app.services.strategies import SummarizationStrategy
+from sessions_app.history.strategies import SummarizationStrategy
+from sessions_app.models import ChatSession, Message
 from tests.sessions.test_window import rows_read
 
 pytestmark = [pytest.mark.scale, pytest.mark.django_db]

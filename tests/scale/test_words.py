@@ -12,10 +12,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.selectors import memories_visible
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memories_app.search.visibility import memories_visible
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.models import Chat, Message
-from sessions_app.recall import MEMORIES, MESSAGES, Viewer, messages_visible, recall
+from sessions_app.recall.recall import MEMORIES, MESSAGES, Viewer, messages_visible, recall
 from tests.memories.wordy import Wordy, memories_fill, share_of_best
 from tests.plans import plans_of, rows_scanned_in_sequence
 

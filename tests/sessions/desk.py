@@ -12,11 +12,11 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from memoryproject.audit.events import Actor
+from memoryproject.foundation.audit.events import Actor
 from sessions_app.models import ChatPause, Turn
-from sessions_app.services.hand_reply import HandReply, OwnNumber, chat_reply
-from sessions_app.services.pauses import Resumed, chat_pause, chat_resume
-from sessions_app.services.rerun import turn_rerun
+from sessions_app.takeover.staff_reply import HandReply, OwnNumber, chat_reply
+from sessions_app.turns.pauses import Resumed, chat_pause, chat_resume
+from sessions_app.turns.rerun import turn_rerun
 from tests.world import CLIENT, World
 
 DAY = timedelta(hours=24)

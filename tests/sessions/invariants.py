@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.db.models import Count, Max, Sum
 
-from memoryproject.lib.tokens import estimate_tokens
+from memoryproject.foundation.text.token_estimate import estimate_tokens
+from sessions_app.conversations.history_window import KEEP_LAST
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata
-from sessions_app.services.window import KEEP_LAST
 
 
 def check_all(*, limits: dict[str, int] | None = None) -> None:

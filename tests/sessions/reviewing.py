@@ -7,18 +7,14 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.whatsapp.events import MessageRevoked
-from sessions_app.inbox import Row, Wanted, chats_wanted, inbox_rows
-from sessions_app.models import (
-    Message,
-)
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.review.marks import (
-    chat_look,
-)
-from sessions_app.timeline import Place
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
+from sessions_app.conversations.timeline import Place
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
+from sessions_app.inbox.move_markers import chat_look
+from sessions_app.models import Message
 from tests.world import CLIENT, NUMBER_ID, World, message_from
 
 STAFF = Actor("staff", "dana")

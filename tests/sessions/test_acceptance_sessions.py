@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
+from sessions_app.conversations.message_store import NewMessage, messages_add
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.inbound.receive import events_receive
 from sessions_app.models import ChatSession, Message
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.inbound import events_receive
-from sessions_app.services.messages import NewMessage, messages_add
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, 0, 0, tzinfo=timezone.utc)

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Turn
 from tests.world import CLIENT, OTHER_CLIENT, World
 

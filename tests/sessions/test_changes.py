@@ -11,7 +11,7 @@ from django.apps import apps
 from django.core import serializers
 from django.utils import timezone
 
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,
     Media,
     MessageEdited,
@@ -20,7 +20,7 @@ from memoryproject.integrations.whatsapp.events import (
     Reaction,
 )
 from sessions_app.models import InboundDelivery, Message, Turn
-from sessions_app.roles import Limits
+from sessions_app.models.roles import Limits
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 PERSON = Party(phone="15550100123")

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from sessions_app.conversation import ConversationMessage
-from sessions_app.errors import (
+from sessions_app.conversations.conversation_message import MOST_MESSAGES, ConversationMessage
+from sessions_app.conversations.errors import (
     ChatMemoryError,
     ConversationNotFoundError,
     DataValidationError,
     GenericMemoryError,
 )
+from sessions_app.conversations.session_lifecycle import session_end
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
-from sessions_app.roles import Limits
-from sessions_app.services.chat_memory import MOST_MESSAGES, ChatMemoryService
-from sessions_app.services.sessions import session_end
+from sessions_app.models.roles import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)

@@ -20,12 +20,12 @@ from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from memoryproject.dashboard.middleware import StorageFull
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
-from memoryproject.lib.shared_times import SLOTS, TIME, SharedTimes
-from memoryproject.lib.storage import is_caused_by_full_disk, is_disk_full
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.foundation.process.shared_times import SLOTS, TIME, SharedTimes
+from memoryproject.foundation.process.storage import is_caused_by_full_disk, is_disk_full
+from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
-from sessions_app.services.storage_notices import EVERY_SECONDS, StorageNotices
+from sessions_app.turns.storage_notices import EVERY_SECONDS, StorageNotices
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 

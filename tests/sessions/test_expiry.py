@@ -14,18 +14,18 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as django_timezone
 from django_q.models import Schedule
 
-from sessions_app.models import Chat, ChatSession, Turn
-from sessions_app.models.sessions import SessionStatus
-from sessions_app.services.expiry import (
+from sessions_app.conversations.session_lifecycle import session_open
+from sessions_app.history.expiry import (
     sessions_archive,
     sessions_due,
     sessions_expire,
     sessions_overdue,
 )
-from sessions_app.services.leases import turn_claim
-from sessions_app.services.schedules import PLANNED, schedules_install
-from sessions_app.services.sessions import session_open
+from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.schedules import PLANNED, schedules_install
 from sessions_app.signals import session_expired
+from sessions_app.turns.claims import turn_claim
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, World, message_from
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sessions_app.conversations.history_queries import history_for_turn
 from sessions_app.models import ChatSession, Turn
-from sessions_app.roles import Limits
-from sessions_app.selectors import history_for_turn
+from sessions_app.models.roles import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 

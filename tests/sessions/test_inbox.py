@@ -9,27 +9,18 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.models import (
-    Chat,
-    ChatActivity,
-    Message,
-    ReviewedMark,
-    Turn,
-)
-from sessions_app.said_search import said_newest, snippet_of
-from sessions_app.services.review.errors import ReviewError
-from sessions_app.services.review.marks import (
+from sessions_app.conversations.timeline import Place
+from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.labels import bookmark_set, chats_assign
+from sessions_app.inbox.move_markers import (
     chat_look,
     chats_mark_read,
     chats_mark_unread,
     chats_review,
     chats_unreview,
 )
-from sessions_app.services.review.sorting import (
-    bookmark_set,
-    chats_assign,
-)
-from sessions_app.timeline import Place
+from sessions_app.models import Chat, ChatActivity, Message, ReviewedMark, Turn
+from sessions_app.recall.staff_search import said_newest, snippet_of
 from tests.sessions.reviewing import STAFF, actions, look, names, revoke, row_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.conversation import ConversationMessage
-from sessions_app.importing.folder import LegacyFolder
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.session_lifecycle import session_end, session_open, session_start
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.expiry import sessions_archive, sessions_expire
+from sessions_app.history.strategies import SummarizationStrategy
+from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.legacy_import.files.folder import LegacyFolder
+from sessions_app.legacy_import.import_folder import FolderImport
+from sessions_app.legacy_import.session_rebuild import session_rebuild
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.roles import Limits
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.expiry import sessions_archive, sessions_expire
-from sessions_app.services.imports.folder import FolderImport
-from sessions_app.services.intake import IntakeRules
-from sessions_app.services.session_rebuild import session_rebuild
-from sessions_app.services.sessions import session_end, session_open, session_start
-from sessions_app.services.strategies import SummarizationStrategy
-from sessions_app.services.summaries.summarizer import Summarizer
+from sessions_app.models.roles import Limits
+from sessions_app.summaries.summarizer import Summarizer
 from tests.recovery.old_files import OldFolder, message
 from tests.sessions.invariants import check_all, check_no_gaps
 from tests.world import CLIENT

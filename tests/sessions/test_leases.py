@@ -17,8 +17,9 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.lib.leases import Lease, LeasedKind, LeaseLostError, leases_sweep
-from memoryproject.lib.liveness import this_process
+from memoryproject.foundation.leases import Lease, LeasedKind, LeaseLostError, leases_sweep
+from memoryproject.foundation.process.liveness import this_process
+from sessions_app.extraction.claims import extractions_abandoned
 from sessions_app.models import (
     Chat,
     ChatSession,
@@ -28,10 +29,9 @@ from sessions_app.models import (
     SummaryWork,
     Turn,
 )
-from sessions_app.services.extraction.work import extractions_abandoned
-from sessions_app.services.leases import sendings_settle, turns_abandoned, turns_sweep
-from sessions_app.services.summaries.leases import summaries_abandoned
+from sessions_app.summaries.claims import summaries_abandoned
 from sessions_app.tasks import sweep_work
+from sessions_app.turns.claims import sendings_settle, turns_abandoned, turns_sweep
 from tests.sessions.test_turns_at_once import in_threads, somebody_waits_for_a_lock
 
 MINUTE = timedelta(minutes=1)

@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import pytest
 
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.services.remember import memories_remember, memory_remember
-from memories_app.validation import NewMemory
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from sessions_app.commands import parse_command
+from memories_app.store.remember import memories_remember, memory_remember
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from sessions_app.conversations.command_words import parse_command
 from sessions_app.models import Turn
-from sessions_app.recall import MESSAGES, Viewer, recall
-from sessions_app.services.commands.reply import command_reply
-from sessions_app.services.commands.says import short_ids
+from sessions_app.recall.recall import MESSAGES, Viewer, recall
+from sessions_app.turns.commands.dispatch import command_reply
+from sessions_app.turns.commands.replies import short_ids
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 OWNER_FACT = "TestCorp owes me ₪5000"

@@ -8,7 +8,11 @@ from typing import Any
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.integrations.whatsapp.events import AddressChanged, Party, StatusUpdate
+from memoryproject.foundation.integrations.whatsapp.events import (
+    AddressChanged,
+    Party,
+    StatusUpdate,
+)
 from sessions_app.models import Chat, ChatAddress, ChatSession, Turn
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, World
 

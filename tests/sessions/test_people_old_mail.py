@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     InboundMessage,
     MessageRevoked,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import MessageRevoked, Party
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.models import Message, MessageEmbedding, Turn
-from sessions_app.neighbours import LONGEST_NEIGHBOUR, neighbours_of
-from sessions_app.recall import MESSAGES, Hit, Viewer, recall
+from sessions_app.recall.neighbours import LONGEST_NEIGHBOUR, neighbours_of
+from sessions_app.recall.recall import MESSAGES, Hit, Viewer, recall
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
 SAID = "My daughter Liora is allergic to walnuts"

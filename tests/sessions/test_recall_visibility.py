@@ -8,11 +8,11 @@ import pytest
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from memories_app.services.remember import memory_remember
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.recall import MEMORIES, MESSAGES, RecallResult, Viewer, recall
+from memories_app.store.remember import memory_remember
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from sessions_app.recall.recall import MEMORIES, MESSAGES, RecallResult, Viewer, recall
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 OWNER_FACT = "TestCorp owes me ₪5,000"

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.whatsapp.base import SendError
-from memoryproject.integrations.whatsapp.events import Party, StatusUpdate
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
+from sessions_app.conversations.reply_window import last_heard, window_closes
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.reply_window import last_heard, window_closes
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.hand_reply import (
+from sessions_app.takeover.staff_reply import (
     LONGEST,
     EmptyReplyError,
     KeyUsedError,
@@ -24,7 +24,7 @@ from sessions_app.services.hand_reply import (
     TooLongError,
     WindowClosedError,
 )
-from sessions_app.services.leases import turn_claim, turns_sweep
+from sessions_app.turns.claims import turn_claim, turns_sweep
 from tests.sessions.desk import DAY, Desk
 from tests.sessions.test_turns_at_once import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.whatsapp.base import SendError
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.services.rerun import (
+from sessions_app.turns.rerun import (
     NotInTroubleError,
     PausedError,
     RerunRefusedError,

@@ -5,20 +5,11 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from memoryproject.audit.models import AuditEvent
-from sessions_app.models import (
-    Bookmark,
-    Label,
-    Note,
-)
-from sessions_app.services.review.errors import ReviewError
-from sessions_app.services.review.notes import note_delete, note_edit, note_write
-from sessions_app.services.review.sorting import (
-    bookmark_set,
-    chats_assign,
-    chats_label,
-    chats_unlabel,
-)
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label, chats_unlabel
+from sessions_app.inbox.notes import note_delete, note_edit, note_write
+from sessions_app.models import Bookmark, Label, Note
 from tests.sessions.reviewing import STAFF, actions, names, row_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 

@@ -11,6 +11,11 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from memories_app.models import Memory
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.inbound.merge_chats import chat_merge
+from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
+from sessions_app.inbox.move_markers import chats_review
+from sessions_app.inbox.notes import note_write
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -20,17 +25,6 @@ from sessions_app.models import (
     Note,
     ReadMark,
     ReviewedMark,
-)
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.merge import chat_merge
-from sessions_app.services.review.marks import (
-    chats_review,
-)
-from sessions_app.services.review.notes import note_write
-from sessions_app.services.review.sorting import (
-    bookmark_set,
-    chats_assign,
-    chats_label,
 )
 from tests.sessions.reviewing import STAFF, actions, inbox, look, names, revoke, row_of, tools
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Message, SummaryWork, Turn
-from sessions_app.prompts.skills import SKILLS
-from sessions_app.roles import Limits
-from sessions_app.services.summaries.summarizer import Summarizer
+from sessions_app.models.roles import Limits
+from sessions_app.summaries.skills import SKILLS
+from sessions_app.summaries.summarizer import Summarizer
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 from tests.world import summing_up as is_summing_up

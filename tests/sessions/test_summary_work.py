@@ -7,17 +7,17 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.events import MessageRevoked
-from memoryproject.lib.leases import LeaseLostError
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
+from memoryproject.foundation.leases import LeaseLostError
+from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Message, SummaryWork, Turn
-from sessions_app.roles import Limits
-from sessions_app.services.strategies import SummarizationStrategy
-from sessions_app.services.summaries.chunks import chunk_next
-from sessions_app.services.summaries.leases import summaries_abandoned, summary_claim
-from sessions_app.services.summaries.store import summary_store
-from sessions_app.services.summaries.summarizer import Made, Summarizer
+from sessions_app.models.roles import Limits
+from sessions_app.summaries.chunks import chunk_next
+from sessions_app.summaries.claims import summaries_abandoned, summary_claim
+from sessions_app.summaries.summarizer import Made, Summarizer
+from sessions_app.summaries.summary_store import summary_store
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, World, message_from
 

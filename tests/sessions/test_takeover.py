@@ -10,19 +10,19 @@ import pytest
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.audit.models import AuditEvent
-from memoryproject.integrations.llm.base import ChatRequest
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.integrations.whatsapp.base import SendError
-from memoryproject.integrations.whatsapp.events import MessageRevoked, Party
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.history.expiry import sessions_expire
+from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.services.expiry import sessions_expire
-from sessions_app.services.forget.carry_out import ForgetTools
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.leases import turn_claim, turns_sweep
-from sessions_app.services.pauses import pauses_end
-from sessions_app.services.talk import NoAnswerError, talk
+from sessions_app.turns.claims import turn_claim, turns_sweep
+from sessions_app.turns.pauses import pauses_end
 from tests.sessions.desk import Desk
 from tests.sessions.test_turns_at_once import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from memoryproject.lib.text.terms import index_terms
-from sessions_app import timeline
+from memoryproject.foundation.text.terms import index_terms
+from sessions_app.conversations import timeline
+from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.timeline import PAGE
 from tests.plans import rows_read
 
 BEGAN = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -13,14 +13,14 @@ from django.db import connection
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from memoryproject.audit.events import SYSTEM
-from memoryproject.dashboard.models import Mark
-from sessions_app.admin.replay import replay_of
-from sessions_app.admin.turn_finding import ModelFilter
-from sessions_app.api.serializers import TurnSerializer
+from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.staff_site.models import Mark
+from sessions_app.conversations.exposure import told_where
+from sessions_app.forgetting.person_export import person_export
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.services.forget.reach import told_where
-from sessions_app.services.person_export import person_export
+from sessions_app.turns.admin.replay import replay_of
+from sessions_app.turns.admin.turn_search import ModelFilter
+from sessions_app.turns.api.turn_serializers import TurnSerializer
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 EMPTY = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app.services import turn_states
+from sessions_app.models import turn_states
 from tests.docs.sources import PROJECT
 
 APPS = ("memoryproject", "sessions_app", "memories_app", "cards_app")

@@ -9,8 +9,7 @@ import pytest
 from django.utils import timezone
 
 from sessions_app.models import Chat, Turn
-from sessions_app.models.turns import UNUSUAL_STATES, WAITING_STATES, TurnState
-from sessions_app.services.turn_states import (
+from sessions_app.models.turn_states import (
     INITIAL_STATES,
     TRANSITIONS,
     TransitionError,
@@ -18,6 +17,7 @@ from sessions_app.services.turn_states import (
     turn_move,
     turns_move,
 )
+from sessions_app.models.turns import UNUSUAL_STATES, WAITING_STATES, TurnState
 from tests.docs.sources import read
 
 FINAL = {TurnState.SENT, TurnState.MISSED, TurnState.MERGED, TurnState.CANCELLED}

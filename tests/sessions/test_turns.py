@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from memoryproject.integrations.llm.base import ChatModelError, ChatRequest
-from memoryproject.integrations.llm.offline import OfflineChatModel
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.lib.leases import LeaseLostError
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.services.leases import turn_claim, turns_sweep
+from sessions_app.turns.claims import turn_claim, turns_sweep
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from sessions_app.conversation import ConversationMessage
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.history_window import KEEP_LAST
+from sessions_app.conversations.message_store import NewMessage, message_retext, messages_add
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.roles import Limits
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.messages import NewMessage, message_retext, messages_add
-from sessions_app.services.strategies import SummarizationStrategy
-from sessions_app.services.window import KEEP_LAST
+from sessions_app.models.roles import Limits
 from tests.plans import rows_read
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)

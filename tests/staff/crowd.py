@@ -13,6 +13,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
+from memories_app.embedding_models.active_model import model_first
 from memories_app.models import (
     EmbeddingModel,
     Memory,
@@ -24,10 +25,11 @@ from memories_app.models import (
     ProposalMemory,
     SourceDocument,
 )
-from memories_app.services.embedding_models import model_first
-from memories_app.services.remember import memory_remember
-from memories_app.services.take_back import EXTRACTION
-from sessions_app.conversation import ConversationMessage
+from memories_app.store.remember import memory_remember
+from memories_app.store.retract import EXTRACTION
+from sessions_app.cards.make_cards import cards_make
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -46,9 +48,7 @@ from sessions_app.models import (
     ReviewedMark,
     Turn,
 )
-from sessions_app.services.cards.make import cards_make
-from sessions_app.services.hand_reply import AUTHOR
-from sessions_app.timeline import PAGE
+from sessions_app.models.messages import AUTHOR
 from tests.staff.crowd_around import (
     WORD,
     forgettings_grow,

@@ -13,9 +13,9 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 from django_q.signing import SignedPackage
 
-from memoryproject.api.models import ApiToken
-from memoryproject.audit.models import AuditEvent, AuditVerification
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun
 
 # A word that stands in everything which pages look for by words.
@@ -91,7 +91,7 @@ def integrations_grow(number: int, keys: Keys, chat: Chat) -> None:
 
 def jobs_grow(number: int) -> None:
     now = timezone.now()
-    function = f"memoryproject.audit.tasks.job_{number}"
+    function = f"memoryproject.foundation.audit.tasks.job_{number}"
     for place, success in enumerate((True, False)):
         Task.objects.create(
             id=f"{number}x{place}".ljust(32, "0"),

@@ -14,8 +14,8 @@ from cards_app.models import MemoryCard
 from memories_app.models import EmbeddingModel, Memory, MergeProposal, SourceDocument
 from memories_app.models.memory_documents import MemoryDocument
 from memories_app.models.proposals import ProposalMemory
-from memoryproject.api.models import ApiToken
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.models import AssistantProfile, ChatAddress, ForgetReceipt, ForgetRun, Label, Turn
 from tests.world import CLIENT, GODFATHER, World
 
@@ -98,13 +98,13 @@ def _others(world: World) -> None:
     WebhookDelivery.objects.create(
         endpoint=endpoint, event_type="memory.created", occurred_at=now, due_at=now
     )
-    Schedule.objects.create(name="s", func="memoryproject.audit.tasks.seal")
+    Schedule.objects.create(name="s", func="memoryproject.foundation.audit.tasks.seal")
     OrmQ.objects.create(key="memory", payload="", lock=now)
     for success in (True, False):
         Task.objects.create(
             id=f"{success}".ljust(32, "0"),
             name=f"task {success}",
-            func="memoryproject.audit.tasks.seal",
+            func="memoryproject.foundation.audit.tasks.seal",
             started=now,
             stopped=now,
             success=success,

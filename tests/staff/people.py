@@ -10,7 +10,7 @@ from django.test import Client
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 
 PASSWORD = "a-password-of-tests"
 LOGIN = "/admin/login/"

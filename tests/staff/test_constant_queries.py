@@ -30,8 +30,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memories_app.models import Memory
-from sessions_app.services.forget.preview import MOST_THINGS
-from sessions_app.services.forget.runs import run_draft
+from sessions_app.forgetting.preview import MOST_THINGS
+from sessions_app.forgetting.runs import run_draft
 from tests.staff.crowd import Crowd
 from tests.staff.crowd_around import WORD
 from tests.staff.test_every_role import role_client, tries

@@ -17,18 +17,18 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone, translation
 
-from memoryproject.audit.models import AuditVerification
-from memoryproject.lib.error_catalogue import CATALOGUE
-from memoryproject.lib.stored_errors import (
+from memoryproject.foundation.audit.models import AuditVerification
+from memoryproject.foundation.errors.catalogue import CATALOGUE
+from memoryproject.foundation.errors.stored_errors import (
     ErrorText,
     error_from_column,
     error_text,
     error_to_column,
     named_error_text,
 )
-from memoryproject.lib.translate_error import translate_error
+from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.forgetting.probe_columns import made_by_nobody, made_since
 from sessions_app.models import Turn
-from sessions_app.services.forget.probe_columns import made_by_nobody, made_since
 from tests.world import CLIENT, World
 
 ROOT = Path(settings.BASE_DIR)
@@ -51,12 +51,12 @@ TEXT_OF = {
 COLUMNS = ("error", "last_error", "disabled_reason")
 # They hand on a provider's own words, or speak on the command line alone.
 OWN_WORDS = {
-    "memoryproject/audit/restart.py",
-    "memoryproject/audit/rewriting.py",
-    "memoryproject/dashboard/demo/story.py",
-    "memoryproject/integrations/whatsapp/cloud/client.py",
-    "memoryproject/integrations/whatsapp/green/client.py",
-    "sessions_app/management/commands/memories_reembed.py",
+    "memoryproject/foundation/audit/restart.py",
+    "memoryproject/foundation/audit/rewriting.py",
+    "memoryproject/staff_site/demo/story.py",
+    "memoryproject/foundation/integrations/whatsapp/cloud/client.py",
+    "memoryproject/foundation/integrations/whatsapp/green/client.py",
+    "sessions_app/embedding/memories_reembed_command.py",
 }
 PLACES = {code: set(re.findall(r"%\((\w+)\)s", template)) for code, template in CATALOGUE.items()}
 

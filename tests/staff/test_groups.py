@@ -7,8 +7,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
 from django.utils import translation
 
-from memoryproject.dashboard.access.groups import GROUPS, group_shown, groups_bring_up_to_date
-from memoryproject.dashboard.models import DefaultGrant
+from memoryproject.staff_site.accounts.groups import GROUPS, group_shown, groups_bring_up_to_date
+from memoryproject.staff_site.models import DefaultGrant
 from tests.staff.people import person
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from django.utils import translation
 from django.utils.functional import Promise
 from django.utils.translation import get_language
 
-from memoryproject.dashboard.access.groups import group_shown
+from memoryproject.staff_site.accounts.groups import group_shown
 from tests.world import CLIENT, World
 
 CATALOGUE = Path(settings.LOCALE_PATHS[0]) / "he" / "LC_MESSAGES" / "django.po"

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from memoryproject.dashboard.access.lockout import client_address
+from memoryproject.staff_site.accounts.lockout import client_address
 from tests.staff.people import PASSWORD, is_in, person, told, type_password
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from django.test import Client
 from django_q.models import Failure, OrmQ, Schedule, Task
 
-from memoryproject.audit.models import AuditEvent
+from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Turn
 from tests.jobs import failed_job
 from tests.staff.people import PASSWORD, is_in, person, type_password

@@ -8,7 +8,7 @@ from axes.models import AccessAttempt
 from django.test import Client
 from django.urls import reverse
 
-from memoryproject.api.models import ApiToken
+from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.models import ForgetRun
 from tests.dashboard.staff import staff_with
 from tests.staff.furnish import furnish

@@ -22,22 +22,20 @@ from pypdf import PdfReader
 
 from memories_app.models import Memory, SourceDocument
 from memories_app.models.proposals import MergeProposal, ProposalMemory
-from memories_app.services.remember import memory_remember
-from memoryproject.api.models import ApiToken
-from memoryproject.api.scopes import SCOPE_HELP, SCOPES
-from memoryproject.api.tokens import token_create
-from memoryproject.audit.events import COMMAND_LINE
-from memoryproject.audit.findings import shown_findings
-from memoryproject.audit.verify import report as audit_report
+from memories_app.store.remember import memory_remember
 from memoryproject.environment import Environment
-from memoryproject.hooks.kinds import EVENT_TYPES
-from memoryproject.hooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.integrations.documents.base import REASONS
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.lib.stored_errors import (
-    ErrorText,
-)
-from memoryproject.lib.translate_error import translate_error
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.findings import shown_findings
+from memoryproject.foundation.audit.verify import report as audit_report
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.documents.base import REASONS
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.rest_kit.models import ApiToken
+from memoryproject.foundation.rest_kit.scopes import SCOPE_HELP, SCOPES
+from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.models import (
     ExtractionWork,
     ForgetItem,

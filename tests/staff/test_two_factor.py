@@ -13,9 +13,9 @@ from django.test import Client
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from memoryproject.audit.events import Actor
-from memoryproject.audit.models import AuditEvent
-from memoryproject.dashboard.access.second_factor import (
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.staff_site.accounts.second_factor import (
     second_factor_begin,
     second_factor_confirm,
     second_factor_remove,

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Message
-from sessions_app.services.intake import IntakeRules
-from sessions_app.services.transcripts.backup import Backups
-from sessions_app.services.transcripts.folder import BatchFolder
-from sessions_app.services.transcripts.save import Saved, SaveTools, batches_save
-from sessions_app.services.transcripts.target import Target
-from sessions_app.transcripts.format import write
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.backups import Backups
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcript_files.parse import write
+from sessions_app.transcripts.save import Saved, SaveTools, batches_save
+from sessions_app.transcripts.target import Target
 
 Said = tuple[str, str]
 

@@ -14,10 +14,10 @@ import pytest
 from django.db import connection
 
 from sessions_app.models import Chat
-from sessions_app.services.schedules import PLANNED
-from sessions_app.services.transcripts.target import Target, alone_in
+from sessions_app.schedules import PLANNED
 from sessions_app.tasks import drop_transcript_backups
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcripts.target import Target, alone_in
 from tests.docs.sources import PROJECT
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.world import CLIENT

@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from memoryproject.audit.models import AuditEvent
-from sessions_app.conversation import ConversationMessage
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.session_lifecycle import session_end
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.services.chat_memory import ChatMemoryService
-from sessions_app.services.sessions import session_end
-from sessions_app.services.transcripts.errors import FaultError, FolderError
-from sessions_app.services.transcripts.export import transcripts_export
-from sessions_app.services.transcripts.folder import BatchFolder
-from sessions_app.services.transcripts.look import folder_validate
-from sessions_app.transcript_selectors import Conversation
-from sessions_app.transcripts.format import LARGEST_FILE
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcript_files.errors import FaultError, FolderError
+from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcript_files.parse import LARGEST_FILE
+from sessions_app.transcripts.conversation_queries import Conversation
+from sessions_app.transcripts.export import transcripts_export
+from sessions_app.transcripts.status import folder_validate
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.unit.transcripts.test_format import SAID
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

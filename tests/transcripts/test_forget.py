@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from memories_app.models import Memory
+from sessions_app.forgetting.execute import BACKUP_FILES, ForgetTools
+from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ChatSession, Message, TranscriptBatch
-from sessions_app.services.forget.carry_out import BACKUP_FILES, ForgetTools
-from sessions_app.services.forget.kinds import object_forget
-from sessions_app.services.transcripts.target import Target
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcripts.target import Target
 from tests.transcripts.conftest import Batches
 from tests.world import CLIENT, World
 

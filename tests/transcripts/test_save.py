@@ -13,19 +13,16 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.audit.models import AuditEvent
-from sessions_app.errors import ConversationNotFoundError
+from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.conversations.errors import ConversationNotFoundError
+from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.services.merge import chat_merge
-from sessions_app.services.transcripts.backup import MANIFEST
-from sessions_app.services.transcripts.errors import (
-    FolderError,
-    RefusedError,
-)
-from sessions_app.services.transcripts.folder import BatchFolder
-from sessions_app.services.transcripts.target import DEFAULT_CHAT, Target
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.backups import MANIFEST
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcript_files.errors import FolderError, RefusedError
+from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcripts.target import DEFAULT_CHAT, Target
 from tests.transcripts.conftest import Batches, said, stored
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 

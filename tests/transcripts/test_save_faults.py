@@ -9,19 +9,15 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
+from sessions_app.conversations.epochs import Scopes, forgetting_begin
 from sessions_app.models import ChatSession, Message, TranscriptBatch
-from sessions_app.services.forget.guard import Scopes, forgetting_begin
-from sessions_app.services.transcripts.backup import VERIFYING, Backups
-from sessions_app.services.transcripts.check import CHECKING
-from sessions_app.services.transcripts.errors import (
-    BusyError,
-    FaultError,
-    RefusedError,
-)
-from sessions_app.services.transcripts.folder import BatchFolder
-from sessions_app.services.transcripts.save import CLEANING_UP
-from sessions_app.services.transcripts.store import STORING
-from sessions_app.transcripts.names import batch_name
+from sessions_app.transcript_files.backups import VERIFYING, Backups
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcript_files.check import CHECKING
+from sessions_app.transcript_files.errors import BusyError, FaultError, RefusedError
+from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcripts.save import CLEANING_UP
+from sessions_app.transcripts.store import STORING
 from tests.transcripts.conftest import Batches, stored
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.integrations.retry import (
+from memoryproject.foundation.integrations.retry import (
     LONGEST_WAIT,
     AttemptFailed,
     call_with_retries,

@@ -8,8 +8,7 @@ import os
 import stat
 from contextlib import suppress
 
-from memories_app.memory_documents.json_reading import MAX_BYTES
-from memories_app.memory_documents.names import SUFFIX
+from memories_app.memory_document_format.facade import MAX_BYTES, SUFFIX
 
 FILE_MODE = 0o600
 # Who writes holds the tree's lock, so that one name is enough; what a killed program left

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from memories_app.memory_documents.categories import CATEGORIES
-from memories_app.memory_documents.problems import MemoryDocumentStoreError
-from memories_app.memory_documents.store import ARCHIVE
-from memoryproject.lib.private_folders import FOLDER_MODE, folder_make
+from memories_app.memory_document_format.facade import CATEGORIES, MemoryDocumentStoreError
+from memories_app.memory_documents.store_protocol import ARCHIVE
+from memoryproject.foundation.process.private_folders import FOLDER_MODE, folder_make
 
 LOCK_SECONDS = 30.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from memoryproject.dashboard.readiness import parts
+from memoryproject.staff_site.readiness import parts
 
 
 class Command(BaseCommand):

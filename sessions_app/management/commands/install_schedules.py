@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from sessions_app.services.schedules import schedules_install
+from sessions_app.schedules import schedules_install
 
 
 class Command(BaseCommand):

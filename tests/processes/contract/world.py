@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from memoryproject.api.scopes import SCOPES
+from memoryproject.foundation.rest_kit.scopes import SCOPES
 from tests.processes.installation import Installation
 
 SETTINGS = {
@@ -32,9 +32,9 @@ CALLERS = [ALL, *SCOPES, BOUND, NONE]
 # One process for all of them.
 MAKE_TOKENS = """
 import json
-from memoryproject.api.scopes import SCOPES
-from memoryproject.api.tokens import token_create
-from memoryproject.audit.events import COMMAND_LINE
+from memoryproject.foundation.rest_kit.scopes import SCOPES
+from memoryproject.foundation.rest_kit.tokens import token_create
+from memoryproject.foundation.audit.events import COMMAND_LINE
 from sessions_app.models import Chat
 chat = Chat.objects.get(whatsapp_chat="{chat}")
 made = {{name: token_create(name=name, scopes=[name], actor=COMMAND_LINE) for name in SCOPES}}

@@ -13,7 +13,7 @@ from cards_app.rules.card import CardFields, extract_card
 from cards_app.rules.hebrew_names import is_hebrew
 from cards_app.rules.lines import one_line
 from cards_app.rules.redact import redact
-from memoryproject.lib.characters import is_mark
+from memoryproject.foundation.text.characters import is_mark
 from tests.unit.cards.test_example import EXAMPLE
 from tests.unit.cards.texts import ANY_LINES
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.covered import covered_vectors
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 
 
 def test_vectors_stand_in_the_order_of_their_texts() -> None:

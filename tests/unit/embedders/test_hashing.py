@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from memoryproject.integrations.embedders.base import EmbedderError
-from memoryproject.integrations.embedders.hashing import HashingEmbedder
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 
 
 def cosine(left: list[float], right: list[float]) -> float:

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memoryproject.integrations.embedders.base import Embedder
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 
 EMBEDDER = WordLlamaEmbedder()
 
@@ -37,7 +37,7 @@ def refuse(event, arguments):
         raise SystemExit(3)
 
 sys.addaudithook(refuse)
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 vector = WordLlamaEmbedder().embed(["Where is the invoice?"])[0]
 print(len(vector), len(logging.getLogger().handlers), logging.getLogger().level)
 """

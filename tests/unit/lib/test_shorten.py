@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryproject.lib.characters import is_mark
-from memoryproject.lib.shorten import cut_at_word
+from memoryproject.foundation.text.characters import is_mark
+from memoryproject.foundation.text.shorten import cut_at_word
 
 TEXTS = st.one_of(
     st.lists(

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.integrations.llm.base import ChatMessage, ChatRequest
-from memoryproject.integrations.llm.offline import (
+from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
+from memoryproject.foundation.integrations.llm.offline import (
     LONGEST_MEMORY,
     OfflineChatModel,
     Reason,
     answer_from_memory,
 )
-from memoryproject.lib.shorten import cut_at_word
+from memoryproject.foundation.text.shorten import cut_at_word
 
 MEMORIES = ["TestCorp owes ₪5,000 from invoice INV-001", "טסטקורפ משלמת בכל ראשון לחודש"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from memoryproject.integrations.llm.base import (
+from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
     ChatModelError,
     ChatRequest,
     Completion,
 )
-from memoryproject.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 
 
 def request(text: str) -> ChatRequest:

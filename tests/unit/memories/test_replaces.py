@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories_app.rules.facts import replaces
+from memories_app.facts.facts import replaces
 
 # The older, then the newer.
 REPLACED = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories_app.rules.facts import fact_key, replaces, same_fact
+from memories_app.facts.facts import fact_key, replaces, same_fact
 
 SAME = [
     ("TestCorp owes me ₪5000", "TestCorp owes me ₪ 5,000."),

@@ -10,17 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories_app.memory_documents.categories import CATEGORIES
-from memories_app.memory_documents.envelope import (
+from memories_app.memory_document_format.categories import CATEGORIES
+from memories_app.memory_document_format.envelope import (
     content_read,
     envelope_problems,
     envelope_read,
     envelope_saved,
 )
-from memories_app.memory_documents.json_reading import MAX_VALUES
-from memories_app.memory_documents.names import Pattern, name_for, name_refused, newest, numbered
-from memories_app.memory_documents.problems import MemoryDocumentNameError
-from memories_app.memory_documents.times import LONGEST, read_duration, read_stamp, stamp
+from memories_app.memory_document_format.names import (
+    Pattern,
+    name_for,
+    name_refused,
+    newest,
+    numbered,
+)
+from memories_app.memory_document_format.problems import MemoryDocumentNameError
+from memories_app.memory_document_format.strict_json import MAX_VALUES
+from memories_app.memory_document_format.times import LONGEST, read_duration, read_stamp, stamp
 from tests.unit.memory_documents.examples import CONTENTS, document
 from tests.unit.memory_documents.test_envelope import NOW
 

@@ -7,15 +7,15 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories_app.memory_documents.names import (
+from memories_app.memory_document_format.names import (
     Pattern,
     identifier_read,
     name_for,
     newest,
     numbered,
 )
-from memories_app.memory_documents.problems import MemoryDocumentNameError
-from memories_app.memory_documents.times import read_duration
+from memories_app.memory_document_format.problems import MemoryDocumentNameError
+from memories_app.memory_document_format.times import read_duration
 
 DAY = date(2025, 11, 25)
 

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memoryproject.integrations.embedders.covered import covered_vectors
-from memoryproject.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.lib.asked import Candidate, asked_texts, best_scores
-from memoryproject.lib.relevance import LexicalQuery, Scope, semantic_relevance, weigh_query
-from memoryproject.lib.text.query import QueryTerm
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.relevance import (
+    LexicalQuery,
+    Scope,
+    semantic_relevance,
+    weigh_query,
+)
+from memoryproject.foundation.retrieval.subqueries import Candidate, asked_texts, best_scores
+from memoryproject.foundation.text.query import QueryTerm
+from memoryproject.foundation.text.terms import index_text
 
 
 class Store:

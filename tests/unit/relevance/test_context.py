@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.lib.context import (
+from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     REACH,
     WINDOW,
@@ -20,9 +20,9 @@ from memoryproject.lib.context import (
     features_of,
     speaker_named,
 )
-from memoryproject.lib.relevance import Scope, weigh_query
-from memoryproject.lib.text.query import query_terms, text_without
-from memoryproject.lib.text.terms import index_text
+from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
+from memoryproject.foundation.text.query import query_terms, text_without
+from memoryproject.foundation.text.terms import index_text
 
 QUESTION = "What is Liora allergic to?"
 SAID = "My daughter Liora is allergic to walnuts"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.lib.text.periods import TOLD_WITHIN, best_fit, periods_asked
+from memoryproject.foundation.text.periods import TOLD_WITHIN, best_fit, periods_asked
 
 TODAY = date(2026, 11, 21)
 

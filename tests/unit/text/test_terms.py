@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.lib.text.kinds import Kind
-from memoryproject.lib.text.normalise import fold
-from memoryproject.lib.text.query import MAX_QUERY_TERMS, query_terms, telling_terms
-from memoryproject.lib.text.terms import MAX_TERMS, index_terms, index_text
-from memoryproject.lib.text.tokens import MAX_TERM, MAX_TEXT
+from memoryproject.foundation.text.kinds import Kind
+from memoryproject.foundation.text.normalise import fold
+from memoryproject.foundation.text.query import MAX_QUERY_TERMS, query_terms, telling_terms
+from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
+from memoryproject.foundation.text.tokens import MAX_TERM, MAX_TEXT
 
 
 def finds(question: str, text: str) -> bool:

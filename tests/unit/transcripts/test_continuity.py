@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.transcripts.continuity import Kind, Standing, standing
+from sessions_app.transcript_files.continuity import Kind, Standing, standing
 
 SIGNS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=12)
 

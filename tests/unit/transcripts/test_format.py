@@ -8,14 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sessions_app.transcripts.format import (
-    LARGEST_FILE,
-    TranscriptError,
-    parse,
-    write,
-)
-from sessions_app.transcripts.problems import MOST_PROBLEMS, RULES, Problem
-from sessions_app.transcripts.text import ASSISTANT, USER, message_text, messages_in
+from sessions_app.transcript_files.parse import LARGEST_FILE, TranscriptError, parse, write
+from sessions_app.transcript_files.problems import MOST_PROBLEMS, RULES, Problem
+from sessions_app.transcript_files.transcript_text import ASSISTANT, USER, message_text, messages_in
 
 GOOD = b"User: Hello\nAssistant: Good morning\n"
 

@@ -1,6 +1,6 @@
 """Tells an event in one line, so that a table of expectations can be read."""
 
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     Event,
     Ignored,

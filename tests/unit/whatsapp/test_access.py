@@ -6,8 +6,11 @@ import json
 
 import pytest
 
-from memoryproject.integrations.whatsapp.cloud.signature import verify_signature
-from memoryproject.integrations.whatsapp.green.access import is_own_instance, verify_token
+from memoryproject.foundation.integrations.whatsapp.cloud.signature import verify_signature
+from memoryproject.foundation.integrations.whatsapp.green.access import (
+    is_own_instance,
+    verify_token,
+)
 from tests.unit.whatsapp.payloads import SHARED, load
 
 SECRET = "app-secret"

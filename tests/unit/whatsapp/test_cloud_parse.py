@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.events import (
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
     MessageEdited,

@@ -2,9 +2,13 @@
 
 import pytest
 
-from memoryproject.integrations.whatsapp.base import Recipient, SendError, WhatsAppProvider
-from memoryproject.integrations.whatsapp.console import ConsoleProvider
-from memoryproject.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Recipient,
+    SendError,
+    WhatsAppProvider,
+)
+from memoryproject.foundation.integrations.whatsapp.console import ConsoleProvider
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 
 TO = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")
 

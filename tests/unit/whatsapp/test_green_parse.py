@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.whatsapp.events import OwnSend
-from memoryproject.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.events import OwnSend
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.unit.whatsapp.payloads import OWN, load
 
 RECEIVED = datetime(2026, 2, 3, 4, 5, 6, tzinfo=timezone.utc)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.events import KINDS, Event, InboundMessage
-from memoryproject.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import KINDS, Event, InboundMessage
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 PARSERS: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green": parse_green}

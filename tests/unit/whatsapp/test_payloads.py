@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
-from memoryproject.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.integrations.whatsapp.events import KINDS, Event, Ignored, InboundMessage
-from memoryproject.integrations.whatsapp.green.parse import parse_green
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import (
+    KINDS,
+    Event,
+    Ignored,
+    InboundMessage,
+)
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.unit.whatsapp import expected_cloud, expected_green
 from tests.unit.whatsapp.payloads import OWN, SHARED, load, names
 from tests.unit.whatsapp.summaries import told

@@ -1,1 +1,0 @@
-"""REST over what this app keeps by itself: memory documents."""

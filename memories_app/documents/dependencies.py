@@ -1,0 +1,20 @@
+"""Read from the settings where documents lie and how large they may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+
+from memoryproject.foundation.integrations.documents.base import DocumentLimits
+
+
+def build_document_limits() -> DocumentLimits:
+    return DocumentLimits(
+        size=settings.DOCUMENT_MAX_MB * 1024 * 1024, pages=settings.DOCUMENT_MAX_PAGES
+    )
+
+
+def documents_folder() -> Path:
+    """Where documents lie until they are read."""
+    return Path(settings.DATA_DIR) / "documents"

@@ -1,0 +1,134 @@
+"""Takes documents in, and forgets them with all that was read of them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+
+from memories_app.documents.files import IncomingFile, document_file, file_remove
+from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
+from memories_app.store.facade import passages_forgotten
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+
+logger = logging.getLogger(__name__)
+
+LONGEST_NAME = 255
+
+
+@dataclass(frozen=True)
+class Received:
+    """``duplicate``: the same file was read before, in the same scope."""
+
+    document: SourceDocument
+    duplicate: bool = False
+
+
+def document_receive(
+    *,
+    file: IncomingFile,
+    name: str,
+    folder: Path,
+    visibility: str,
+    chat_id: UUID | None = None,
+    source_message_id: UUID | None = None,
+    uploaded_by: str = "",
+    actor: Actor = SYSTEM,
+) -> Received:
+    """Take in a file that is written; its text is not read yet. The same file again, in the
+    same chat and with the same visibility, is the same document; one that couldn't be read
+    gets another try.
+
+    Raises ValueError where ``visibility`` is none or lacks its chat; OSError and
+    DatabaseError, and then nothing is kept.
+    """
+    if visibility not in Visibility.values:
+        raise ValueError(f"visibility is one of {', '.join(Visibility.values)}.")
+    if visibility == str(Visibility.CHAT) and chat_id is None:
+        raise ValueError("A document that is visible in one chat needs that chat.")
+    shown = _shown_name(name)
+    with transaction.atomic():
+        document, fresh = SourceDocument.objects.select_for_update(no_key=True).get_or_create(
+            sha256=file.sha256,
+            chat_id=chat_id,
+            visibility=visibility,
+            defaults={
+                "name": shown,
+                "size": file.size,
+                "source_message_id": source_message_id,
+                "uploaded_by": uploaded_by[:150],
+            },
+        )
+        if document.state == DocumentState.READY:
+            return Received(document, duplicate=True)
+        if document.state == DocumentState.FAILED:
+            _start_again(document, shown, source_message_id)
+        file.put(document_file(folder, document.document_id))
+        if fresh:
+            audit_record(
+                action="document.receive",
+                actor=actor,
+                object_type="document",
+                object_id=document.document_id,
+                content_hash=document.sha256,
+                details={"size": document.size, "visibility": visibility},
+            )
+    logger.info("Document %s was received (%d bytes).", document.document_id, document.size)
+    return Received(document)
+
+
+def document_forget(
+    *, document: SourceDocument, folder: Path | None = None, actor: Actor = SYSTEM
+) -> int:
+    """Delete a document with all its memories, and its file in ``folder`` where it still
+    waits there; returns how many memories. Raises SourceDocument.DoesNotExist where it is
+    gone already."""
+    with transaction.atomic():
+        locked = SourceDocument.objects.select_for_update().get(pk=document.pk)
+        memories = Memory.objects.filter(document=locked).count()
+        audit_record(
+            action="document.forget",
+            actor=actor,
+            object_type="document",
+            object_id=locked.document_id,
+            content_hash=locked.sha256,
+            details={"memories": memories},
+        )
+        passages_forgotten(locked.document_id)
+        locked.delete()
+    if folder is not None:
+        file_remove(folder, document.document_id)
+    # Not before it is certain: a preview of forgetting is taken back.
+    told = (document.document_id, memories)
+    transaction.on_commit(lambda: logger.info("Document %s was forgotten with %d memories.", *told))
+    return memories
+
+
+def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:
+    """Forget the documents that a message brought, which was taken back; returns how many.
+    Call it in a transaction. A file that still waits is left to the sweep; whoever reads it
+    at this moment stores nothing."""
+    brought = list(SourceDocument.objects.filter(source_message_id=message_id))
+    for document in brought:
+        document_forget(document=document, actor=actor)
+    return len(brought)
+
+
+def _start_again(document: SourceDocument, name: str, source_message_id: UUID | None) -> None:
+    document.state = DocumentState.RECEIVED
+    document.name = name
+    document.source_message_id = source_message_id
+    document.error = document.error_code = ""
+    document.attempts = 0
+    document.lease_token = None
+    document.save()
+
+
+def _shown_name(name: str) -> str:
+    """The file's name without a path and what can't be stored, as the sender wrote it."""
+    bare = "".join(char for char in name if char.isprintable())
+    bare = bare.replace("\\", "/").rpartition("/")[2].strip()
+    return bare[-LONGEST_NAME:] or "document"

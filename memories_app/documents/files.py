@@ -1,0 +1,100 @@
+"""Where documents lie while they wait to be read. Nothing is kept there longer than that."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from uuid import UUID
+
+from memoryproject.foundation.integrations.documents.base import DocumentError
+
+INCOMING = ".incoming-"
+SUFFIX = ".document"
+# Longer than anything takes that writes a file or waits for one.
+LEFT_OVER_SECONDS = 3600.0
+
+
+def document_file(folder: Path, document_id: UUID) -> Path:
+    """Where the file of a document lies. Its name there says nothing about it."""
+    return folder / f"{document_id}{SUFFIX}"
+
+
+class IncomingFile:
+    """A file that is being written, for its owner alone; its name goes when the ``with``
+    block ends, unless it was put in its place."""
+
+    def __init__(self, folder: Path, *, most_bytes: int) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        descriptor, name = tempfile.mkstemp(prefix=INCOMING, dir=folder)
+        self.path = Path(name)
+        self.size = 0
+        self._file = os.fdopen(descriptor, "wb")
+        self._hash = hashlib.sha256()
+        self._most_bytes = most_bytes
+
+    @property
+    def sha256(self) -> str:
+        """Of what was written so far, hex."""
+        return self._hash.hexdigest()
+
+    def write(self, block: bytes) -> None:
+        """Raises DocumentError where that makes the file too large; OSError."""
+        self.size += len(block)
+        if self.size > self._most_bytes:
+            raise DocumentError("too_large")
+        self._hash.update(block)
+        self._file.write(block)
+
+    def put(self, place: Path) -> None:
+        """Give the whole file its place. Raises OSError."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        os.replace(self.path, place)
+
+    def read(self) -> bytes:
+        """What was written. Raises OSError."""
+        self._file.flush()
+        return self.path.read_bytes()
+
+    def __enter__(self) -> IncomingFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._file.close()
+        finally:
+            self.path.unlink(missing_ok=True)
+
+
+def file_remove(folder: Path, document_id: UUID) -> None:
+    document_file(folder, document_id).unlink(missing_ok=True)
+
+
+def files_lying(folder: Path) -> Iterator[tuple[Path, UUID | None, bool]]:
+    """Each file in the folder, the document that it is named after (None: it is being
+    written, or is nobody's), and whether it is old enough to be left over."""
+    oldest = time.time() - LEFT_OVER_SECONDS
+    for path in sorted(folder.glob("*")):
+        try:
+            is_old = path.stat().st_mtime < oldest
+        except FileNotFoundError:
+            continue
+        yield path, _named_after(path), is_old
+
+
+def _named_after(path: Path) -> UUID | None:
+    try:
+        return UUID(path.name.removesuffix(SUFFIX))
+    except ValueError:
+        return None

@@ -1,0 +1,220 @@
+"""Reads a document that was received and stores its text as memories."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+
+from memories_app.documents.claims import WAITING, DocumentLease, document_claim
+from memories_app.documents.files import document_file, file_remove
+from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
+from memories_app.store.facade import content_hash, passages_created
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.documents.base import (
+    MARKDOWN,
+    TEXT,
+    DocumentError,
+    ExtractedText,
+    TextExtractor,
+)
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.text.chunks import Passage, cut_text
+from memoryproject.foundation.text.terms import index_text
+
+logger = logging.getLogger(__name__)
+
+# A file that has brought down its worker so often is left alone.
+MAX_ATTEMPTS = 3
+BATCH = 64
+ROWS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A passage with the page that it begins on."""
+
+    passage: Passage
+    page: int | None
+
+
+def document_store(
+    *,
+    document_id: UUID,
+    folder: Path,
+    extractor: TextExtractor,
+    embedder: Embedder,
+    actor: Actor = SYSTEM,
+    before_step: Callable[[], None] = nothing,
+) -> SourceDocument:
+    """Read a document and store its text; returns it as ``ready``, or as ``failed`` with the
+    reason. One that is either already is left as it is, so a worker that was killed may
+    simply begin again. Its file is gone afterwards.
+
+    ``before_step`` is called before each step that takes time. Raises DocumentBusyError;
+    SourceDocument.DoesNotExist; DocumentError where another try may help; DatabaseError.
+    """
+    document = SourceDocument.objects.get(pk=document_id)
+    if document.state not in WAITING:
+        return document
+    lease = document_claim(document)
+    try:
+        return _store(document, lease, folder, extractor, embedder, actor, before_step)
+    finally:
+        lease.release()
+
+
+def _store(
+    document: SourceDocument,
+    lease: DocumentLease,
+    folder: Path,
+    extractor: TextExtractor,
+    embedder: Embedder,
+    actor: Actor,
+    before_step: Callable[[], None],
+) -> SourceDocument:
+    before_step()
+    try:
+        if document.attempts >= MAX_ATTEMPTS:
+            raise DocumentError("damaged", ErrorText("document_tries_ended"))
+        found = _extracted(document_file(folder, document.document_id), extractor)
+    except DocumentError as error:
+        if not error.permanent:
+            raise
+        return _fail(document, lease, error, folder)
+    whole = "\n".join(section.text for section in found.sections)
+    cuts = _with_pages(found, cut_text(whole))
+    vectors, warnings = _vectors(cuts, embedder, lease, before_step)
+    with transaction.atomic():
+        document = lease.lock()
+        _insert(document, cuts, vectors, embedder)
+        _describe(document, found, len(whole), warnings)
+        audit_record(
+            action="document.store",
+            actor=actor,
+            object_type="document",
+            object_id=document.document_id,
+            content_hash=document.sha256,
+            details={"memories": len(cuts), "pages": found.pages},
+        )
+    file_remove(folder, document.document_id)
+    logger.info("Document %s was stored as %d memories.", document.document_id, len(cuts))
+    return document
+
+
+def _extracted(path: Path, extractor: TextExtractor) -> ExtractedText:
+    try:
+        return extractor.extract(path)
+    except FileNotFoundError:
+        raise DocumentError("missing") from None
+
+
+def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[_Cut]:
+    """The passages with the pages that they begin on."""
+    starts: list[tuple[int, int | None]] = []
+    place = 0
+    for section in found.sections:
+        starts.append((place, section.page))
+        place += len(section.text) + 1
+    cuts = []
+    current = 0
+    for passage in passages:
+        while current + 1 < len(starts) and starts[current + 1][0] <= passage.start:
+            current += 1
+        cuts.append(_Cut(passage, starts[current][1]))
+    return cuts
+
+
+def _vectors(
+    cuts: list[_Cut],
+    embedder: Embedder,
+    lease: DocumentLease,
+    before_step: Callable[[], None],
+) -> tuple[list[list[float] | None], list[str]]:
+    """A vector for each passage, made in batches. Where the embedder fails there are none,
+    and a warning: the passages are then found by their words."""
+    texts = iter([cut.passage.text for cut in cuts])
+    vectors: list[list[float] | None] = []
+    try:
+        while batch := list(islice(texts, BATCH)):
+            before_step()
+            lease.renew()
+            vectors += covered_vectors(embedder, batch)
+    except EmbedderError as error:
+        logger.warning("Document %s has no vectors: %s", lease.row.pk, error)
+        return [None] * len(cuts), [ErrorText("document_without_vectors")]
+    return vectors, []
+
+
+def _insert(
+    document: SourceDocument,
+    cuts: list[_Cut],
+    vectors: list[list[float] | None],
+    embedder: Embedder,
+) -> None:
+    memories = [_memory(document, position, cut) for position, cut in enumerate(cuts, start=1)]
+    Memory.objects.bulk_create(memories, batch_size=ROWS_AT_ONCE)
+    passages_created(memories)
+    MemoryEmbedding.objects.bulk_create(
+        [
+            MemoryEmbedding(memory=memory, model=embedder.model_id, vector=vector)
+            for memory, vector in zip(memories, vectors, strict=True)
+            if vector is not None
+        ],
+        batch_size=ROWS_AT_ONCE,
+    )
+
+
+def _memory(document: SourceDocument, position: int, cut: _Cut) -> Memory:
+    content = cut.passage.text
+    indexed = index_text(content)
+    about = {"document": document.name}
+    return Memory(
+        content=content,
+        content_hash=content_hash(content),
+        fact_key=content_hash(content),
+        type="document",
+        source="document",
+        visibility=document.visibility,
+        chat_id=document.chat_id,
+        source_message_id=document.source_message_id,
+        metadata=about if cut.page is None else {**about, "page": cut.page},
+        terms=indexed.terms,
+        term_count=indexed.length,
+        document=document,
+        position=position,
+    )
+
+
+def _describe(
+    document: SourceDocument, found: ExtractedText, characters: int, warnings: list[str]
+) -> None:
+    """Nothing but the name tells Markdown from other text, and nothing hangs on it."""
+    is_markdown = found.media_type == TEXT and document.name.lower().endswith((".md", ".markdown"))
+    document.state = DocumentState.READY
+    document.media_type = MARKDOWN if is_markdown else found.media_type
+    document.title = found.title
+    document.pages = found.pages
+    document.characters = characters
+    document.warnings = [*found.warnings, *warnings]
+    document.error = document.error_code = ""
+    document.lease_token = document.lease_until = None
+    document.save()
+
+
+def _fail(
+    document: SourceDocument, lease: DocumentLease, error: DocumentError, folder: Path
+) -> SourceDocument:
+    logger.warning("Document %s can't be read: %s", document.document_id, error)
+    lease.held().update(state=DocumentState.FAILED, error=error_text(error), error_code=error.code)
+    file_remove(folder, document.document_id)
+    document.refresh_from_db()
+    return document

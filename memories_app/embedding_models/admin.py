@@ -1,0 +1,99 @@
+"""Which models made vectors, and which memories have one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
+
+from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
+from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.staff import staff_edit_record
+
+
+@admin.register(EmbeddingModel)
+class EmbeddingModelAdmin(ReadOnlyAdmin):
+    """Which models made vectors here. The calibration is staff's to correct; models are made
+    and switched by memories_reembed."""
+
+    list_display = ("model_id", "shown_state", "dimensions", "vectors", "activated_at")
+    list_filter = ("state",)
+    editable: ClassVar = ("calibration_midpoint", "calibration_slope")
+    fieldsets: ClassVar[Any] = (
+        (None, {"fields": ("model_id", "shown_state", "vectors")}),
+        (gettext_lazy("Calibration"), {"fields": editable}),
+        (gettext_lazy("The model"), {"fields": ("kind", "name", "dimensions", "distance")}),
+        (
+            gettext_lazy("Times"),
+            {"fields": ("created_at", "activated_at", "retired_at", "cleared_at")},
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EmbeddingModel]:
+        made = MemoryEmbedding.objects.filter(model=OuterRef("model_id")).order_by()
+        count = made.values("model").annotate(made=Count("pk")).values("made")
+        found = super().get_queryset(request)
+        return found.annotate(made=Subquery(count, output_field=IntegerField()))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        shown = flatten_fieldsets(self.fieldsets)
+        return [str(name) for name in shown if name not in self.editable]
+
+    def save_model(
+        self, request: HttpRequest, obj: EmbeddingModel, form: Any, change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="setting.change",
+            object_type="embedding_model",
+            object_id=obj.model_id,
+            fields=form.changed_data,
+        )
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, model: EmbeddingModel) -> str:
+        return shown_state(model.state, good=[str(EmbeddingState.ACTIVE)])
+
+    @admin.display(description=gettext_lazy("vectors of memories"))
+    def vectors(self, model: Any) -> int:
+        return model.made or 0
+
+
+class ModelFilter(admin.SimpleListFilter):
+    """The models are few; their vectors aren't looked through for them."""
+
+    title = gettext_lazy("model")
+    parameter_name = "model"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, name) for name in EmbeddingModel.objects.values_list("model_id", flat=True)]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryEmbedding]
+    ) -> QuerySet[MemoryEmbedding]:
+        return queryset.filter(model=self.value()) if self.value() else queryset
+
+
+@admin.register(MemoryEmbedding)
+class MemoryEmbeddingAdmin(ReadOnlyAdmin):
+    list_display = ("memory", "model")
+    list_filter = (ModelFilter,)
+    search_fields = ("=memory__memory_id",)
+    search_help_text = gettext_lazy("The id of a memory")
+    # Any other order would sort all of them.
+    sortable_by = ()
+    list_select_related = ("memory",)
+    exclude = ("vector",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryEmbedding]:
+        rows: QuerySet[MemoryEmbedding] = super().get_queryset(request)
+        return rows.defer("vector", "memory__terms", "memory__likeness")

@@ -1,0 +1,91 @@
+"""Makes the vectors that memories lack, and removes those of a model that is out of use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Exists, Model, OuterRef, QuerySet
+
+from memories_app.models import Memory, MemoryEmbedding
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+
+# As many as the embedder sends at once.
+BATCH = 256
+DELETED_AT_ONCE = 5_000
+
+Uncovered = dict[UUID, str]
+"""The memories that a model doesn't cover, with their content's hash: they were tried."""
+
+
+def nothing(_count: int) -> None:
+    """The ``progress`` of callers that show none."""
+
+
+def memories_lacking(model_id: str) -> QuerySet[Memory]:
+    """The memories without a vector of this model. Texts that the model doesn't cover never
+    have one."""
+    made = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=model_id)
+    return Memory.objects.filter(~Exists(made)).order_by("pk")
+
+
+def memories_embed(
+    *,
+    embedder: Embedder,
+    uncovered: Uncovered,
+    progress: Callable[[int], object] = nothing,
+) -> int:
+    """Make the vectors that memories lack; returns how many were made.
+
+    uncovered: grows by what the model doesn't cover, which is left out when it comes again.
+    progress: told after each batch how many memories it had. Raises EmbedderError; what was
+    made until then stays.
+    """
+    made = 0
+    lacking = memories_lacking(embedder.model_id).only("pk", "content", "content_hash")
+    batch = list(lacking[:BATCH])
+    while batch:
+        fresh = [each for each in batch if uncovered.get(each.pk) != each.content_hash]
+        made += _embed(fresh, embedder, uncovered)
+        progress(len(batch))
+        batch = list(lacking.filter(pk__gt=batch[-1].pk)[:BATCH])
+    return made
+
+
+def memories_untried(*, model_id: str, uncovered: Uncovered) -> int:
+    """How many memories lack their vector and were not tried as they are now."""
+    lacking = memories_lacking(model_id).values_list("pk", "content_hash")
+    return sum(uncovered.get(pk) != content_hash for pk, content_hash in lacking.iterator())
+
+
+def _embed(memories: list[Memory], embedder: Embedder, uncovered: Uncovered) -> int:
+    vectors = covered_vectors(embedder, [memory.content for memory in memories])
+    made = {}
+    for memory, vector in zip(memories, vectors, strict=True):
+        if vector is None:
+            uncovered[memory.pk] = memory.content_hash
+        else:
+            made[memory.pk] = (memory.content, vector)
+    with transaction.atomic():
+        # Held until the vectors are in: an edit that comes meanwhile waits and removes them.
+        same = Memory.objects.select_for_update(no_key=True).filter(pk__in=list(made))
+        rows = [
+            MemoryEmbedding(memory_id=pk, model=embedder.model_id, vector=made[pk][1])
+            for pk, content in same.order_by("pk").values_list("pk", "content")
+            # Edited meanwhile: the vector is one of a text that is gone.
+            if content == made[pk][0]
+        ]
+        MemoryEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
+
+
+def vectors_delete(*, table: type[Model], model_id: str) -> int:
+    """Remove a model's vectors from a table in small steps; returns how many they were."""
+    deleted, last = 0, 0
+    rows = table._default_manager.filter(model=model_id).order_by("pk")
+    while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[:DELETED_AT_ONCE]):
+        last = keys[-1]
+        deleted += rows.filter(pk__in=keys).order_by()._raw_delete(connection.alias)
+    return deleted

@@ -1,0 +1,40 @@
+"""Public face of the rules about facts: what other packages may use."""
+
+from memories_app.facts.facts import Likeness, fact_key, is_replaced, likeness_of
+from memories_app.facts.similarity import Shape, shape_of
+from memories_app.facts.text_diff import Piece, word_diff
+from memories_app.facts.validation import (
+    MAX_CONTENT,
+    MAX_LABEL,
+    MAX_METADATA_BYTES,
+    MAX_TAGS,
+    NewMemory,
+    label_problems,
+    metadata_problems,
+    problems_of,
+    storable_metadata,
+    tag_problems,
+    visibility_problems,
+)
+
+__all__ = [
+    "Likeness",
+    "MAX_CONTENT",
+    "MAX_LABEL",
+    "MAX_METADATA_BYTES",
+    "MAX_TAGS",
+    "NewMemory",
+    "Piece",
+    "Shape",
+    "fact_key",
+    "is_replaced",
+    "label_problems",
+    "likeness_of",
+    "metadata_problems",
+    "problems_of",
+    "shape_of",
+    "storable_metadata",
+    "tag_problems",
+    "visibility_problems",
+    "word_diff",
+]

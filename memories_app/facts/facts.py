@@ -1,0 +1,129 @@
+"""When two texts tell the same fact, and when the newer one replaces the older.
+
+Both rules are made to err on one side: two facts that are kept apart cost a line in a list, two
+that are taken for one cost what was told. All of it works on equality of keys, so that an index
+finds the few texts that matter among any number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from memories_app.facts import lexicon
+from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, read
+from memories_app.facts.frames import Frame, frames_of
+
+_SPACES = re.compile(r"\s+")
+_ENDING = re.compile(r"[\s.,;:!…]+$")
+
+
+def fact_key(content: str) -> str:
+    """SHA-256, hex, of the text without what a reader doesn't see as a difference: case,
+    marks, spaces and the punctuation at its end."""
+    spaced = _SPACES.sub(" ", folded(content)).strip()
+    return _hash(_ENDING.sub("", spaced) or spaced or content)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A text as it is compared: ``sense`` is equal where two texts tell the same;
+    ``frames`` are what it says with its value left open."""
+
+    sense: str
+    frames: tuple[Frame, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """What a text that matters to this one shares at least one of."""
+        return [f"s{self.sense}", *sorted({f"f{frame.key}" for frame in self.frames})]
+
+
+def likeness_of(content: str) -> Likeness:
+    """What is compared of a text."""
+    text = folded(content)
+    sense = " ".join(token.text for token in _sense(read(text)))
+    return Likeness(_short_hash(sense or text), tuple(frames_of(text, _short_hash)))
+
+
+def same_fact(one: str, other: str) -> bool:
+    """Whether two texts tell the same: word for word in their order, but for articles, the
+    forms of "to be", spelling of numbers, currencies, times and dates."""
+    return likeness_of(one).sense == likeness_of(other).sense
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Whether the newer text says the same as the older one with another value, so that both
+    can't be true now."""
+    return is_replaced(newer=likeness_of(newer), older=likeness_of(older))
+
+
+def is_replaced(*, newer: Likeness, older: Likeness) -> bool:
+    """``replaces`` for texts that are read already."""
+    if newer.sense == older.sense:
+        return False
+    known = {(frame.kind, frame.key): frame for frame in older.frames}
+    return any(
+        frame.conflicts_with(known[frame.kind, frame.key])
+        for frame in newer.frames
+        if (frame.kind, frame.key) in known
+    )
+
+
+def _sense(tokens: list[Token]) -> list[Token]:
+    tokens = _without_opening(tokens)
+    kept: list[Token] = []
+    loose: list[bool] = []
+    prepared = False
+    for place, token in enumerate(tokens):
+        after = tokens[place + 1] if place + 1 < len(tokens) else None
+        if _is_left_out(token, after, first=not kept):
+            prepared = token.text in lexicon.TIME_PREPOSITIONS
+            continue
+        if token.kind == NUMBER and prepared:
+            token = Token(TIME, token.text)
+        free = token.kind in TEMPORAL and (prepared or not kept or loose[-1])
+        kept.append(token)
+        loose.append(free)
+        prepared = False
+    return _time_last(kept, loose)
+
+
+def _without_opening(tokens: list[Token]) -> list[Token]:
+    words = tuple(token.text for token in tokens[:2])
+    for opening in lexicon.OPENINGS:
+        if words[: len(opening)] == opening and len(tokens) > len(opening):
+            return tokens[len(opening) :]
+    return tokens
+
+
+def _is_left_out(token: Token, after: Token | None, *, first: bool) -> bool:
+    if token.text in lexicon.ARTICLES | lexicon.FILLERS | lexicon.ENGLISH_COPULAS:
+        # "the" alone, or "A" as a mark, is what there is to tell.
+        return after is not None
+    if token.text in lexicon.COPULAS:
+        return not first and after is not None and after.kind == NUMBER
+    if token.text in lexicon.TIME_PREPOSITIONS and after is not None:
+        return after.kind in TEMPORAL or (after.kind == NUMBER and after.text.isdigit())
+    return False
+
+
+def _time_last(tokens: list[Token], loose: list[bool]) -> list[Token]:
+    """With the time at the end, where there is one: "on Monday we close" is "we close on
+    Monday". With two times their places tell what belongs to which."""
+    places = [place for place, free in enumerate(loose) if free]
+    temporal = [place for place, token in enumerate(tokens) if token.kind in TEMPORAL]
+    together = bool(places) and places[-1] - places[0] + 1 == len(places)
+    if not together or temporal != places or len(places) == len(tokens):
+        return tokens
+    times = sorted((tokens[place] for place in places), key=lambda token: (token.kind, token.text))
+    return [token for token, free in zip(tokens, loose, strict=True) if not free] + times
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def _short_hash(text: str) -> str:
+    return _hash(text)[:24]

@@ -1,0 +1,190 @@
+"""What a text says with its value left open: two texts with one frame and two values can't both
+be true now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from memories_app.facts import lexicon
+from memories_app.facts.fact_parser import (
+    DATE,
+    NAME,
+    NUMBER,
+    RANGE,
+    TIME,
+    VALUES,
+    WEEKDAY,
+    WORD,
+    Token,
+    read,
+)
+from memoryproject.foundation.text.english import stem
+
+# Longer texts tell more than one thing.
+MOST_TOKENS = 20
+MOST_SUBJECT = 6
+MOST_VALUE = 4
+# So many digits without a currency are a telephone or another number that says which.
+NAMING_DIGITS = 6
+
+_BECAME = re.compile(
+    r"\b(?:(?:has|have|was|were|got|is|are|been)\s+)*"
+    r"(?:changed|moved|raised|increased|lowered|reduced|rose|dropped|went up|went down|postponed|"
+    r"rescheduled|updated)\s+to\b"
+)
+_COLON = re.compile(r"(?<=\w):(?=\s)")
+_DIGITS = re.compile(r"\D*(-?\d[\d.:]*)(?:am)?\D*")
+
+VALUE, NEGATION, ATTRIBUTE = "value", "negation", "attribute"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """``key`` is equal for texts with the same frame of a ``kind``; ``values`` is what fills
+    it: one value or several in their order, "yes" or "no", or the words of an attribute."""
+
+    kind: str
+    key: str
+    values: tuple[str, ...]
+
+    def conflicts_with(self, other: Frame) -> bool:
+        """Whether two frames with one key are filled differently."""
+        if self.kind == ATTRIBUTE:
+            mine, theirs = set(self.values), set(other.values)
+            if len(mine) == len(theirs) == 1:
+                return not _says_the_same(self.values[0], other.values[0])
+            # "John Smith" tells more of "John", and nothing else.
+            return not mine <= theirs and not theirs <= mine
+        differing = [
+            (mine, theirs)
+            for mine, theirs in zip(self.values, other.values, strict=True)
+            if not _says_the_same(mine, theirs)
+        ]
+        return len(differing) == 1
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    """Also 40 and ₪40, 9 and 9 am, of which one only tells less."""
+    if one == other:
+        return True
+    mine, theirs = _DIGITS.fullmatch(one), _DIGITS.fullmatch(other)
+    return bool(mine and theirs and mine[1] == theirs[1] and (one == mine[1] or other == theirs[1]))
+
+
+def frames_of(folded_text: str, hashed: Callable[[str], str]) -> Iterator[Frame]:
+    """The frames of a text that went through ``folded``; none where it isn't one plain
+    statement about something that it names."""
+    text = _COLON.sub(" is", _BECAME.sub(" is ", folded_text), count=1)
+    tokens = [
+        token
+        for token in read(text)
+        if token.text not in lexicon.ARTICLES | lexicon.FILLERS | lexicon.RENEWALS
+    ]
+    words = {token.text for token in tokens}
+    if not 2 <= len(tokens) <= MOST_TOKENS or words & lexicon.NOT_PLAIN:
+        return
+    if tokens[0].text in lexicon.POINTERS and tokens[0].text != "there":
+        return
+    for kind, found in (
+        (VALUE, _value_frame(tokens)),
+        (NEGATION, _negation_frame(tokens)),
+        (ATTRIBUTE, _attribute_frame(tokens)),
+    ):
+        if found is not None:
+            key, values = found
+            yield Frame(kind, hashed(f"{kind} {key}"), values)
+
+
+def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+    """ "TestCorp owes me □ from invoice INV-001"."""
+    slots = _slots(tokens)
+    if not slots or not any(token.kind in (WORD, NAME) for token in tokens[: min(slots)]):
+        return None
+    frame = []
+    for place, token in enumerate(tokens):
+        if place in slots:
+            frame.append("□")
+        elif token.text not in lexicon.COPULAS and not (
+            token.text in lexicon.TIME_PREPOSITIONS and place + 1 in slots
+        ):
+            frame.append(token.text)
+    return " ".join(frame), tuple(tokens[place].text for place in sorted(slots))
+
+
+def _slots(tokens: list[Token]) -> set[int]:
+    """The places of values that directly follow what takes a value."""
+    slots = set()
+    for place, token in enumerate(tokens):
+        if token.kind != WORD or not _takes_a_value(token.text):
+            continue
+        said_later = any(later.text in lexicon.COPULAS for later in tokens[place + 2 :])
+        if token.text in lexicon.ATTRIBUTES and said_later:
+            # "Size 40 is in stock": which size, and not what it is.
+            continue
+        after = place + 1
+        while after < len(tokens) and tokens[after].text in lexicon.BETWEEN:
+            after += 1
+        if after < len(tokens) and _may_follow(token.text, tokens[after]):
+            slots.add(after)
+    return slots
+
+
+def _takes_a_value(word: str) -> bool:
+    return word in lexicon.AMOUNT_VERBS | lexicon.COPULAS | lexicon.ATTRIBUTES
+
+
+def _may_follow(word: str, value: Token) -> bool:
+    if value.kind not in VALUES:
+        return False
+    if value.kind in (WEEKDAY, DATE):
+        return word in lexicon.DAY_VERBS | lexicon.COPULAS
+    if word in lexicon.NUMBERED:
+        return False
+    return value.kind in (TIME, RANGE) or not _is_naming(value)
+
+
+def _is_naming(value: Token) -> bool:
+    return value.kind == NUMBER and value.text.isdigit() and len(value.text) >= NAMING_DIGITS
+
+
+def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+    """ "Dana (doesn't) like sushi"."""
+    if any(token.text in lexicon.NO_FLIP for token in tokens):
+        return None
+    if tokens[0].text in lexicon.NEGATIONS:
+        return None
+    flips = 0
+    frame: list[str] = []
+    for token in tokens:
+        text = token.text
+        if text in lexicon.NEGATIONS:
+            flips += 1
+        elif text in lexicon.NO_THERE_IS:
+            flips += 1
+            frame.append(lexicon.THERE_IS)
+        elif text in lexicon.ANTONYMS:
+            flips += 1
+            frame.append(stem(lexicon.ANTONYMS[text]))
+        elif text not in lexicon.HELPERS | lexicon.NEGATION_TAILS:
+            frame.append(stem(text) if token.kind == WORD else text)
+    if flips > 1 or len(frame) < 2:
+        return None
+    return " ".join(frame), ("no" if flips else "yes",)
+
+
+def _attribute_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+    """ "The CEO of TestCorp is □"."""
+    copulas = [place for place, token in enumerate(tokens) if token.text in lexicon.COPULAS]
+    if len(copulas) != 1 or any(token.text in lexicon.NEGATIONS for token in tokens):
+        return None
+    subject = [token.text for token in tokens[: copulas[0]]]
+    value = [token.text for token in tokens[copulas[0] + 1 :] if token.text not in ("at", "on")]
+    if not 1 <= len(subject) <= MOST_SUBJECT or not 1 <= len(value) <= MOST_VALUE:
+        return None
+    ends = {subject[0], subject[-1]} & lexicon.ATTRIBUTES
+    wanted = {"favorite", "favourite", "preferred"} & set(subject)
+    if not ends and not wanted:
+        return None
+    return " ".join(subject), tuple(value)

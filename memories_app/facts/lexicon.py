@@ -1,0 +1,133 @@
+"""The words that the rules know, in English and Hebrew, in folded form."""
+
+from __future__ import annotations
+
+from memoryproject.foundation.text.normalise import fold
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(fold(text).split())
+
+
+ARTICLES = _words("a an the")
+COPULAS = _words("is are am הוא היא הם הן")
+ENGLISH_COPULAS = _words("is are am")
+# Words that leave a fact what it is.
+FILLERS = _words("please now currently still just actually really btw fyi עכשיו כרגע עדיין פשוט")
+# What tells that a value is a later one: of no weight where two values are compared.
+RENEWALS = _words("new updated current instead from-now-on חדש חדשה החדש החדשה מעודכן מעכשיו")
+OPENINGS = (
+    ("remember", "that"),
+    ("note", "that"),
+    ("remember",),
+    ("תזכור", "ש"),
+    ("תזכור",),
+    ("תזכרי",),
+)
+# Left out before a time or a day: "on Monday" is "Monday".
+TIME_PREPOSITIONS = _words("on at ב")
+RANGE_WORDS = _words("to until till עד")
+RANGE_STARTS = _words("from between מ")
+
+CURRENCIES = {
+    "₪": "₪", "nis": "₪", "ils": "₪", "shekel": "₪", "shekels": "₪", "שח": "₪", "שקל": "₪",
+    fold("שקלים"): "₪", "$": "$", "usd": "$", "dollar": "$", "dollars": "$", "דולר": "$",
+    fold("דולרים"): "$", "€": "€", "eur": "€", "euro": "€", "euros": "€", "אירו": "€",
+    "יורו": "€", "£": "£",
+}  # fmt: skip
+PERCENT = _words("% percent אחוז אחוזים")
+_NUMBERS = "two three four five six seven eight nine ten eleven twelve"
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS.split(), start=2)}
+_DAYS = "sunday monday tuesday wednesday thursday friday saturday"
+WEEKDAYS = {**{day: day for day in _DAYS.split()}, "shabbat": "saturday"}
+HEBREW_WEEKDAYS = {
+    fold(word): day
+    for word, day in (
+        ("ראשון", "sunday"), ("שני", "monday"), ("שלישי", "tuesday"), ("רביעי", "wednesday"),
+        ("חמישי", "thursday"), ("שישי", "friday"), ("שבת", "saturday"),
+    )
+}  # fmt: skip
+# Before these the weekdays' Hebrew names are weekdays, and not "second" or "third".
+HEBREW_DAY_WORDS = {fold("יום"): "", fold("ביום"): "", fold("ליום"): "ל", fold("מיום"): "מ"}
+MONTHS = {
+    fold(word): number
+    for names in (
+        "january february march april may june july august september october november december",
+        "ינואר פברואר מרץ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר",
+        "בינואר בפברואר במרץ באפריל במאי ביוני ביולי באוגוסט בספטמבר באוקטובר בנובמבר בדצמבר",
+    )
+    for number, word in enumerate(names.split(), start=1)
+}
+
+# After these comes what is the case now; what happened once happened beside other things.
+AMOUNT_VERBS = _words(
+    """
+    cost costs owe owes open opens close closes start starts begin begins end ends finish finishes
+    arrive arrives leave leaves depart departs pay pays charge charges earn earns take takes weigh
+    weighs worth get gets has have equals expires expire due land lands
+    עולה עולים עולות חייב חייבת חייבים נפתח נפתחת פותח פותחת פותחים נסגר נסגרת סוגר סוגרת סוגרים
+    מתחיל מתחילה מסתיים מסתיימת נגמר נגמרת מגיע מגיעה יוצא יוצאת משלם משלמת גובה מרוויח שווה
+    שוקל לוקח לוקחת
+    """
+)
+# Of these also a day tells one thing: a course starts once, but a shop opens every week.
+DAY_VERBS = _words(
+    """
+    start starts begin begins end ends finish finishes arrive arrives leave leaves depart departs
+    expires expire due land lands
+    מתחיל מתחילה מסתיים מסתיימת נגמר נגמרת מגיע מגיעה יוצא יוצאת
+    """
+)
+# May stand between a verb and its value.
+BETWEEN = _words("me us you him her them at on by to in is are לי לנו לך לו לה להם ב ל הוא היא")
+# What somebody or something has one of at a time.
+ATTRIBUTES = _words(
+    """
+    price cost fee rate salary rent budget total balance discount phone number email address
+    website password code pin ceo cfo cto manager director owner boss landlord deadline birthday
+    age height weight size color colour capacity hours schedule status name nickname title role
+    job position favorite favourite preferred wife husband spouse location city hometown country
+    currency
+    מחיר המחיר עלות העלות תעריף התעריף שכר משכורת שכירות תקציב התקציב יתרה היתרה הנחה ההנחה
+    טלפון הטלפון מספר אימייל המייל כתובת הכתובת אתר סיסמה הסיסמה קוד הקוד מנכל המנכל מנכלית
+    המנכלית מנהל המנהל מנהלת המנהלת בעלים הבוס גיל גובה משקל מידה צבע הצבע שעות סטטוס הסטטוס
+    שם השם תפקיד אשתו בעלה עיר יומולדת
+    """
+)
+# A number behind one of these says which, not how much.
+NUMBERED = _words(
+    """
+    invoice order room table unit apartment flat floor flight ticket number no version gate line
+    branch page chapter step lot account
+    חשבונית הזמנה חדר שולחן דירה קומה מספר טיסה כרטיס סניף עמוד חשבון
+    """
+)
+
+NEGATIONS = _words("not no never לא אינו אינה אינם אינן")
+NO_THERE_IS = _words("אין")
+THERE_IS = fold("יש")
+HELPERS = _words("do does")
+# "no longer", "not any more".
+NEGATION_TAILS = _words("longer anymore יותר")
+ANTONYMS = {
+    fold(word): fold(positive)
+    for word, positive in (
+        ("closed", "open"), ("unpaid", "paid"), ("unavailable", "available"),
+        ("forbidden", "allowed"), ("impossible", "possible"), ("inactive", "active"),
+        ("invalid", "valid"), ("dislikes", "likes"), ("dislike", "like"),
+        ("unmarried", "married"),
+        ("סגור", "פתוח"), ("סגורה", "פתוחה"), ("סגורים", "פתוחים"), ("אסור", "מותר"),
+    )
+}  # fmt: skip
+# Where one of these stands, "not" turns something else than the whole statement.
+NO_FLIP = _words("only all every both neither nor nobody nothing without רק כל כולם")
+# Not a statement of fact, or one beside others.
+NOT_PLAIN = _words(
+    """
+    if unless when whenever maybe perhaps might may could would should or either also too another
+    additional second plus ? except until since before after
+    אם אולי כאשר אלא או גם נוסף נוספת אחרי לפני
+    """
+)
+# Who is meant by these is known to the conversation alone.
+POINTERS = _words("it this that these those he she they there here זה זאת הוא היא הם הן")

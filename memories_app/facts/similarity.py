@@ -1,0 +1,44 @@
+"""How much two texts say of the same, for people to decide whether they are one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memories_app.facts import lexicon
+from memories_app.facts.fact_parser import WORD, folded, read
+from memoryproject.foundation.text import english_words, hebrew_words
+from memoryproject.foundation.text.english import stem
+
+_GRAMMAR = english_words.FUNCTION | hebrew_words.FUNCTION
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is compared of a text: its telling words by their stems, its numbers, days and
+    identifiers, and whether it negates."""
+
+    words: frozenset[str]
+    values: frozenset[str]
+    negated: bool
+
+    def shared(self, other: Shape) -> float:
+        """The share of telling words that both have, in [0, 1]; 0 where numbers or negation
+        differ: such texts are never one."""
+        if self.values != other.values or self.negated != other.negated:
+            return 0.0
+        together = self.words | other.words
+        return len(self.words & other.words) / len(together) if together else 0.0
+
+
+def shape_of(content: str) -> Shape:
+    tokens = read(folded(content))
+    told = {token.text for token in tokens}
+    return Shape(
+        words=frozenset(
+            stem(token.text)
+            for token in tokens
+            if token.kind == WORD and token.text not in _GRAMMAR
+        ),
+        values=frozenset(token.text for token in tokens if token.kind != WORD),
+        negated=bool(told & (lexicon.NEGATIONS | lexicon.NO_THERE_IS | lexicon.ANTONYMS.keys())),
+    )

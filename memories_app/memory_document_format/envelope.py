@@ -1,0 +1,214 @@
+"""A memory document as a text: the envelope with its meta data, and the content in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memories_app.memory_document_format.categories import (
+    CATEGORIES,
+    CONTENT,
+    is_completed,
+    status_of,
+)
+from memories_app.memory_document_format.problems import (
+    MemoryDocumentInvalidError,
+    Problem,
+    Problems,
+    shown,
+)
+from memories_app.memory_document_format.shapes import fields, kind, one_of, text
+from memories_app.memory_document_format.strict_json import read_json
+from memories_app.memory_document_format.times import read_stamp, stamp
+from memoryproject.foundation.process.narrowing import present
+
+
+def _stamp_check(value: Any, path: str) -> Problems:
+    yield from text(value, path)
+    if isinstance(value, str) and read_stamp(value) is None:
+        example = "2025-11-25T10:30:00Z"
+        yield Problem(path, f"must be an ISO 8601 time with Z, such as {example}: {shown(value)}")
+
+
+def _summary_check(value: Any, path: str) -> Problems:
+    yield from text(value, path)
+    if isinstance(value, str) and not value.strip():
+        yield Problem(path, "is empty")
+
+
+def _session_check(value: Any, path: str) -> Problems:
+    # Programs that have no session write null.
+    if value is not None:
+        yield from text(value, path)
+
+
+_META = fields(
+    {"session_id": _session_check},
+    required={
+        "created": _stamp_check,
+        "category": one_of(*CATEGORIES),
+        "summary": _summary_check,
+    },
+)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A document without a fault. ``text`` is what stands in its file, ``value`` what it says."""
+
+    text: str
+    value: Mapping[str, Any]
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        meta: Mapping[str, Any] = self.value["meta"]
+        return meta
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        content: Mapping[str, Any] = self.value["content"]
+        return content
+
+    @property
+    def category(self) -> str:
+        return str(self.meta["category"])
+
+    @property
+    def summary(self) -> str:
+        return str(self.meta["summary"])
+
+    @property
+    def session_id(self) -> str:
+        return str(self.meta.get("session_id") or "")
+
+    @property
+    def created(self) -> datetime:
+        return _known(self.meta["created"])
+
+    @property
+    def changed(self) -> datetime:
+        """When it was last saved: ``updated`` where that is there and is a time."""
+        updated = self.meta.get("updated")
+        found = read_stamp(updated) if isinstance(updated, str) else None
+        return found or self.created
+
+    @property
+    def status(self) -> str:
+        return status_of(self.category, self.content)
+
+    @property
+    def is_completed(self) -> bool:
+        return is_completed(self.category, self.content)
+
+    @property
+    def sha256(self) -> str:
+        """Of the text, hex."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def _known(text: str) -> datetime:
+    return present(read_stamp(text))
+
+
+def envelope_read(raw: bytes | str, *, category: str = "", place: str = "") -> Envelope:
+    """Read a document. ``category`` is the one that it must have, as the folder that it lies
+    in says. Raises MemoryDocumentInvalidError with every problem; ``place`` names it there."""
+    reading = read_json(raw)
+    problems = reading.problems
+    if reading.is_whole:
+        problems = [*problems, *_envelope_problems(reading.value, category)]
+    if problems:
+        raise MemoryDocumentInvalidError(problems, place=place)
+    text = raw if isinstance(raw, str) else raw.decode()
+    return Envelope(text.removeprefix("\ufeff"), reading.value)
+
+
+def envelope_problems(raw: bytes | str, *, category: str = "") -> list[Problem]:
+    """All that is wrong with a document; empty where nothing is."""
+    try:
+        envelope_read(raw, category=category)
+    except MemoryDocumentInvalidError as error:
+        return error.problems
+    return []
+
+
+def _envelope_problems(value: Any, category: str) -> Problems:
+    if not isinstance(value, dict):
+        yield Problem("", f"must be an object, not {kind(value)}")
+        return
+    for name in ("meta", "content"):
+        if name not in value:
+            yield Problem(name, "is missing")
+    meta = value.get("meta")
+    if "meta" in value:
+        yield from _META(meta, "meta")
+    own = meta.get("category") if isinstance(meta, dict) else None
+    known = own in CATEGORIES if isinstance(own, str) else False
+    if known and category and own != category:
+        yield Problem("meta.category", f"is {own}, but the document is among the {category}")
+    if "content" in value and (known or category):
+        yield from CONTENT[category or str(own)](value["content"], "content")
+
+
+def content_read(category: str, raw: bytes | str) -> dict[str, Any]:
+    """Read the content of a document that is to be saved. Raises MemoryDocumentInvalidError,
+    whose paths begin with ``content``."""
+    reading = read_json(raw)
+    problems = [Problem(_under_content(each.path), each.detail) for each in reading.problems]
+    if reading.is_whole:
+        problems += CONTENT[category](reading.value, "content")
+    if problems:
+        raise MemoryDocumentInvalidError(problems)
+    found: dict[str, Any] = reading.value
+    return found
+
+
+def _under_content(path: str) -> str:
+    separator = "." if path and not path.startswith("[") else ""
+    return f"content{separator}{path}"
+
+
+def envelope_saved(
+    old: Envelope | None,
+    *,
+    category: str,
+    summary: str,
+    content: Mapping[str, Any],
+    session_id: str | None,
+    now: datetime,
+) -> Envelope:
+    """What saving makes of the document that was there, if any; the old one itself where
+    nothing changes. Raises MemoryDocumentInvalidError."""
+    if old is not None:
+        return _updated(old, content=content, session_id=session_id, now=now)
+    meta = {"created": stamp(now.replace(microsecond=0)), "category": category, "summary": summary}
+    if session_id is not None:
+        meta["session_id"] = session_id
+    return _written({"meta": meta, "content": content}, category)
+
+
+def _updated(
+    old: Envelope, *, content: Mapping[str, Any], session_id: str | None, now: datetime
+) -> Envelope:
+    """What its meta data say stays, and ``updated`` tells when it was changed."""
+    same_session = session_id is None or session_id == old.meta.get("session_id")
+    if same_session and _written_alike(content, old.content):
+        return old
+    meta = {**old.meta, "updated": stamp(now.replace(microsecond=0))}
+    if session_id is not None:
+        meta["session_id"] = session_id
+    return _written({**old.value, "meta": meta, "content": content}, old.category)
+
+
+def _written_alike(one: Any, other: Any) -> bool:
+    """Whether both are the same text. As values 1, 1.0 and true would be equal."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def _written(value: Mapping[str, Any], category: str) -> Envelope:
+    text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return envelope_read(text, category=category)

@@ -1,0 +1,80 @@
+"""Public face of the format of memory documents: what other packages may use."""
+
+from memories_app.memory_document_format.categories import (
+    ACCEPTED,
+    CATEGORIES,
+    COMPLETE,
+    CONTEXT,
+    DECISIONS,
+    DEPRECATED,
+    HANDOFFS,
+    INTERFACES,
+    STATUSES,
+    SUPERSEDED,
+)
+from memories_app.memory_document_format.envelope import (
+    Envelope,
+    content_read,
+    envelope_read,
+    envelope_saved,
+)
+from memories_app.memory_document_format.names import (
+    SUFFIX,
+    Pattern,
+    identifier_of,
+    identifier_read,
+    name_for,
+    name_refused,
+    newest,
+    numbered,
+    numbers_of,
+)
+from memories_app.memory_document_format.problems import (
+    MemoryDocumentError,
+    MemoryDocumentInvalidError,
+    MemoryDocumentNameError,
+    MemoryDocumentNotFoundError,
+    MemoryDocumentStoreError,
+    Problem,
+    printable,
+    told,
+)
+from memories_app.memory_document_format.strict_json import MAX_BYTES
+from memories_app.memory_document_format.times import read_duration, stamp
+
+__all__ = [
+    "ACCEPTED",
+    "CATEGORIES",
+    "COMPLETE",
+    "CONTEXT",
+    "DECISIONS",
+    "DEPRECATED",
+    "Envelope",
+    "HANDOFFS",
+    "INTERFACES",
+    "MAX_BYTES",
+    "MemoryDocumentError",
+    "MemoryDocumentInvalidError",
+    "MemoryDocumentNameError",
+    "MemoryDocumentNotFoundError",
+    "MemoryDocumentStoreError",
+    "Pattern",
+    "Problem",
+    "STATUSES",
+    "SUFFIX",
+    "SUPERSEDED",
+    "content_read",
+    "envelope_read",
+    "envelope_saved",
+    "identifier_of",
+    "identifier_read",
+    "name_for",
+    "name_refused",
+    "newest",
+    "numbered",
+    "numbers_of",
+    "printable",
+    "read_duration",
+    "stamp",
+    "told",
+]

@@ -1,0 +1,164 @@
+"""Reads JSON strictly: what one program would read in another way than the next one, and what
+can't be stored, is a problem with its path. Any bytes give a value or problems, in linear time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from memories_app.memory_document_format.problems import Problem, Problems, below
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 32
+# Keys and list items, all together.
+MAX_VALUES = 20_000
+# What a whole number of 64 bits holds.
+_LARGEST = 2**63 - 1
+_MOST_DIGITS = 20
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """Stands in the value for a number that isn't one everywhere."""
+
+    why: str
+
+
+class _Doubled(dict[str, Any]):
+    """An object in which keys stand more than once."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(key for key, _ in pairs)
+        self.keys_twice = [key for key, count in counts.items() if count > 1]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read. ``is_whole``: the value can be looked at further, whatever the problems;
+    else it is of no use."""
+
+    value: Any
+    problems: list[Problem]
+    is_whole: bool = True
+
+
+def read_json(raw: bytes | str) -> Reading:
+    """The value of a JSON text, and all that is wrong with it."""
+    text, problems = decoded(raw)
+    if problems:
+        return Reading(None, problems, is_whole=False)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_whole,
+            parse_float=_fraction,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        problem = Problem("", f"is not JSON: {error.msg} ({where})")
+        return Reading(None, [problem], is_whole=False)
+    except RecursionError:
+        return Reading(None, [_too_deep("")], is_whole=False)
+    walk = _Walk()
+    return Reading(value, list(walk.problems(value, "", 0)), is_whole=not walk.is_cut)
+
+
+def decoded(raw: bytes | str) -> tuple[str, list[Problem]]:
+    """The text of a file, without the mark that some editors put before it."""
+    too_large = Problem("", f"is larger than {MAX_BYTES} bytes")
+    if isinstance(raw, str):
+        # A character has at least a byte.
+        if len(raw) > MAX_BYTES or len(raw.encode(errors="surrogatepass")) > MAX_BYTES:
+            return "", [too_large]
+        text = raw
+    elif len(raw) > MAX_BYTES:
+        return "", [too_large]
+    else:
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return "", [Problem("", f"is not UTF-8 (byte {error.start + 1})")]
+    text = text.removeprefix("\ufeff")
+    return (text, []) if text.strip() else ("", [Problem("", "is empty")])
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else _Doubled(pairs)
+
+
+def _whole(digits: str) -> int | Unfit:
+    if len(digits) <= _MOST_DIGITS and -_LARGEST - 1 <= int(digits) <= _LARGEST:
+        return int(digits)
+    return Unfit("is a whole number of more than 64 bits: write it as a text")
+
+
+def _fraction(digits: str) -> float | Unfit:
+    number = float(digits)
+    return number if math.isfinite(number) else Unfit("is a number out of range")
+
+
+def _constant(word: str) -> Unfit:
+    return Unfit(f"is {word}, which is no number of JSON")
+
+
+def _too_deep(path: str) -> Problem:
+    return Problem(path, f"is nested deeper than {MAX_DEPTH} levels")
+
+
+class _Walk:
+    """Goes through a value once, and no further than its limits."""
+
+    def __init__(self) -> None:
+        self._values = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more than was looked at."""
+        return self._values > MAX_VALUES
+
+    def problems(self, value: Any, path: str, depth: int) -> Problems:
+        if isinstance(value, Unfit):
+            yield Problem(path, value.why)
+        elif isinstance(value, str):
+            yield from unstorable(value, path)
+        elif isinstance(value, dict | list):
+            if depth == MAX_DEPTH:
+                yield _too_deep(path)
+                return
+            yield from self._inside(value, path, depth + 1)
+
+    def _inside(self, value: dict[str, Any] | list[Any], path: str, depth: int) -> Problems:
+        too_many = self._values <= MAX_VALUES < self._values + len(value)
+        self._values += len(value)
+        if too_many:
+            yield Problem(path, f"is where the document has more than {MAX_VALUES} values")
+        if self.is_cut:
+            return
+        if isinstance(value, list):
+            for place, each in enumerate(value):
+                yield from self.problems(each, f"{path}[{place}]", depth)
+            return
+        if isinstance(value, _Doubled):
+            for key in value.keys_twice:
+                yield Problem(below(path, key), "stands there more than once")
+        for key, each in value.items():
+            yield from unstorable(key, below(path, key))
+            yield from self.problems(each, below(path, key), depth)
+
+
+def unstorable(text: str, path: str) -> Problems:
+    """What PostgreSQL can't store."""
+    if "\x00" in text:
+        yield Problem(path, "has a NUL character, which can't be stored")
+    if _SURROGATE.search(text):
+        yield Problem(path, "has half a character (a lone surrogate), which can't be stored")

@@ -1,0 +1,163 @@
+"""Memory documents: programs write them, staff read them with all versions, and remove them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.db.models.functions import Left, Length
+from django.http import HttpRequest, HttpResponse
+from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memories_app.memory_document_format.facade import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
+from memories_app.memory_documents.database.remove import documents_remove
+from memories_app.memory_documents.database.rows import envelope_of
+from memories_app.models import MemoryDocument
+from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed
+from memoryproject.foundation.admin_kit.display import (
+    shown_json,
+    shown_state,
+    shown_table,
+    shown_text,
+)
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.staff import staff_actor
+
+SHOWN_VERSIONS = 20
+LONGEST_VERSION = 20_000
+
+
+class ArchivedFilter(admin.SimpleListFilter):
+    """What is archived shows when it is asked for."""
+
+    title = gettext_lazy("archive")
+    parameter_name = "archived"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", gettext_lazy("Archived")), ("all", gettext_lazy("All"))]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> QuerySet[MemoryDocument]:
+        if self.value() == "all":
+            return queryset
+        return queryset.filter(archived_at__isnull=self.value() != "yes")
+
+    def choices(self, changelist: Any) -> Any:
+        everything, *others = super().choices(changelist)
+        return [{**everything, "display": gettext_lazy("Not archived")}, *others]
+
+
+class DecisionFilter(admin.SimpleListFilter):
+    """Percentages of handoffs would be no choices."""
+
+    title = gettext_lazy("decision")
+    parameter_name = "decision"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(status, status) for status in STATUSES]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> QuerySet[MemoryDocument]:
+        return queryset.filter(status=self.value()) if self.value() else queryset
+
+
+@admin.register(MemoryDocument)
+class MemoryDocumentAdmin(ReadOnlyAdmin):
+    list_display = ("name", "category", "shown_state", "version", "changed", "archived_at")
+    list_filter = ("category", ArchivedFilter, DecisionFilter, "changed")
+    search_fields = ("name", "summary", "session_id", "id")
+    actions = ("remove_selected",)
+    fieldsets = (
+        (None, {"fields": ("category", "name", "shown_state", "shown_content")}),
+        (
+            gettext_lazy("Envelope"),
+            {"fields": ("summary", "created", "changed", "session_id", "archived_at")},
+        ),
+        (gettext_lazy("History"), {"fields": ("shown_versions",)}),
+    )
+
+    @admin.display(description=gettext_lazy("state"), ordering="status")
+    def shown_state(self, document: MemoryDocument) -> str:
+        return shown_state(document.status, good=[ACCEPTED], bad=[SUPERSEDED, DEPRECATED])
+
+    @admin.display(description=gettext_lazy("content"))
+    def shown_content(self, document: MemoryDocument) -> str:
+        content = envelope_of(document).content
+        if not content:
+            return "–"
+        return shown_table(
+            (_("field"), _("says")), ((key, _shown(value)) for key, value in content.items())
+        )
+
+    @admin.display(description=gettext_lazy("versions, the newest first"))
+    def shown_versions(self, document: MemoryDocument) -> str:
+        versions = (
+            document.versions.order_by("-number")
+            .annotate(size=Length("body"), beginning=Left("body", LONGEST_VERSION))
+            .defer("body")[:SHOWN_VERSIONS]
+        )
+        rows = (
+            (
+                str(version.number),
+                date_format(localtime(version.saved_at), "SHORT_DATETIME_FORMAT"),
+                f"{version.saved_by_kind} {version.saved_by_name}".strip(),
+                _shown_version(version.beginning, version.size),
+            )
+            for version in versions
+        )
+        return shown_table((_("no."), _("saved"), _("by"), _("document")), rows)
+
+    def has_remove_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request)
+
+    @admin.action(description=gettext_lazy("Remove, with all versions"), permissions=["remove"])
+    def remove_selected(
+        self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
+    ) -> HttpResponse | None:
+        """Asks first."""
+        chosen = list(queryset.values_list("pk", flat=True))
+        if not is_confirmed(request):
+            consequence = ngettext(
+                "%(count)d memory document will be removed with all versions.",
+                "%(count)d memory documents will be removed with all versions.",
+                len(chosen),
+            )
+            return confirmation(
+                self,
+                request,
+                queryset,
+                chosen=chosen,
+                action="remove_selected",
+                title=_("Remove memory documents"),
+                button=_("Remove"),
+                consequence=consequence % {"count": len(chosen)},
+            )
+        count = documents_remove(ids=chosen, actor=staff_actor(request))
+        text = ngettext("%(count)d removed.", "%(count)d removed.", count) % {"count": count}
+        self.message_user(request, text, messages.SUCCESS)
+        return None
+
+
+def _shown(value: Any) -> SafeString:
+    """Texts as texts, each in its own direction; the rest as JSON."""
+    if isinstance(value, str):
+        return shown_text(value)
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return format_html_join("", "{}", ((shown_text(f"• {each}"),) for each in value))
+    return shown_json(value)
+
+
+def _shown_version(beginning: str, size: int) -> SafeString:
+    if size > len(beginning):
+        told = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
+        return shown_text(told)
+    return shown_json(json.loads(beginning))

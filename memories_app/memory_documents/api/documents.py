@@ -1,0 +1,267 @@
+"""Memory documents: context, decisions, interfaces and handoffs that programs keep here."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.memory_document_format.facade import (
+    CATEGORIES,
+    MemoryDocumentInvalidError,
+    MemoryDocumentNameError,
+    MemoryDocumentNotFoundError,
+    content_read,
+)
+from memories_app.memory_documents.api import examples
+from memories_app.memory_documents.api.filters import DocumentFilters
+from memories_app.memory_documents.api.raw_json import RawJson
+from memories_app.memory_documents.api.serializers import (
+    ArchivedSerializer,
+    CleanupSerializer,
+    DocumentSerializer,
+    FoundSerializer,
+    RemovedSerializer,
+)
+from memories_app.memory_documents.database.database_store import DatabaseStore
+from memories_app.memory_documents.store_protocol import CREATED, Kept, Key
+from memories_app.models import MemoryDocument
+from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MODIFIED
+from memoryproject.foundation.rest_kit.errors import PreconditionFailed, not_found, refuse
+from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.schema import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    etag,
+    header,
+    named,
+    sent,
+)
+from memoryproject.foundation.rest_kit.serializers import Nothing
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+
+MOST_TOLD = 100
+_INDEX = re.compile(r"\[(\d+)\]")
+ARCHIVED = OpenApiParameter(
+    "archived", bool, description="true: the one in the archive, by its name there."
+)
+SESSION = OpenApiParameter("session_id", str, description="The session that it comes from.")
+
+PLACE = [
+    named("category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}),
+    named("identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}),
+]
+ONLY_NEW = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="*: only where there is no such document, else 412.",
+)
+
+
+def location(*statuses: int) -> OpenApiParameter:
+    return header("Content-Location", "The address of that very document.", *statuses)
+
+
+def invalid_document(error: Exception) -> APIException:
+    """Every problem by its place in the content, such as decisions.2."""
+    errors: dict[str, list[ErrorDetail]] = {}
+    for problem in instance(error, MemoryDocumentInvalidError).problems[:MOST_TOLD]:
+        path = problem.path.removeprefix("content").removeprefix(".")
+        attr = _INDEX.sub(r".\1", path).lstrip(".") or "content"
+        errors.setdefault(attr, []).append(ErrorDetail(f"It {problem.detail}.", "invalid"))
+    return ValidationError(errors)
+
+
+def invalid_name(error: Exception) -> APIException:
+    return refuse(str(error), attr="identifier")
+
+
+class DocumentsApi(ApiView):
+    """Documents belong to no chat, so that bound tokens have nothing to do with them."""
+
+    bound_tokens = False
+    raises = {
+        MemoryDocumentNotFoundError: not_found,
+        MemoryDocumentInvalidError: invalid_document,
+        MemoryDocumentNameError: invalid_name,
+    }
+
+    def store(self) -> DatabaseStore:
+        return DatabaseStore(actor=self.caller.actor)
+
+    def category(self, category: str) -> str:
+        if category not in CATEGORIES:
+            known = ", ".join(CATEGORIES)
+            raise NotFound(f"There is no category {category[:40]}. Categories are {known}.")
+        return category
+
+
+class DocumentsView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["memories_app.view_memorydocument"]}
+    bound_tokens = False
+    queryset = MemoryDocument.objects.all()
+    serializer_class = FoundSerializer
+    filterset_class = DocumentFilters
+    ordering = ("category", "name")
+
+    @extend_schema(
+        operation_id="documents_list",
+        summary="List memory documents",
+        examples=[answered("One document", examples.FOUND)],
+    )
+    def get(self, request: Request) -> Response:
+        """By category and name; those in the archive with `archived=true`."""
+        return self.page_of(self.get_queryset())
+
+
+class DocumentView(DocumentsApi):
+    scopes = {"GET": "read", "PUT": "write"}
+    staff_rights = {
+        "GET": ["memories_app.view_memorydocument"],
+        "PUT": ["memories_app.add_memorydocument", "memories_app.change_memorydocument"],
+    }
+    answers = {"PUT": [CHANGED_MEANWHILE]}
+    parser_classes = [RawJson]
+
+    def query_parameters(self) -> set[str]:
+        own = {"archived"} if self.request.method in ("GET", "HEAD") else {"session_id"}
+        return super().query_parameters() | own
+
+    @extend_schema(
+        operation_id="documents_get",
+        summary="One memory document",
+        parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
+        responses={200: DocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
+        examples=[answered("A document", examples.DOCUMENT)],
+    )
+    def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
+        """Exactly as it is stored. In context an identifier without a date means the newest;
+        `Content-Location` says which it is."""
+        archived = request.query_params.get("archived", "false")
+        if archived not in ("true", "false"):
+            raise refuse("It is true or false.", attr="archived")
+        kept = self.store().load(
+            category=self.category(category), identifier=identifier, archived=archived == "true"
+        )
+        if is_known(request, document_etag(kept)):
+            return HttpResponse(status=304, headers={"ETag": document_etag(kept)})
+        return document_answer(kept)
+
+    @extend_schema(
+        operation_id="documents_save",
+        summary="Create or update a memory document",
+        description=(
+            "The body is the content alone: the document's meta data are kept. 201 for a new one. "
+            "What it said before stays as a version. In context the date is put before the "
+            "identifier. A completed handoff goes to the archive. With `If-Match` only the version "
+            "that you read, with `If-None-Match: *` only a new one: else 412."
+        ),
+        parameters=[*PLACE, SESSION, IF_MATCH, ONLY_NEW, etag(200, 201), location(200, 201)],
+        request=OpenApiTypes.OBJECT,
+        responses={201: DocumentSerializer, 200: DocumentSerializer},
+        examples=[
+            sent("A decision", examples.DOCUMENT["content"]),
+            answered("Created", examples.DOCUMENT, status=201),
+            answered("Updated", examples.DOCUMENT),
+        ],
+    )
+    def put(self, request: Request, category: str, identifier: str) -> HttpResponse:
+        session_id = request.query_params.get("session_id")
+        if session_id is not None and "\x00" in session_id:
+            raise refuse("It holds a NUL character.", code="nul", attr="session_id")
+        # An empty body is read by no parser.
+        given = request.data if isinstance(request.data, str) else ""
+        saved = self.store().save(
+            category=self.category(category),
+            identifier=identifier,
+            content=content_read(category, given),
+            session_id=session_id,
+            check=self._check,
+        )
+        place = saved.archived_as or saved.key
+        return document_answer(
+            Kept(place, saved.envelope), status=201 if saved.outcome == CREATED else 200
+        )
+
+    def _check(self, there: Kept | None) -> None:
+        """Call it with the category locked. Raises PreconditionFailed."""
+        if there is not None and is_known(self.request, document_etag(there)):
+            raise PreconditionFailed("There is such a document already.")
+        if there is None and "If-Match" in self.request.headers:
+            raise PreconditionFailed("There is no such document: without If-Match it is made.")
+        if there is not None:
+            require_match(self.request, document_etag(there))
+
+
+class DocumentArchiveView(DocumentsApi):
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.change_memorydocument"]}
+
+    @extend_schema(
+        operation_id="documents_archive",
+        summary="Move a memory document to the archive",
+        parameters=PLACE,
+        request=None,
+        responses=ArchivedSerializer,
+        examples=[answered("Archived", examples.ARCHIVED)],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, category: str, identifier: str) -> Response:
+        """What is archived is never overwritten: a name that is taken there gets a number."""
+        self.body(Nothing)
+        key = self.store().archive(category=self.category(category), identifier=identifier)
+        place = {"category": key.category, "name": key.name, "path": key.path}
+        return Response({**place, "archived": key.archived})
+
+
+class DocumentCleanupView(DocumentsApi):
+    scopes = {"POST": "forget"}
+    staff_rights = {"POST": ["memories_app.delete_memorydocument"]}
+    kinds = {"POST": "forget"}
+
+    @extend_schema(
+        operation_id="documents_cleanup",
+        summary="Remove memory documents that were last saved long ago",
+        request=CleanupSerializer,
+        responses=RemovedSerializer,
+        examples=[
+            sent("A week", {"category": "context", "older_than": "7d"}),
+            answered("Removed", {"removed": 1, "names": ["2026-01-02-feature-auth"]}),
+        ],
+    )
+    @idempotent(atomic=False)
+    def post(self, request: Request) -> Response:
+        """For good, with all their versions; never what is in the archive."""
+        given = self.body(CleanupSerializer)
+        removed = self.store().cleanup(category=given["category"], older_than=given["older_than"])
+        return Response({"removed": len(removed.names), "names": list(removed.names)})
+
+
+def document_etag(kept: Kept) -> str:
+    return etag_of(kept.key.path, kept.envelope.sha256)
+
+
+def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:
+    """The document's own text, byte for byte."""
+    return HttpResponse(
+        kept.envelope.text.encode(),
+        status=status,
+        content_type="application/json; charset=utf-8",
+        headers={"ETag": document_etag(kept), "Content-Location": _address(kept.key)},
+    )
+
+
+def _address(key: Key) -> str:
+    address = f"/api/v1/documents/{key.category}/{quote(key.name, safe='')}/"
+    return f"{address}?archived=true" if key.archived else address

@@ -1,0 +1,87 @@
+"""Memory documents as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memories_app.memory_document_format.facade import CATEGORIES, read_duration
+from memories_app.models import MemoryDocument
+from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
+
+# What every client may send; more digits are taken where they make a time.
+AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
+
+
+@extend_schema_field({"type": "string", "pattern": AGE})
+class Duration(Text):
+    """7d, 24h, 2w, 30m: as a timedelta."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        text = super().to_internal_value(data)
+        try:
+            return read_duration(text)
+        except ValueError as error:
+            raise serializers.ValidationError(f"{error}.") from None
+
+
+class FoundSerializer(serializers.Serializer[MemoryDocument]):
+    """What lists show of a document."""
+
+    category = serializers.ChoiceField(CATEGORIES)
+    identifier = serializers.CharField(help_text="The name without the date of context.")
+    name = serializers.CharField(help_text="That of its file, without .json.")
+    summary = serializers.CharField()
+    created = Moment()
+    changed = Moment(help_text="When it was last saved.")
+    status = serializers.CharField(help_text="A decision's status, or a handoff's percentage.")
+    session_id = serializers.CharField()
+    archived = serializers.SerializerMethodField()
+
+    def get_archived(self, row: MemoryDocument) -> bool:
+        return row.archived_at is not None
+
+
+class DocumentSerializer(serializers.Serializer[Any]):
+    """A document, exactly as it is stored."""
+
+    meta = serializers.DictField(help_text="created, category, summary, and more.")
+    content = serializers.DictField(help_text="By its category; unknown fields are kept.")
+
+
+class ArchivedSerializer(serializers.Serializer[Any]):
+    """Where a document is now."""
+
+    category = serializers.ChoiceField(CATEGORIES)
+    name = serializers.CharField()
+    path = serializers.CharField()
+    archived = serializers.BooleanField()
+
+
+class CleanupSerializer(Strict):
+    category = serializers.ChoiceField(CATEGORIES)
+    older_than = Duration(help_text="7d, 24h, 2w or 30m.")
+
+
+class RemovedSerializer(serializers.Serializer[Any]):
+    removed = serializers.IntegerField()
+    names = serializers.ListField(child=serializers.CharField())
+
+
+def moment_or_age(text: str) -> datetime:
+    """``7d`` ago, or a time. Raises ValidationError."""
+    try:
+        return timezone.now() - read_duration(text)
+    except ValueError:
+        field = Moment()
+        field.field_name = "since"
+        try:
+            found: datetime = field.run_validation(text)
+        except serializers.ValidationError:
+            told = "It must be an age such as 7d or 24h, or a time such as 2026-01-31T09:30:00Z."
+            raise serializers.ValidationError(told) from None
+        return found

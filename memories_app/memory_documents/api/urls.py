@@ -1,0 +1,21 @@
+"""The addresses of memory documents, under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from memories_app.memory_documents.api.documents import (
+    DocumentArchiveView,
+    DocumentCleanupView,
+    DocumentsView,
+    DocumentView,
+)
+
+DOCUMENT = "documents/<str:category>/<str:identifier>/"
+
+urlpatterns = [
+    path("documents/", DocumentsView.as_view(), name="api-documents"),
+    path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
+    path(DOCUMENT, DocumentView.as_view(), name="api-document"),
+    path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
+]

@@ -1,0 +1,204 @@
+"""What manage_memory reads from its arguments, and what it prints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from memories_app.memory_document_format.facade import (
+    CATEGORIES,
+    MAX_BYTES,
+    SUPERSEDED,
+    MemoryDocumentInvalidError,
+    read_duration,
+    stamp,
+    told,
+)
+from memories_app.memory_documents.store_protocol import Broken, Found, Key, Removed, Saved
+from memories_app.memory_documents.transfer import TransferReport
+from memoryproject.foundation.process.command_options import folder_given
+
+_SHOWN = 20
+_CATEGORY = f"One of {', '.join(CATEGORIES)}."
+_NAMED = "What it is called, such as feature-auth; in context the newest of that name is meant."
+
+
+def add_actions(parser: ArgumentParser) -> None:
+    """The sub-commands with their options."""
+    _everywhere(parser, root=None, as_json=False)
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
+    )
+
+    def action(name: str, told: str) -> ArgumentParser:
+        found: ArgumentParser = actions.add_parser(name, help=told, description=told)
+        # Suppressed, or what stands before the action would be set back to its default.
+        _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
+        return found
+
+    save = action("save", "Create or update a document.")
+    _one(save, "What it is called: a name of a file without .json; context puts the date before.")
+    save.add_argument("--content", required=True, help="The content, a JSON object; - for stdin.")
+    save.add_argument("--session-id", metavar="ID", help="The session that it comes from.")
+    load = action("load", "Print a document, exactly as it is stored.")
+    _one(load, _NAMED)
+    _archived(load)
+    listed = action("list", "List documents, with the time of their last save.")
+    _category(listed, required=False)
+    listed.add_argument(
+        "--since", type=_duration, metavar="TIME", help="Only those saved within 7d, 24h, 30m."
+    )
+    _archived(listed)
+    query = action("query", "Find documents by their names.")
+    query.add_argument(
+        "--pattern", required=True, help="Such as 'auth*': * any characters, ? one, [ab] a or b."
+    )
+    _category(query, required=False)
+    _archived(query)
+    cleanup = action("cleanup", "Remove documents that were last saved long ago.")
+    _category(cleanup)
+    cleanup.add_argument(
+        "--older-than", type=_duration, required=True, metavar="TIME", help="7d, 24h, 2w or 30m."
+    )
+    cleanup.add_argument("--dry-run", action="store_true", help="Only tell what would be removed.")
+    _one(action("archive", "Move a document to the archive."), _NAMED)
+    _transfer(action("export", "Write all documents, archived ones too, into a memory folder."))
+    _transfer(action("import", "Bring in all documents of a memory folder, archived ones too."))
+
+
+def _everywhere(parser: ArgumentParser, *, root: str | None, as_json: bool | str) -> None:
+    """The options that may stand before the action or after it, with their defaults."""
+    parser.add_argument(
+        "--root",
+        type=folder_given,
+        default=root,
+        metavar="DIR",
+        help="Use the files below this memory folder, such as .claude/memory. "
+        "Default: the database.",
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=as_json, help="Print the result as JSON."
+    )
+
+
+def _one(parser: ArgumentParser, identifier: str) -> None:
+    _category(parser)
+    parser.add_argument("--identifier", required=True, metavar="NAME", help=identifier)
+
+
+def _category(parser: ArgumentParser, *, required: bool = True) -> None:
+    told = _CATEGORY if required else f"{_CATEGORY} Default: all."
+    parser.add_argument("--category", choices=CATEGORIES, required=required, help=told)
+
+
+def _archived(parser: ArgumentParser) -> None:
+    parser.add_argument("--archived", action="store_true", help="Look in the archive instead.")
+
+
+def _transfer(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", type=folder_given, metavar="DIR", help="The memory folder.")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="Where another text stands under the same name, put this one in its place. "
+        "Default: leave it alone and tell.",
+    )
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return read_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def content_given(option: str) -> bytes | str:
+    """The content as it was given; of one that is too large more than is accepted."""
+    return sys.stdin.buffer.read(MAX_BYTES + 1) if option == "-" else option
+
+
+def found_as_text(found: Found) -> str:
+    columns = f"{stamp(found.changed)}  {found.key.category:<10}  {found.status:<10}"
+    return f"{columns}  {found.key.name}"
+
+
+def found_as_dict(found: Found) -> dict[str, Any]:
+    return {
+        **key_as_dict(found.key),
+        "summary": found.summary,
+        "created": stamp(found.created),
+        "changed": stamp(found.changed),
+        "status": found.status,
+        "session_id": found.session_id,
+    }
+
+
+def key_as_dict(key: Key) -> dict[str, Any]:
+    return {
+        "category": key.category,
+        "name": key.name,
+        "path": key.path,
+        "archived": key.archived,
+    }
+
+
+def saved_as_dict(saved: Saved) -> dict[str, Any]:
+    archived = saved.archived_as
+    return {
+        **key_as_dict(saved.key),
+        "outcome": saved.outcome,
+        "archived_as": None if archived is None else archived.path,
+    }
+
+
+def saved_as_text(saved: Saved) -> str:
+    told = f"{saved.key.path}: {saved.outcome}."
+    if saved.archived_as is not None:
+        told += f" It is completed, and was archived as {saved.archived_as.path}."
+    return told
+
+
+def hint(saved: Saved) -> str:
+    """What is left to do by hand, if anything."""
+    if saved.envelope.status != SUPERSEDED:
+        return ""
+    return "The decision is superseded. When nobody needs it in the list any more: archive it."
+
+
+def removed_as_dict(removed: Removed, *, dry_run: bool) -> dict[str, Any]:
+    return {"removed": len(removed.names), "names": list(removed.names), "dry_run": dry_run}
+
+
+def removed_as_text(removed: Removed, *, dry_run: bool) -> str:
+    verb = "would be removed" if dry_run else "removed"
+    return "\n".join([*removed.names, f"{counted(len(removed.names))} {verb}."])
+
+
+def counted(count: int) -> str:
+    return "1 document" if count == 1 else f"{count} documents"
+
+
+def broken_as_text(broken: Broken) -> str:
+    return f"Left alone, it can't be read: {broken.path}: {told(broken.problems)}"
+
+
+def report_as_text(report: TransferReport) -> str:
+    lines = [
+        f"{counted(report.created)} copied, {report.updated} replaced, "
+        f"{report.unchanged} there already, {report.refused} left alone."
+    ]
+    for title, entries in (("conflict", report.conflicts), ("broken", report.broken)):
+        lines += [f"  {title}: {each['path']}: {each['detail']}" for each in entries[:_SHOWN]]
+    listed = sum(min(len(each), _SHOWN) for each in (report.conflicts, report.broken))
+    if report.refused > listed:
+        lines.append(f"  and {report.refused - listed} more: --json has them")
+    return "\n".join(lines)
+
+
+def problems_as_text(error: MemoryDocumentInvalidError) -> str:
+    """All problems, a line each."""
+    lines = [f"  {problem}" for problem in error.problems]
+    return "\n".join([f"{error.place or 'The document'} is not as it should be:", *lines])

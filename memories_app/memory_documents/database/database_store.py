@@ -1,0 +1,204 @@
+"""Memory documents in the database, with all versions of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from memories_app.memory_document_format.facade import (
+    CATEGORIES,
+    MemoryDocumentNotFoundError,
+    envelope_saved,
+    identifier_of,
+    identifier_read,
+    name_for,
+    newest,
+)
+from memories_app.memory_documents.database.put import documents_put
+from memories_app.memory_documents.database.remove import documents_remove_older
+from memories_app.memory_documents.database.rows import (
+    BY_NAME,
+    categories_lock,
+    envelope_of,
+    event_of,
+    found_of,
+    kept_of,
+    key_of,
+    new_row,
+    new_version,
+    newest_versions,
+    row_archive,
+    row_update,
+    rows_in,
+)
+from memories_app.memory_documents.store_protocol import (
+    CREATED,
+    UNCHANGED,
+    UPDATED,
+    Broken,
+    Filter,
+    Found,
+    Kept,
+    Key,
+    Progress,
+    Put,
+    Removed,
+    Saved,
+    no_progress,
+)
+from memories_app.models import MemoryDocument
+from memoryproject.foundation.audit.events import Actor, audit_record, audit_record_many
+
+AT_ONCE = 100
+
+
+class DatabaseStore:
+    """A MemoryDocumentStore. ``actor`` is who does all this, for the audit log."""
+
+    def __init__(self, *, actor: Actor, now: Callable[[], datetime] = timezone.now) -> None:
+        self._actor = actor
+        self._now = now
+
+    def save(
+        self,
+        *,
+        category: str,
+        identifier: str,
+        content: Mapping[str, Any],
+        session_id: str | None = None,
+        check: Callable[[Kept | None], None] = lambda _: None,
+    ) -> Saved:
+        """``check`` sees what is there already, None where nothing is, before anything is
+        changed; what it raises goes through."""
+        now = self._now()
+        key = Key(category, name_for(category, identifier, now.date()))
+        values: dict[str, Any] = {
+            "category": category,
+            "summary": identifier_of(category, key.name),
+            "content": content,
+            "session_id": session_id,
+            "now": now,
+        }
+        new = envelope_saved(None, **values)
+        with transaction.atomic():
+            categories_lock([category])
+            row = rows_in(category).filter(name=key.name).first()
+            check(None if row is None else Kept(key, envelope_of(row)))
+            if row is None:
+                outcome = CREATED
+                row = self._create(Kept(key, new), now)
+            else:
+                old = envelope_of(row)
+                new = envelope_saved(old, **values)
+                outcome = UNCHANGED if new is old else UPDATED
+                if outcome == UPDATED:
+                    row_update(row, new, actor=self._actor, now=now)
+            if outcome != UNCHANGED:
+                self._record("save", row, sha256=new.sha256, version=row.version)
+            archived_as = self._archive(row) if new.is_completed else None
+        return Saved(key, outcome, new, archived_as)
+
+    def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
+        # One look for both: the document may be saved or removed at this moment.
+        name = self._name_meant(category, identifier, archived=archived)
+        version = (
+            newest_versions()
+            .filter(document__in=rows_in(category, archived=archived).filter(name=name))
+            .first()
+        )
+        if version is None:
+            raise _not_found(category, identifier, archived=archived)
+        return kept_of(version)
+
+    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+        for category in wanted.categories:
+            rows = rows_in(category, archived=wanted.archived).order_by(BY_NAME)
+            if wanted.since is not None:
+                rows = rows.filter(changed__gte=wanted.since)
+            for row in rows.iterator(chunk_size=AT_ONCE):
+                if wanted.fits_name(category, row.name):
+                    yield found_of(row)
+
+    def cleanup(
+        self,
+        *,
+        category: str,
+        older_than: timedelta,
+        dry_run: bool = False,
+        progress: Progress = no_progress,
+    ) -> Removed:
+        before = self._now() - older_than
+        if dry_run:
+            due = rows_in(category).filter(changed__lt=before).order_by(BY_NAME)
+            return Removed(tuple(due.values_list("name", flat=True)))
+        return Removed(
+            tuple(
+                documents_remove_older(
+                    category=category, before=before, actor=self._actor, progress=progress
+                )
+            )
+        )
+
+    def archive(self, *, category: str, identifier: str) -> Key:
+        with transaction.atomic():
+            categories_lock([category])
+            name = self._name_meant(category, identifier)
+            return self._archive(rows_in(category).get(name=name))
+
+    def count(self) -> int:
+        return MemoryDocument.objects.count()
+
+    def walk(self) -> Iterator[Kept | Broken]:
+        """That somebody takes all of them is audited before the first one is given."""
+        with transaction.atomic():
+            audit_record(
+                action="export",
+                actor=self._actor,
+                object_type="memory_documents",
+                details={"documents": self.count()},
+            )
+        for archived in (False, True):
+            for category in CATEGORIES:
+                versions = newest_versions().filter(
+                    document__category=category, document__archived_at__isnull=not archived
+                )
+                for version in versions.order_by("document__name").iterator(chunk_size=AT_ONCE):
+                    yield kept_of(version)
+
+    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
+        return documents_put(
+            documents=documents, replace=replace, actor=self._actor, now=self._now()
+        )
+
+    def _name_meant(self, category: str, identifier: str, *, archived: bool = False) -> str:
+        """The name that an identifier means. Raises MemoryDocumentNotFoundError."""
+        identifier = identifier_read(identifier)
+        rows = rows_in(category, archived=archived)
+        named = rows.filter(Q(identifier=identifier) | Q(name=identifier))
+        name = newest(category, identifier, named.values_list("name", flat=True))
+        if name is None:
+            raise _not_found(category, identifier, archived=archived)
+        return name
+
+    def _create(self, document: Kept, now: datetime) -> MemoryDocument:
+        row = new_row(document, now=now)
+        row.save(force_insert=True)
+        new_version(row, document.envelope, actor=self._actor, now=now).save()
+        return row
+
+    def _archive(self, row: MemoryDocument) -> Key:
+        row_archive(row, now=self._now())
+        self._record("archive", row)
+        return key_of(row)
+
+    def _record(self, action: str, row: MemoryDocument, **details: Any) -> None:
+        audit_record_many(events=[event_of(action, row, self._actor, **details)])
+
+
+def _not_found(category: str, identifier: str, *, archived: bool) -> MemoryDocumentNotFoundError:
+    return MemoryDocumentNotFoundError(f"There is no {Key(category, identifier, archived).path}.")

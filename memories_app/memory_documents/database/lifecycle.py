@@ -1,0 +1,46 @@
+"""What becomes of memory documents by the clock."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from memories_app.memory_document_format.facade import COMPLETE, CONTEXT, HANDOFFS
+from memories_app.memory_documents.database.remove import documents_remove_older
+from memories_app.memory_documents.database.rows import (
+    categories_lock,
+    envelope_of,
+    event_of,
+    row_archive,
+    rows_in,
+)
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record_many
+
+
+def documents_tend(
+    *, now: datetime, context_older_than: timedelta | None, actor: Actor = SYSTEM
+) -> dict[str, int]:
+    """Remove context documents that were last saved longer ago (None: none of them), and
+    archive the handoffs that came in completed. Decisions are archived by hand, interfaces
+    updated in place. Tells how many were removed and archived."""
+    removed: list[str] = []
+    if context_older_than is not None:
+        removed = documents_remove_older(
+            category=CONTEXT, before=now - context_older_than, actor=actor
+        )
+    return {"removed": len(removed), "archived": _archive_completed(now=now, actor=actor)}
+
+
+def _archive_completed(*, now: datetime, actor: Actor) -> int:
+    with transaction.atomic():
+        categories_lock([HANDOFFS])
+        rows = [
+            row
+            for row in rows_in(HANDOFFS).filter(status=COMPLETE)
+            if envelope_of(row).is_completed
+        ]
+        for row in rows:
+            row_archive(row, now=now)
+        audit_record_many(events=[event_of("archive", row, actor) for row in rows])
+    return len(rows)

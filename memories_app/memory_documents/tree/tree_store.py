@@ -1,0 +1,234 @@
+"""Memory documents in a directory tree, as any other program may read and write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from memories_app.memory_document_format.facade import (
+    CATEGORIES,
+    CONTEXT,
+    MemoryDocumentNotFoundError,
+    MemoryDocumentStoreError,
+    envelope_saved,
+    identifier_of,
+    identifier_read,
+    name_for,
+    newest,
+    numbered,
+)
+from memories_app.memory_documents.store_protocol import (
+    CREATED,
+    UNCHANGED,
+    UPDATED,
+    Broken,
+    Filter,
+    Found,
+    Kept,
+    Key,
+    Progress,
+    Put,
+    Removed,
+    Saved,
+    no_progress,
+)
+from memories_app.memory_documents.tree import files
+from memories_app.memory_documents.tree.folders import LOCK_SECONDS, Folders
+from memories_app.memory_documents.tree.import_documents import Putting
+from memories_app.memory_documents.tree.read_tree import kept_if_there, kept_or_broken, kept_read
+from memoryproject.foundation.process.narrowing import present
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+class TreeStore:
+    """A MemoryDocumentStore below ``root``, which is made by the first write."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        now: Callable[[], datetime] = _now,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        self._folders = Folders(root, lock_seconds=lock_seconds)
+        self._now = now
+
+    def save(
+        self,
+        *,
+        category: str,
+        identifier: str,
+        content: Mapping[str, Any],
+        session_id: str | None = None,
+    ) -> Saved:
+        now = self._now()
+        key = Key(category, name_for(category, identifier, now.date()))
+        values: dict[str, Any] = {
+            "category": category,
+            "summary": identifier_of(category, key.name),
+            "content": content,
+            "session_id": session_id,
+            "now": now,
+        }
+        fresh = envelope_saved(None, **values)
+        self._folders.make()
+        with self._writing(category) as folder:
+            old = self._old(folder, key)
+            new = fresh if old is None else envelope_saved(old.envelope, **values)
+            outcome = CREATED if old is None else UPDATED
+            if old is not None and new is old.envelope:
+                outcome = UNCHANGED
+            else:
+                files.write(folder, key.name, new.text)
+                files.sync(folder)
+            archived_as = self._archive(folder, key) if new.is_completed else None
+        return Saved(key, outcome, new, archived_as)
+
+    def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
+        with self._folders.folder(category, archived=archived) as folder:
+            key = self._meant(folder, category, identifier, archived=archived)
+            return kept_read(present(folder), key)
+
+    def find(self, wanted: Filter) -> Iterator[Found | Broken]:
+        for category in wanted.categories:
+            for one in self._all(category, wanted):
+                if isinstance(one, Broken):
+                    yield one
+                elif wanted.fits_time(one.envelope.changed):
+                    yield Found.of(one)
+
+    def cleanup(
+        self,
+        *,
+        category: str,
+        older_than: timedelta,
+        dry_run: bool = False,
+        progress: Progress = no_progress,
+    ) -> Removed:
+        before = self._now() - older_than
+        removed, broken = [], []
+        with self._folders.folder(category) as folder:
+            names = files.names_in(folder) if folder is not None else []
+            for done, name in enumerate(names, start=1):
+                one = kept_or_broken(present(folder), Key(category, name))
+                if isinstance(one, Broken):
+                    broken.append(one)
+                elif (
+                    one
+                    and one.envelope.changed < before
+                    and (dry_run or self._remove(one.key, before))
+                ):
+                    removed.append(name)
+                progress(done, len(names))
+        return Removed(tuple(removed), tuple(broken))
+
+    def archive(self, *, category: str, identifier: str) -> Key:
+        # The folder to move it to may be missing.
+        with self._folders.folder(category) as folder:
+            self._meant(folder, category, identifier)
+        self._folders.make()
+        with self._writing(category) as folder:
+            key = self._meant(folder, category, identifier)
+            kept_read(folder, key)
+            return self._archive(folder, key)
+
+    def count(self) -> int:
+        total = 0
+        for category, archived in _places():
+            with self._folders.folder(category, archived=archived) as folder:
+                total += len(files.names_in(folder)) if folder is not None else 0
+        return total
+
+    def walk(self) -> Iterator[Kept | Broken]:
+        for category, archived in _places():
+            yield from self._all(category, Filter(archived=archived))
+
+    def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
+        self._folders.make()
+        with (
+            self._errors("can't be written to"),
+            self._folders.locked(),
+            Putting(self._folders, replace=replace) as putting,
+        ):
+            return [putting.put(each) for each in documents]
+
+    def _all(self, category: str, wanted: Filter) -> Iterator[Kept | Broken]:
+        with self._folders.folder(category, archived=wanted.archived) as folder:
+            for name in files.names_in(folder) if folder is not None else []:
+                if wanted.fits_name(category, name):
+                    one = kept_or_broken(present(folder), Key(category, name, wanted.archived))
+                    if one is not None:
+                        yield one
+
+    def _meant(
+        self, folder: int | None, category: str, identifier: str, *, archived: bool = False
+    ) -> Key:
+        """The document that an identifier names. Raises MemoryDocumentNotFoundError."""
+        identifier = identifier_read(identifier)
+        if folder is None:
+            name = None
+        elif category == CONTEXT:
+            name = newest(category, identifier, files.names_in(folder))
+        else:
+            name = identifier if files.is_there(folder, identifier) else None
+        if name is None:
+            raise MemoryDocumentNotFoundError(
+                f"There is no {Key(category, identifier, archived).path}."
+            )
+        return Key(category, name, archived)
+
+    def _old(self, folder: int, key: Key) -> Kept | None:
+        """What is there. Raises MemoryDocumentInvalidError, MemoryDocumentStoreError."""
+        old = kept_if_there(folder, key)
+        if old is not None and not files.is_spelled_so(folder, key.name):
+            raise MemoryDocumentStoreError(
+                f"{key.path} is there in other upper and lower case, which this file system "
+                "takes for the same. Choose another identifier."
+            )
+        return old
+
+    def _archive(self, folder: int, key: Key) -> Key:
+        with self._folders.folder(key.category, archived=True) as opened:
+            archive = present(opened)
+            taken = files.names_in(archive) if files.is_there(archive, key.name) else []
+            name = numbered(key.name, taken)
+            files.move(folder, key.name, archive, name)
+        return Key(key.category, name, archived=True)
+
+    def _remove(self, key: Key, before: datetime) -> bool:
+        """Remove it unless it was saved again meanwhile."""
+        with self._writing(key.category) as folder:
+            one = kept_or_broken(folder, key)
+            if not isinstance(one, Kept) or one.envelope.changed >= before:
+                return False
+            files.remove(folder, key.name)
+            return True
+
+    @contextmanager
+    def _writing(self, category: str) -> Iterator[int]:
+        """The folder of a category, for this program alone."""
+        with (
+            self._errors("can't be written to"),
+            self._folders.locked(),
+            self._folders.folder(category) as folder,
+        ):
+            if folder is None:
+                raise MemoryDocumentStoreError(f"The folder {category} is gone. Try again.")
+            yield folder
+
+    @contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._folders.unusable(what, error) from error
+
+
+def _places() -> list[tuple[str, bool]]:
+    return [(category, archived) for archived in (False, True) for category in CATEGORIES]

@@ -1,0 +1,240 @@
+"""Decisions on a memory's page and on the page of what waits: duplicates, contradictions, and
+what was learned with doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories_app.errors import MemoryOperationError
+from memories_app.models import DecisionReason, Memory, MemoryStatus
+from memories_app.review.admin.actions import decides
+from memories_app.review.admin.history import Places, memory_address
+from memories_app.review.admin.rows import MemoryRows
+from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
+from memories_app.review.resolve import (
+    BOTH,
+    OLDER,
+    contradiction_settle,
+    memories_keep_both,
+    memories_merge,
+)
+from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+
+WAITING_AT_ONCE = 20
+
+
+_MERGES = {
+    "merge": gettext_lazy("They are one memory now: this one."),
+    "merge-into-other": gettext_lazy("They are one memory now: the other one."),
+}
+# By button: what holds, whether this memory is the older one, and what is told.
+_SETTLED = {
+    "older-instead": (OLDER, False, gettext_lazy("The older memory holds now.")),
+    "older-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
+    "this-instead": (OLDER, True, gettext_lazy("This memory holds now.")),
+    "this-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The memory of a page and another one. ``seen``: what they said when the page was made."""
+
+    memory_id: UUID
+    other_id: UUID
+    seen: str
+    actor: Actor
+
+    def merge(self, chosen: str, embedder: Embedder) -> None:
+        pair = [self.memory_id, self.other_id]
+        kept, other = pair if chosen == "merge" else reversed(pair)
+        memories_merge(
+            kept_id=kept, other_id=other, actor=self.actor, embedder=embedder, seen=self.seen
+        )
+
+    def keep_both(self) -> None:
+        memories_keep_both(
+            one_id=self.memory_id, other_id=self.other_id, actor=self.actor, seen=self.seen
+        )
+
+    def settle(self, keep: str, this_is_older: bool) -> None:
+        pair = [self.memory_id, self.other_id]
+        older, newer = pair if this_is_older else reversed(pair)
+        contradiction_settle(older_id=older, newer_id=newer, keep=keep, actor=self.actor)
+
+
+class MemoryDecisions(MemoryRows):
+    """Every decision is a POST of its own; where somebody was faster, the page says so."""
+
+    def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> Places:
+        """Where these messages stand in their conversations, for who may read them."""
+        raise NotImplementedError
+
+    def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        """What staff call these chats."""
+        raise NotImplementedError
+
+    def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """About this memory and another one: see the page's buttons."""
+        self._require_decider(request)
+        posted = request.POST
+        other = _uuid(posted.get("other", ""))
+        pair = Pair(memory_id, other, posted.get("seen", ""), staff_actor(request))
+        chosen = posted.get("decision", "")
+        if chosen in _MERGES:
+            self._carry_out(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
+        elif chosen in _SETTLED:
+            keep, this_is_older, done = _SETTLED[chosen]
+            self._carry_out(request, lambda: pair.settle(keep, this_is_older), done)
+        elif chosen == "keep-both":
+            done = gettext_lazy("Both stay, and won't be proposed to be merged again.")
+            self._carry_out(request, pair.keep_both, done)
+        else:
+            raise BadRequest("There is no such decision.")
+        return HttpResponseRedirect(memory_address(memory_id))
+
+    def answer_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """To a memory that waits: approve, correct, reject."""
+        self._require_decider(request)
+        posted = request.POST
+        chosen, seen = posted.get("decision", ""), posted.get("seen", "")
+        actor = staff_actor(request)
+        if chosen == "reject":
+            reason = reason_in(posted)
+            self._carry_out(
+                request,
+                lambda: memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen),
+                _("It is rejected, and gone."),
+            )
+        elif chosen == "approve":
+            self._carry_out(
+                request,
+                lambda: memory_approve(memory_id=memory_id, actor=actor, seen=seen),
+                _("It is approved, and counts from now on."),
+            )
+        elif chosen == "correct":
+            content = posted.get("content", "").replace("\r\n", "\n")
+            return self._correct(request, memory_id, content)
+        else:
+            raise BadRequest("There is no such decision.")
+        return HttpResponseRedirect(_waiting_address(request))
+
+    def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
+        """What can't be stored stands in the page again, as it was typed."""
+        actor, seen = staff_actor(request), request.POST.get("seen", "")
+        done = self._carry_out(
+            request,
+            lambda: memory_approve_corrected(
+                memory_id=memory_id,
+                content=content,
+                actor=actor,
+                embedder=self.embedder(),
+                seen=seen,
+            ),
+            _("It is approved as you wrote it, and counts from now on."),
+        )
+        if done:
+            return HttpResponseRedirect(_waiting_address(request))
+        return self._waiting_page(request, typed=(memory_id, content))
+
+    def waiting_view(self, request: HttpRequest) -> HttpResponse:
+        """What was learned with doubts, newest first."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return self._waiting_page(request)
+
+    def _waiting_page(
+        self, request: HttpRequest, *, typed: tuple[UUID, str] | None = None
+    ) -> HttpResponse:
+        """``typed``: a correction that wasn't stored. Where its memory isn't among those that are
+        shown any more, the text stands by itself."""
+        about, text = typed or (None, "")
+        found = Memory.objects.filter(status=MemoryStatus.PROPOSED).defer("terms", "likeness")
+        pages: Paginator[Any] = BoundedPaginator(
+            found.order_by("-created_at", "memory_id"), WAITING_AT_ONCE
+        )
+        page = pages.get_page(request.GET.get("p"))
+        rows = list(page.object_list)
+        places = self.source_places(
+            request, {row.source_message_id for row in rows if row.source_message_id}
+        )
+        names = self.chat_names({row.chat_id for row in rows if row.chat_id})
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Memories that wait for you"),
+            "opts": self.opts,
+            "page": page,
+            "rows": [
+                {
+                    "memory": row,
+                    "address": memory_address(row.pk),
+                    "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
+                    "place": places.get(row.source_message_id),
+                    "chat": names.get(row.chat_id),
+                    "typed": text if row.pk == about else row.content,
+                    "open": row.pk == about,
+                }
+                for row in rows
+            ],
+            "unstored": text if about not in {row.pk for row in rows} else "",
+            "reasons": DecisionReason.choices,
+            "can_decide": decides(request),
+        }
+        return TemplateResponse(request, "admin/memories_app/memory/waiting.html", context)
+
+    def _require_decider(self, request: HttpRequest) -> None:
+        if not (decides(request) and self.has_view_permission(request)):
+            raise PermissionDenied
+
+    def _carry_out(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
+        """Whether it was done; the page tells either way."""
+        try:
+            service()
+        except MemoryOperationError as error:
+            self.message_user(request, str(error), messages.WARNING)
+            return False
+        except EmbedderError as error:
+            text = _("No vector can be made just now: %(reason)s Try again later.")
+            reason = translate_error(error_text(error))
+            self.message_user(request, text % {"reason": reason}, messages.ERROR)
+            return False
+        self.message_user(request, str(done), messages.SUCCESS)
+        return True
+
+
+def reason_in(posted: Any, name: str = "reason") -> str:
+    """One of DecisionReason, or none."""
+    reason = str(posted.get(name, ""))
+    if reason and reason not in DecisionReason.values:
+        raise BadRequest("There is no such reason.")
+    return reason
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise BadRequest("This is no memory's id.") from None
+
+
+def _waiting_address(request: HttpRequest) -> str:
+    address = reverse("admin:memories_app_memory_waiting")
+    page = request.GET.get("p", "")
+    return f"{address}?p={page}" if page.isdigit() else address

@@ -1,0 +1,166 @@
+"""Filters of the list of memories. None of them looks at a whole table for its choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories_app.models import (
+    EmbeddingModel,
+    EmbeddingState,
+    Memory,
+    MemoryEmbedding,
+    MemoryStatus,
+    ProposalMemory,
+    ProposalState,
+)
+from memories_app.search.facade import is_current, tags_in_use, values_in_use
+
+
+class StateFilter(admin.SimpleListFilter):
+    """What is recalled is shown unasked."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("proposed", _("Wait for staff")),
+            ("superseded", _("Superseded")),
+            ("expired", _("Expired")),
+            ("all", _("All")),
+        ]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        first, *others = super().choices(changelist)
+        yield {**first, "display": _("Recalled")}
+        yield from others
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        value = self.value()
+        if value == "all":
+            return queryset
+        if value in ("proposed", "superseded"):
+            return queryset.filter(status=value)
+        active = queryset.filter(status=MemoryStatus.ACTIVE)
+        if value == "expired":
+            return active.filter(expires_at__lte=timezone.now())
+        return active.filter(is_current(timezone.now()))
+
+
+class InUseFilter(admin.SimpleListFilter):
+    """The values that an indexed field has."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(value, value) for value in values_in_use(str(self.parameter_name))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        value = self.value()
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
+
+
+class TypeFilter(InUseFilter):
+    title = _("type")
+    parameter_name = "type"
+
+
+class CategoryFilter(InUseFilter):
+    title = _("category")
+    parameter_name = "category"
+
+
+class SourceFilter(InUseFilter):
+    title = _("source")
+    parameter_name = "source"
+
+
+class TagFilter(admin.SimpleListFilter):
+    title = _("tag")
+    parameter_name = "tag"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        asked = request.GET.get("tag", "")
+        return [(tag, tag) for tag in sorted({*tags_in_use(), *([asked] if asked else [])})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        value = self.value()
+        return queryset.filter(tags__contains=[value]) if value else queryset
+
+
+class VectorFilter(admin.SimpleListFilter):
+    """What the model in use has no vector of is found by its words alone."""
+
+    title = _("vector")
+    parameter_name = "vector"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("none", _("Has none: found by its words only"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        if self.value() != "none":
+            return queryset
+        in_use = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+        name = in_use.model_id if in_use else ""
+        vectors = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name)
+        # Of all memories, not of the shown ones: the database then compares two indexes, and
+        # needn't read every memory.
+        missing = Memory.objects.filter(~Exists(vectors))
+        return queryset.filter(pk__in=missing.values("pk"))
+
+
+class PendingFilter(admin.SimpleListFilter):
+    title = _("to decide")
+    parameter_name = "pending"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("Duplicates and contradictions"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        if self.value() != "yes":
+            return queryset
+        asked = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
+        return queryset.filter(pk__in=asked.values("memory"))
+
+
+class ChatFilter(admin.SimpleListFilter):
+    """By a chat's address, which is typed: there may be ten thousand of them."""
+
+    title = _("chat")
+    parameter_name = "chat"
+    template = "admin/memories_app/memory/chat_filter.html"
+
+    def has_output(self) -> bool:
+        return True
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        self._find = model_admin.find_chat
+        return []
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """One, which the template makes a form of: the other filters go along."""
+        others = changelist.get_filters_params()
+        yield {
+            "name": self.parameter_name,
+            "value": self.value() or "",
+            "others": [
+                (name, value)
+                for name, values in others.items()
+                if name != self.parameter_name
+                for value in values
+            ],
+            "query": changelist.query,
+        }
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        asked = (self.value() or "").strip()
+        if not asked:
+            return queryset
+        chat_id: UUID | None = self._find(asked) if "\x00" not in asked else None
+        return queryset.none() if chat_id is None else queryset.filter(chat_id=chat_id)

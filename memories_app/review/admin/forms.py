@@ -1,0 +1,191 @@
+"""The forms in which staff write and change memories. What a service refuses stands in the form,
+with everything that was typed."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from uuid import UUID
+
+from django import forms
+from django.contrib.postgres.forms import SimpleArrayField
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from memories_app.errors import (
+    ChangedMeanwhileError,
+    MemoryOperationError,
+    MemoryValidationError,
+    field_words,
+)
+from memories_app.facts.facade import visibility_problems
+from memories_app.models import Memory
+from memories_app.store.facade import memory_patch, memory_remember
+from memoryproject.foundation.admin_kit.form_stamps import digest_of
+from memoryproject.foundation.admin_kit.stamped_form import StampedForm
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+
+
+class Edge(Protocol):
+    """What a form needs from the page that shows it."""
+
+    def embedder(self) -> Embedder: ...
+
+    def find_chat(self, whatsapp_chat: str) -> UUID | None: ...
+
+
+class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Calls its services once everything that was typed is right in itself."""
+
+    edge: Edge
+    actor: Actor
+    content = forms.CharField(
+        label=gettext_lazy("Content"),
+        strip=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 4}),
+    )
+    tags = SimpleArrayField(
+        forms.CharField(max_length=64),
+        label=gettext_lazy("Tags"),
+        required=False,
+        help_text=gettext_lazy("Separated by commas."),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
+    )
+
+    class Meta:
+        model = Memory
+        fields = ("content", "visibility", "type", "category", "tags", "pinned", "expires_at")
+
+    def clean_content(self) -> str:
+        """A browser sends line ends of its own."""
+        content: str = self.cleaned_data["content"].replace("\r\n", "\n")
+        same = content == self.instance.content.replace("\r\n", "\n")
+        return self.instance.content if same else content
+
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and not self.errors:
+            self._try()
+
+    def _try(self) -> None:
+        try:
+            self.apply()
+        except ChangedMeanwhileError as error:
+            self.changed_meanwhile(error.fields)
+        except MemoryValidationError as error:
+            for problem in error.problems:
+                known = problem.field if problem.field in self.fields else None
+                words = {"field": field_words(problem.field), "detail": problem.detail}
+                self.add_error(known, _("%(field)s %(detail)s.") % words)
+        except MemoryOperationError as error:
+            self.add_error(None, str(error))
+        except EmbedderError as error:
+            text = _("No vector can be made just now: %(reason)s Try again later.")
+            self.add_error(None, text % {"reason": translate_error(error_text(error))})
+
+    def apply(self) -> None:
+        """Do what the form asks for."""
+        raise NotImplementedError
+
+    def changed_meanwhile(self, names: list[str]) -> None:
+        """Say what somebody else made of these fields."""
+        raise NotImplementedError
+
+
+class ChangeForm(StampedForm, ServiceForm):
+    """What somebody else changed since it was opened and this form doesn't touch stays; what
+    both changed is asked about."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._seen: dict[str, str] = {}
+        self._wanted: dict[str, Any] = {}
+
+    def clean_visibility(self) -> str:
+        """Here, so that it stands with its field."""
+        visibility: str = self.cleaned_data["visibility"]
+        for _field, detail in visibility_problems(visibility, self.instance.chat_id):
+            text = _("This memory came from no chat: %(detail)s.")
+            raise forms.ValidationError(text % {"detail": detail})
+        return visibility
+
+    def apply(self) -> None:
+        given, seen = self.cleaned_data, self.seen_digests()
+        if seen is None:
+            self.ask_damaged(self._now())
+            return
+        self._seen = seen
+        self._wanted = {name: given[name] for name in seen if digest_of(given[name]) != seen[name]}
+        if not self._wanted:
+            self.instance = Memory.objects.get(pk=self.instance.pk)
+            return
+        self.instance = memory_patch(
+            memory_id=self.instance.pk,
+            changes=self._wanted,
+            actor=self.actor,
+            embedder=self.edge.embedder(),
+            check=self._check,
+        )
+
+    def _check(self, memory: Memory) -> None:
+        """Sees the memory as it is now, locked."""
+        theirs = [
+            name
+            for name, value in self._wanted.items()
+            if digest_of(getattr(memory, name)) not in (self._seen[name], digest_of(value))
+        ]
+        if theirs:
+            raise ChangedMeanwhileError(theirs)
+
+    def changed_meanwhile(self, names: list[str]) -> None:
+        self.ask_again(self._now(), theirs=names, touched=self._wanted)
+
+    def _now(self) -> ChangeForm:
+        return type(self)(instance=Memory.objects.get(pk=self.instance.pk))
+
+
+class AddForm(ServiceForm):
+    whatsapp_chat = forms.CharField(
+        label=gettext_lazy("Chat"),
+        required=False,
+        help_text=gettext_lazy(
+            "Such as 972501234567@c.us: the chat that it is about. "
+            "Needed for the visibility “chat”."
+        ),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+    )
+    # What became of it: created, duplicate or superseding.
+    outcome = ""
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        given["chat_id"] = None
+        named = (given.get("whatsapp_chat") or "").strip()
+        if named:
+            given["chat_id"] = self.edge.find_chat(named)
+            if given["chat_id"] is None:
+                self.add_error("whatsapp_chat", _("There is no such chat."))
+        elif given.get("visibility") == "chat":
+            self.add_error("whatsapp_chat", _("Say which chat."))
+        return given
+
+    def apply(self) -> None:
+        given = self.cleaned_data
+        remembered = memory_remember(
+            content=given["content"],
+            visibility=given["visibility"],
+            chat_id=given["chat_id"],
+            type=given["type"],
+            category=given["category"],
+            tags=tuple(given["tags"]),
+            pinned=given["pinned"],
+            expires_at=given["expires_at"],
+            source="staff",
+            embedder=self.edge.embedder(),
+            actor=self.actor,
+        )
+        self.instance = remembered.memory
+        self.outcome = remembered.status

@@ -1,0 +1,140 @@
+"""What became of a memory: its revisions as differences, its tellings, what is like it, and what
+it contradicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from memories_app.facts.facade import Piece, word_diff
+from memories_app.models import Memory, MemoryRevision, MemoryStatus, ProposalState
+from memories_app.review.admin.state_labels import REVISION_REASONS, STATUSES, VISIBILITIES
+from memories_app.review.proposals import contents_stamp
+from memories_app.review.similar_memories import memories_near
+from memoryproject.foundation.admin_kit.display import shown_link
+
+MOST = 50
+MOST_OLDER = 20
+
+# Addresses of messages in their conversations, by message id.
+Places = Mapping[UUID, str]
+
+
+def memory_address(memory_id: UUID) -> str:
+    return reverse("admin:memories_app_memory_change", args=[memory_id])
+
+
+def memory_link(memory: Memory | None) -> str:
+    if memory is None:
+        return "–"
+    status = STATUSES.get(memory.status, memory.status)
+    return shown_link(memory_address(memory.pk), f"{memory.content[:60]} ({status})")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A revision as what changed with it. ``labels`` are (name, before, after)."""
+
+    number: int
+    pieces: Sequence[Piece]
+    labels: Sequence[tuple[str, str, str]]
+    reason: str
+    who: str
+    at: datetime
+
+
+def changes_of(memory: Memory) -> list[Change]:
+    """Newest first; each from what the memory said to what it said next."""
+    revisions = list(memory.revisions.order_by("-number")[:MOST])
+    after: Memory | MemoryRevision = memory
+    changes = []
+    for revision in revisions:
+        differs = revision.content != after.content
+        changes.append(
+            Change(
+                number=revision.number,
+                pieces=word_diff(revision.content, after.content) if differs else (),
+                labels=_labels(revision, after),
+                reason=str(REVISION_REASONS.get(revision.reason, revision.reason)),
+                who=revision.changed_by_name or revision.changed_by_kind,
+                at=revision.changed_at,
+            )
+        )
+        after = revision
+    return changes
+
+
+def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tuple[str, str, str]]:
+    def visible(value: str) -> str:
+        return str(VISIBILITIES.get(value, value))
+
+    told = [
+        (_("visible to"), visible(before.visibility), visible(after.visibility)),
+        (_("type"), before.type, after.type),
+        (_("category"), before.category, after.category),
+        (_("tags"), ", ".join(before.tags), ", ".join(after.tags)),
+    ]
+    return [(name, was or "–", now or "–") for name, was, now in told if was != now]
+
+
+def tellings_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
+    """When it was told, newest first, each with the way to the message that said it."""
+    return [
+        {
+            "at": telling.told_at,
+            "source": telling.source,
+            "message_id": telling.source_message_id,
+            "address": places.get(telling.source_message_id) if telling.source_message_id else None,
+        }
+        for telling in memory.tellings.order_by("-told_at", "-id")[:MOST]
+    ]
+
+
+def told_by(memory: Memory) -> set[UUID]:
+    """The messages that told it."""
+    ids = memory.tellings.exclude(source_message_id=None).order_by("-told_at", "-id")
+    found = set(ids.values_list("source_message_id", flat=True)[:MOST])
+    return found | ({memory.source_message_id} if memory.source_message_id else set())
+
+
+def near_rows(memory: Memory) -> list[dict[str, Any]]:
+    """What is like it, with what a decision about the two is bound to."""
+    return [
+        {
+            "memory": near.memory,
+            "address": memory_address(near.memory.pk),
+            "similarity": near.similarity,
+            "shared": round(near.shared * 100),
+            "kept_apart": near.kept_apart,
+            "seen": contents_stamp([memory, near.memory]),
+            "pieces": word_diff(near.memory.content, memory.content),
+        }
+        for near in memories_near(memory)
+    ]
+
+
+def contradictions_of(memory: Memory) -> dict[str, Any]:
+    """What took its place, and what it took the place of."""
+    older = memory.supersedes.order_by("-superseded_at", "memory_id").defer("terms", "likeness")
+    newer = memory.superseded_by
+    return {
+        "newer": newer,
+        "newer_address": None if newer is None else memory_address(newer.pk),
+        "newer_holds": newer is not None and newer.status == MemoryStatus.ACTIVE,
+        "older": [(one, memory_address(one.pk)) for one in older[:MOST_OLDER]],
+    }
+
+
+def open_proposals(memory: Memory) -> list[str]:
+    """The addresses of what staff are asked about it."""
+    parts = memory.proposals.filter(proposal__state=ProposalState.OPEN).order_by("proposal_id")
+    return [
+        reverse("admin:memories_app_mergeproposal_change", args=[key])
+        for key in parts.values_list("proposal_id", flat=True)
+    ]

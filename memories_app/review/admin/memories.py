@@ -1,0 +1,311 @@
+"""The pages of memories."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import flatten_fieldsets
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.review.admin.actions import decides
+from memories_app.review.admin.decisions import MemoryDecisions
+from memories_app.review.admin.filters import (
+    CategoryFilter,
+    ChatFilter,
+    PendingFilter,
+    SourceFilter,
+    StateFilter,
+    TagFilter,
+    TypeFilter,
+    VectorFilter,
+)
+from memories_app.review.admin.forms import AddForm, ChangeForm
+from memories_app.review.admin.history import (
+    changes_of,
+    contradictions_of,
+    near_rows,
+    open_proposals,
+    tellings_of,
+    told_by,
+)
+from memories_app.review.admin.rows import pin_button, visibility_input
+from memories_app.review.admin.state_labels import STATUSES, VISIBILITIES, mark
+from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_short
+from memoryproject.foundation.admin_kit.period_filter import period_filter
+from memoryproject.foundation.audit.staff import staff_actor
+
+SAID = {
+    "duplicate": gettext_lazy("This was known already: it counts as told again."),
+    "superseding": gettext_lazy("It took the place of what said otherwise."),
+}
+
+
+SEE_PROPOSALS = "memories_app.view_mergeproposal"
+
+
+class MemoryPages(MemoryDecisions):
+    """Staff write, change, pin, approve; each through its service."""
+
+    list_display = (
+        "short_content",
+        "visible_to",
+        "shown_pin",
+        "shown_status",
+        "shown_type",
+        "shown_tags",
+        "told_count",
+        "shown_source",
+        "created_at",
+    )
+    list_filter = (
+        StateFilter,
+        PendingFilter,
+        "visibility",
+        "pinned",
+        TypeFilter,
+        CategoryFilter,
+        TagFilter,
+        SourceFilter,
+        VectorFilter,
+        ChatFilter,
+        period_filter("created_at"),
+    )
+    search_fields = ("content",)
+    ordering = ("-pinned", "-created_at", "memory_id")
+    sortable_by = ("created_at",)
+    # Each row has fields of its own: half of the page's time goes into them.
+    list_per_page = 25
+    editable: ClassVar = (
+        "content",
+        "visibility",
+        "type",
+        "category",
+        "tags",
+        "pinned",
+        "expires_at",
+    )
+    fieldsets: ClassVar[Any] = (
+        (None, {"fields": ("shown_status", *editable)}),
+        (
+            gettext_lazy("Where it comes from"),
+            {"fields": ("shown_chat", "shown_origin", "confidence", "shown_metadata")},
+        ),
+        (
+            gettext_lazy("Record"),
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "memory_id",
+                    "content_hash",
+                    "told_count",
+                    "last_told_at",
+                    "created_at",
+                    "updated_at",
+                ),
+            },
+        ),
+    )
+    change_form_template = "admin/memories_app/memory/change_form.html"
+
+    def find_chat(self, whatsapp_chat: str) -> UUID | None:
+        """The id of the chat with this address."""
+        raise NotImplementedError
+
+    def chat_link(self, chat_id: UUID) -> str:
+        """The way to a chat."""
+        raise NotImplementedError
+
+    def recalled_lately(self, request: HttpRequest, memory: Memory) -> list[dict[str, Any]]:
+        """The newest answers for which it was recalled."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        own = [
+            path("rows/", page(require_POST(self.rows_view)), name="memories_app_memory_rows"),
+            path("waiting/", page(self.waiting_view), name="memories_app_memory_waiting"),
+            path(
+                "<uuid:memory_id>/decide/",
+                page(require_POST(self.decide_view)),
+                name="memories_app_memory_decide",
+            ),
+            path(
+                "<uuid:memory_id>/answer/",
+                page(require_POST(self.answer_view)),
+                name="memories_app_memory_answer",
+            ),
+        ]
+        return [*own, *super().get_urls()]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What was superseded is history."""
+        if obj is not None and obj.status == MemoryStatus.SUPERSEDED:
+            return False
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
+        return super().get_queryset(request).defer("terms", "likeness")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return ((None, {"fields": (*self.editable, "whatsapp_chat")}),)
+        return self.fieldsets
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        if obj is None:
+            return []
+        shown = flatten_fieldsets(self.fieldsets)
+        return [str(name) for name in shown if name not in self.editable]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """As the API: only its chat sees it where one is named, else the owner."""
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        named = initial.get("whatsapp_chat")
+        return {"visibility": "chat" if named else str(Visibility.OWNER), **initial}
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs["form"] = ChangeForm if obj is not None else AddForm
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.edge = self
+        form.actor = staff_actor(request)
+        return form
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {
+            "can_change": self.has_change_permission(request),
+            "list_query": request.GET.urlencode(),
+            "waiting": Memory.objects.filter(status=MemoryStatus.PROPOSED)[:100].count(),
+        }
+        return super().changelist_view(request, {**context, **(extra_context or {})})
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        base = super().get_changelist(request, **kwargs)
+
+        class Placed(base):  # type: ignore[misc,valid-type]
+            """Each row knows where its message stands: asked for all of them at once."""
+
+            def get_results(self, request: HttpRequest) -> None:
+                super().get_results(request)
+                told = [row.source_message_id for row in self.result_list]
+                places = self.model_admin.source_places(request, set(filter(None, told)))
+                for row in self.result_list:
+                    row.place = places.get(row.source_message_id)
+
+        return Placed
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Who may only look sees words in place of what can be chosen; where all are recalled
+        their status says nothing."""
+        shown = tuple(super().get_list_display(request))
+        if not request.GET.get("state"):
+            shown = tuple(name for name in shown if name != "shown_status")
+        if self.has_change_permission(request):
+            return shown
+        words = {"visible_to": "shown_visibility", "shown_pin": "pinned"}
+        return tuple(words.get(str(name), name) for name in shown)
+
+    def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        # Without the transaction that Django wraps around it: the services have their own, and
+        # none may be open while a provider makes a vector.
+        page: Any = self
+        return page._changeform_view(*args, **kwargs)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        memory = kwargs.get("obj")
+        if memory is not None:
+            context.update(self._beside(request, memory))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _beside(self, request: HttpRequest, memory: Memory) -> dict[str, Any]:
+        """What the page shows below the form."""
+        places = self.source_places(request, told_by(memory))
+        return {
+            "changes": changes_of(memory),
+            "tellings": tellings_of(memory, places),
+            "near": near_rows(memory),
+            "contradictions": contradictions_of(memory),
+            "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
+            "recalled": self.recalled_lately(request, memory),
+            "can_decide": decides(request),
+            # Its own revisions stand below.
+            "show_history": False,
+            "waits": memory.status == MemoryStatus.PROPOSED,
+        }
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """The form's service did it."""
+        said = SAID.get(getattr(form, "outcome", ""))
+        if said:
+            self.message_user(request, str(said), messages.WARNING)
+
+    @admin.display(description=gettext_lazy("content"))
+    def short_content(self, memory: Memory) -> str:
+        return shown_short(memory.content)
+
+    @admin.display(description=gettext_lazy("visible to"))
+    def visible_to(self, memory: Memory) -> str:
+        return visibility_input(memory)
+
+    @admin.display(description=gettext_lazy("visible to"))
+    def shown_visibility(self, memory: Memory) -> str:
+        return mark(VISIBILITIES, memory.visibility)
+
+    @admin.display(description=gettext_lazy("pin"))
+    def shown_pin(self, memory: Memory) -> str:
+        return pin_button(memory)
+
+    @admin.display(description=gettext_lazy("status"))
+    def shown_status(self, memory: Memory) -> str:
+        return mark(STATUSES, memory.status)
+
+    @admin.display(description=gettext_lazy("type"))
+    def shown_type(self, memory: Memory) -> str:
+        """With its category, where it has one."""
+        if not memory.category:
+            return memory.type
+        return format_html(
+            '<bdi>{}</bdi> <span class="quiet" dir="auto">{}</span>', memory.type, memory.category
+        )
+
+    @admin.display(description=gettext_lazy("tags"))
+    def shown_tags(self, memory: Memory) -> str:
+        return ", ".join(memory.tags)
+
+    @admin.display(description=gettext_lazy("source"))
+    def shown_source(self, memory: Memory) -> str:
+        """In a list: the way to the message that told it."""
+        place, source = getattr(memory, "place", None), memory.source or "–"
+        return shown_link(place, source) if place else source
+
+    @admin.display(description=gettext_lazy("source"))
+    def shown_origin(self, memory: Memory) -> str:
+        """On its page, where its messages stand below."""
+        return memory.source or "–"
+
+    @admin.display(description=gettext_lazy("chat"))
+    def shown_chat(self, memory: Memory) -> str:
+        return self.chat_link(memory.chat_id) if memory.chat_id else _("no chat")
+
+    @admin.display(description=gettext_lazy("metadata"))
+    def shown_metadata(self, memory: Memory) -> str:
+        return shown_json(memory.metadata)

@@ -1,0 +1,160 @@
+"""What staff change in the rows of the list of memories: who sees each, and its pin. A row that
+somebody else changed meanwhile is left as it is, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from memories_app.errors import ChangedMeanwhileError, MemoryOperationError
+from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.review.admin.actions import MemoryActions, made_visible, pinned, unpinned
+from memories_app.review.admin.history import memory_address
+from memories_app.review.admin.state_labels import VISIBILITIES, mark
+from memories_app.store.facade import memory_patch, memory_pin
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+
+
+@dataclass(frozen=True)
+class RowChange:
+    memory_id: UUID
+    was: str
+    wanted: str
+
+
+class MemoryRows(MemoryActions):
+    """The columns of the list that can be changed in place."""
+
+    def embedder(self) -> Embedder:
+        """Makes the vectors of what is written here."""
+        raise NotImplementedError
+
+    def rows_view(self, request: HttpRequest) -> HttpResponse:
+        """Save what was chosen in the rows, and pin or unpin the one whose button it was."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        actor = staff_actor(request)
+        saved = 0
+        for change in _changes(request.POST):
+            saved += self._save(request, change, actor)
+        if saved:
+            self.message_user(request, made_visible(saved), messages.SUCCESS)
+        self._pin(request, actor)
+        address = reverse("admin:memories_app_memory_changelist")
+        query = QueryDict(request.POST.get("list_query", "")).urlencode()
+        return HttpResponseRedirect(f"{address}?{query}" if query else address)
+
+    def _save(self, request: HttpRequest, change: RowChange, actor: Actor) -> bool:
+        def check(memory: Memory) -> None:
+            if memory.visibility not in (change.was, change.wanted):
+                raise ChangedMeanwhileError(["visibility"])
+
+        try:
+            memory_patch(
+                memory_id=change.memory_id,
+                changes={"visibility": change.wanted},
+                actor=actor,
+                embedder=self.embedder(),
+                check=check,
+            )
+        except ChangedMeanwhileError:
+            text = _(
+                "Somebody else changed who sees this memory meanwhile, so that “%(wanted)s” "
+                "wasn't saved. Look, and choose again."
+            )
+            words = VISIBILITIES.get(change.wanted, change.wanted)
+            self._tell(request, change.memory_id, text % {"wanted": words})
+        except MemoryOperationError as error:
+            self._tell(request, change.memory_id, str(error))
+        else:
+            return True
+        return False
+
+    def _tell(self, request: HttpRequest, memory_id: UUID, text: str) -> None:
+        """A warning that leads to the memory, without a word of it."""
+        link = format_html('<a href="{}">{}</a>', memory_address(memory_id), _("Open the memory"))
+        self.message_user(request, format_html("{} {}", text, link), messages.WARNING)
+
+    def _pin(self, request: HttpRequest, actor: Actor) -> None:
+        for name, is_pinned in (("pin", True), ("unpin", False)):
+            if name not in request.POST:
+                continue
+            memory_id = _id(request.POST[name])
+            try:
+                memory_pin(memory_id=memory_id, pinned=is_pinned, actor=actor)
+            except MemoryOperationError as error:
+                self.message_user(request, str(error), messages.WARNING)
+            else:
+                done = pinned(1) if is_pinned else unpinned(1)
+                self.message_user(request, done, messages.SUCCESS)
+
+
+def _changes(posted: Mapping[str, Any]) -> Iterator[RowChange]:
+    """The rows in which something else was chosen than what stood there."""
+    for name, wanted in posted.items():
+        if name.startswith("vis-"):
+            key = name.removeprefix("vis-")
+            was = str(posted.get(f"was-{key}", ""))
+            if was != wanted:
+                yield RowChange(_id(key), was, str(wanted))
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise BadRequest("This is no memory's id.") from None
+
+
+def visibility_input(memory: Memory) -> SafeString:
+    """Who sees it, to choose; for what is history as a word."""
+    if memory.status == MemoryStatus.SUPERSEDED:
+        return mark(VISIBILITIES, memory.visibility)
+    offered = [
+        value for value in Visibility.values if value != "chat" or memory.chat_id is not None
+    ]
+    options = format_html_join(
+        "",
+        '<option value="{}"{}>{}</option>',
+        (
+            (value, SafeString(" selected") if value == memory.visibility else "", word)
+            for value, word in VISIBILITIES.items()
+            if value in offered
+        ),
+    )
+    return format_html(
+        '<input type="hidden" name="was-{}" value="{}">'
+        '<select class="row-choice" name="vis-{}" aria-label="{}">{}</select>',
+        memory.pk,
+        memory.visibility,
+        memory.pk,
+        _("Visible to"),
+        options,
+    )
+
+
+def pin_button(memory: Memory) -> SafeString:
+    """It posts the list's form to ``rows_view``."""
+    name, text = ("unpin", _("Take the pin off")) if memory.pinned else ("pin", _("Pin"))
+    return format_html(
+        '<button class="pin" name="{}" value="{}" formaction="rows/" aria-pressed="{}" title="{}">'
+        '<span class="material-symbols-outlined" aria-hidden="true">push_pin</span>'
+        '<span class="sr-only">{}</span></button>',
+        name,
+        memory.pk,
+        "true" if memory.pinned else "false",
+        text,
+        text,
+    )

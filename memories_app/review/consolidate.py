@@ -1,0 +1,151 @@
+"""Looks for memories that say much the same, and proposes to merge them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from operator import mul
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memories_app.facts.facade import Shape, shape_of
+from memories_app.models import (
+    Memory,
+    MemoryEmbedding,
+    MemoryStatus,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+)
+from memories_app.search.facade import is_current
+from memories_app.store.facade import proposal_add, scopes_lock
+
+# The share of words that both have from which on two memories may be one.
+MIN_SHARED = 0.6
+# Where the embedder knows both texts, their cosine must not speak against it.
+MIN_COSINE = 0.8
+# A word that so many memories of a scope have tells none of them from another.
+MOST_WITH_WORD = 200
+# So many of a scope, the newest, are compared with each other.
+MOST_IN_SCOPE = 20_000
+MOST_TOGETHER = 10
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A memory while it is compared: nothing but what that takes."""
+
+    memory_id: UUID
+    shape: Shape
+
+
+def memories_propose_merges(
+    *,
+    model_id: str,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> int:
+    """Propose to merge what is alike, scope by scope; returns how many proposals are new.
+    Nothing is merged. Pinned memories, and those that an open proposal is about, are left
+    out, and what staff dismissed isn't proposed again."""
+    current = Memory.objects.filter(
+        is_current(timezone.now()), status=MemoryStatus.ACTIVE, pinned=False
+    )
+    scopes = list(current.order_by("scope").values_list("scope", flat=True).distinct())
+    made = 0
+    for done, scope in enumerate(scopes, start=1):
+        asked = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
+        newest = current.filter(scope=scope).exclude(pk__in=asked.values("memory"))
+        rows = newest.order_by("-created_at").values_list("pk", "content")[:MOST_IN_SCOPE]
+        compared = [Compared(pk, shape_of(content)) for pk, content in rows.iterator()]
+        for alike in _together(_pairs(compared, model_id)):
+            made += _propose(alike) is not None
+        progress(done, len(scopes))
+    return made
+
+
+def _pairs(compared: Sequence[Compared], model_id: str) -> Iterator[tuple[UUID, UUID, float]]:
+    """Two that are alike, and how much."""
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(compared):
+        for word in one.shape.words:
+            by_word[word].append(place)
+    met: set[tuple[int, int]] = set()
+    for places in by_word.values():
+        if len(places) <= MOST_WITH_WORD:
+            met.update(combinations(places, 2))
+    shared = [
+        (first, second, share)
+        for first, second in met
+        if (share := compared[first].shape.shared(compared[second].shape)) >= MIN_SHARED
+    ]
+    for start in range(0, len(shared), 500):
+        part = [
+            (compared[first].memory_id, compared[second].memory_id, share)
+            for first, second, share in shared[start : start + 500]
+        ]
+        yield from _not_contradicted(part, model_id)
+
+
+def _not_contradicted(
+    pairs: Sequence[tuple[UUID, UUID, float]], model_id: str
+) -> Iterator[tuple[UUID, UUID, float]]:
+    ids = {memory_id for one, other, _ in pairs for memory_id in (one, other)}
+    rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=ids)
+    vectors = dict(rows.values_list("memory", "vector"))
+    for one, other, share in pairs:
+        if one in vectors and other in vectors:
+            cosine = sum(map(mul, vectors[one], vectors[other]))
+            if cosine < MIN_COSINE:
+                continue
+        yield one, other, share
+
+
+def _together(
+    pairs: Iterator[tuple[UUID, UUID, float]],
+) -> Iterator[tuple[list[UUID], float]]:
+    """Groups in which each is alike to another, with the least share of words in them; a
+    memory is in one group at most."""
+    group_of: dict[UUID, int] = {}
+    groups: dict[int, tuple[list[UUID], float]] = {}
+    for one, other, share in sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1])):
+        mine, theirs = group_of.get(one), group_of.get(other)
+        if mine is not None and theirs is not None:
+            continue
+        known = theirs if mine is None else mine
+        if known is None:
+            known = len(groups)
+            groups[known] = ([], share)
+            added = [one, other]
+        else:
+            added = [other if one in group_of else one]
+        members, least = groups[known]
+        if len(members) + len(added) > MOST_TOGETHER:
+            continue
+        members.extend(added)
+        group_of.update(dict.fromkeys(added, known))
+        groups[known] = (members, min(least, share))
+    yield from groups.values()
+
+
+def _propose(alike: tuple[list[UUID], float]) -> MergeProposal | None:
+    """What says the most is proposed to stay."""
+    ids, share = alike
+    with transaction.atomic():
+        scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+        found = Memory.objects.filter(pk__in=ids, status=MemoryStatus.ACTIVE)
+        memories = sorted(
+            found, key=lambda memory: (-len(memory.content), -memory.told_count, memory.pk)
+        )
+        if len(memories) < 2:
+            return None
+        return proposal_add(
+            kind=ProposalKind.MERGE,
+            memories=memories,
+            content=memories[0].content,
+            similarity=round(share, 4),
+        )

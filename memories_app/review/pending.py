@@ -1,0 +1,97 @@
+"""What staff decide about memories that wait for them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext as _
+
+from memories_app.errors import MemoryStateError, MemoryValidationError
+from memories_app.facts.facade import label_problems, likeness_of
+from memories_app.models import Memory, MemoryStatus, RevisionReason
+from memories_app.store.facade import (
+    KnownFacts,
+    MadeAhead,
+    memory_audit,
+    memory_locked,
+    memory_supersede,
+    memory_update,
+    replacement_propose,
+)
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+
+
+def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
+    """Let a proposed memory count from now on, as if it were told now: where it is known
+    already the known one is told again, and what it contradicts is superseded. Returns the
+    memory that counts. ``seen``: the content's hash as it was read; where it changed since, it
+    is refused. Raises MemoryNotFoundError, MemoryStateError."""
+    with transaction.atomic():
+        memory = _waiting(memory_id, seen)
+        now = timezone.now()
+        likeness = likeness_of(memory.content)
+        known = KnownFacts.load(
+            scopes=[memory.scope], likenesses=[likeness], fact_keys=[memory.fact_key]
+        )
+        same = known.same(memory.scope, memory.fact_key, likeness)
+        if same is not None:
+            same.told_count += memory.told_count
+            same.last_told_at = now
+            same.save(update_fields=["told_count", "last_told_at", "updated_at"])
+            memory_supersede(
+                older=memory, newer=same, reason=RevisionReason.MERGED, actor=actor, at=now
+            )
+            return same
+        for older in known.replaced(memory.scope, likeness, now):
+            if older.pinned:
+                replacement_propose(newer=memory, older=older)
+            else:
+                memory_supersede(
+                    older=older, newer=memory, reason=RevisionReason.SUPERSEDED, actor=actor, at=now
+                )
+        memory.status = MemoryStatus.ACTIVE
+        memory.save(update_fields=["status", "updated_at"])
+        memory_audit("memory.approve", memory, actor)
+    return memory
+
+
+def memory_approve_corrected(
+    *, memory_id: UUID, content: str, actor: Actor, embedder: Embedder, seen: str = ""
+) -> Memory:
+    """Let a proposed memory count with this text, as ``memory_approve`` does; both or nothing.
+    What it said before stays as a revision. ``seen``: as there.
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, EmbedderError."""
+    problems = label_problems(content=content)
+    if problems:
+        raise MemoryValidationError(problems)
+    # Before the transaction, so that none is open while a provider is asked.
+    ahead = MadeAhead(embedder, covered_vectors(embedder, [content]))
+    with transaction.atomic(), hooks_gathered():
+        _waiting(memory_id, seen)
+        memory_update(memory_id=memory_id, content=content, actor=actor, embedder=ahead)
+        return memory_approve(memory_id=memory_id, actor=actor)
+
+
+def memory_reject(*, memory_id: UUID, actor: Actor, reason: str = "", seen: str = "") -> None:
+    """Delete a memory that waits. ``reason``: one of DecisionReason, for the audit log. ``seen``:
+    as for ``memory_approve``. Raises MemoryNotFoundError, MemoryStateError."""
+    with transaction.atomic():
+        memory = _waiting(memory_id, seen)
+        memory_audit("memory.reject", memory, actor, **({"reason": reason} if reason else {}))
+        memory.delete()
+
+
+def _waiting(memory_id: UUID, seen: str = "") -> Memory:
+    memory = memory_locked(memory_id)
+    if memory.status != MemoryStatus.PROPOSED:
+        text = _("This memory doesn't wait for anybody: it is %(status)s.")
+        raise MemoryStateError(text % {"status": gettext(memory.status)})
+    if seen and seen != memory.content_hash:
+        raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
+    return memory

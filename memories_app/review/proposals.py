@@ -1,0 +1,208 @@
+"""What staff answer about memories that are alike, and what follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories_app.errors import MemoryNotFoundError, MemoryStateError, MemoryValidationError
+from memories_app.facts.facade import MAX_TAGS, label_problems
+from memories_app.models import (
+    Memory,
+    MemoryStatus,
+    MergeProposal,
+    ProposalKind,
+    ProposalMemory,
+    ProposalState,
+    RevisionReason,
+)
+from memories_app.store.facade import (
+    content_set,
+    memory_audit,
+    memory_supersede,
+    refuse_duplicate,
+    revisions_add,
+    scopes_lock,
+)
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+
+
+def proposal_accept(
+    *,
+    proposal_id: int,
+    actor: Actor,
+    embedder: Embedder,
+    content: str | None = None,
+    reason: str = "",
+    seen: str = "",
+) -> Memory:
+    """Do what is proposed and return the memory that stays. ``content``: what it says, where
+    staff wrote it otherwise than proposed. ``reason``: one of DecisionReason. ``seen``: the
+    ``contents_stamp`` of the memories as staff read them; where they changed since, it is
+    refused.
+
+    merge: the first memory stays and takes the text, tags, pin and tellings' count of the
+    others, which are superseded by it. replace: the newer one stays, pinned.
+    Raises MemoryNotFoundError, MemoryStateError (decided already, or the memories changed
+    meanwhile), MemoryValidationError, DuplicateFactError, EmbedderError.
+    """
+    known = _proposal(proposal_id)
+    text = Text.made(known.content if content is None else content, embedder)
+    with transaction.atomic(), hooks_gathered():
+        proposal, memories = _open(proposal_id)
+        _refuse_unseen(memories, seen)
+        return accept_locked(proposal, memories, text, actor, reason)
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a memory will say, with its vector."""
+
+    content: str
+    vector: list[float] | None
+    model_id: str
+
+    @classmethod
+    def made(cls, content: str, embedder: Embedder) -> Text:
+        """Before the transaction, so that none is open while a provider is asked. Raises
+        MemoryValidationError, EmbedderError."""
+        problems = label_problems(content=content)
+        if problems:
+            raise MemoryValidationError(problems)
+        (vector,) = covered_vectors(embedder, [content])
+        return cls(content, vector, embedder.model_id)
+
+
+def accept_locked(
+    proposal: MergeProposal, memories: Sequence[Memory], text: Text, actor: Actor, reason: str = ""
+) -> Memory:
+    """``proposal_accept`` in the caller's transaction, with everything locked."""
+    kept, *others = memories
+    now = timezone.now()
+    replaces = proposal.kind == ProposalKind.REPLACE
+    why = RevisionReason.SUPERSEDED if replaces else RevisionReason.MERGED
+    for memory in others:
+        memory_supersede(older=memory, newer=kept, reason=why, actor=actor, at=now)
+    if kept.content != text.content:
+        revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
+        refuse_duplicate(kept, scope=kept.scope, content=text.content)
+        hashed = hashlib.sha256(text.content.encode()).hexdigest()
+        content_set(
+            kept, content=text.content, hashed=hashed, vector=text.vector, model_id=text.model_id
+        )
+    kept.pinned = any(memory.pinned for memory in memories)
+    if not replaces:
+        kept.told_count = sum(memory.told_count for memory in memories)
+        kept.last_told_at = max(memory.last_told_at for memory in memories)
+        tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
+        kept.tags = list(tags)[:MAX_TAGS]
+    kept.save()
+    decide_locked(proposal, ProposalState.ACCEPTED, actor, reason)
+    memory_audit("memory.merge", kept, actor, others=[str(other.pk) for other in others])
+    return kept
+
+
+def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: str = "") -> Memory:
+    """Of two that say otherwise keep the older, pinned one: the newer is superseded by it.
+    Returns what stays. Raises MemoryNotFoundError, MemoryStateError."""
+    with transaction.atomic(), hooks_gathered():
+        proposal, memories = _open(proposal_id)
+        _refuse_unseen(memories, seen)
+        if proposal.kind != ProposalKind.REPLACE:
+            raise MemoryStateError(_("These memories don't contradict each other."))
+        newer, older = memories
+        memory_supersede(
+            older=newer,
+            newer=older,
+            reason=RevisionReason.SUPERSEDED,
+            actor=actor,
+            at=timezone.now(),
+        )
+        decide_locked(proposal, ProposalState.DISMISSED, actor, reason)
+    return older
+
+
+def contents_stamp(memories: Iterable[Memory]) -> str:
+    """Names what these memories say, so that a decision is about what was read."""
+    told = sorted(f"{memory.pk} {memory.content_hash} {memory.scope}" for memory in memories)
+    return hashlib.sha256(" ".join(told).encode()).hexdigest()[:32]
+
+
+def _refuse_unseen(memories: Iterable[Memory], seen: str) -> None:
+    if seen and seen != contents_stamp(memories):
+        raise MemoryStateError(_("Somebody changed one of these memories meanwhile. Look again."))
+
+
+def proposal_dismiss(*, proposal_id: int, actor: Actor, reason: str = "") -> None:
+    """Leave the memories as they are; these are not proposed again. Raises
+    MemoryNotFoundError, MemoryStateError."""
+    with transaction.atomic():
+        proposal = MergeProposal.objects.select_for_update(no_key=True).filter(pk=proposal_id)
+        found = proposal.first() or _proposal(proposal_id)
+        _refuse_decided(found)
+        decide_locked(found, ProposalState.DISMISSED, actor, reason)
+
+
+def _proposal(proposal_id: int) -> MergeProposal:
+    proposal = MergeProposal.objects.filter(pk=proposal_id).first()
+    if proposal is None:
+        raise MemoryNotFoundError(_("There is no proposal %(id)s.") % {"id": proposal_id})
+    return proposal
+
+
+def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
+    """The proposal and its memories, locked; the one that stays first."""
+    parts = ProposalMemory.objects.filter(proposal=proposal_id).order_by("number")
+    ids = list(parts.values_list("memory_id", flat=True))
+    scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+    locked = MergeProposal.objects.select_for_update(no_key=True).filter(pk=proposal_id).first()
+    proposal = locked or _proposal(proposal_id)
+    _refuse_decided(proposal)
+    found = {
+        memory.pk: memory
+        for memory in Memory.objects.select_for_update(no_key=True).filter(
+            pk__in=ids, status=MemoryStatus.ACTIVE
+        )
+    }
+    memories = [found[pk] for pk in ids if pk in found]
+    if len(memories) < max(len(ids), 2) or len({memory.scope for memory in memories}) > 1:
+        raise MemoryStateError(
+            _(
+                "A memory of this proposal isn't active any more, or is seen by others now. "
+                "Dismiss the proposal."
+            )
+        )
+    return proposal, memories
+
+
+def _refuse_decided(proposal: MergeProposal) -> None:
+    if proposal.state != ProposalState.OPEN:
+        if proposal.state == ProposalState.ACCEPTED:
+            text = _("This proposal is accepted already, by %(who)s.")
+        else:
+            text = _("This proposal is dismissed already, by %(who)s.")
+        raise MemoryStateError(text % {"who": proposal.decided_by})
+
+
+def decide_locked(proposal: MergeProposal, state: str, actor: Actor, reason: str = "") -> None:
+    """Record the decision, in the caller's transaction."""
+    proposal.state = state
+    proposal.decided_at = timezone.now()
+    proposal.decided_by = actor.name or actor.kind
+    proposal.reason = reason
+    proposal.save(update_fields=["state", "decided_at", "decided_by", "reason"])
+    audit_record(
+        action=f"proposal.{'accept' if state == ProposalState.ACCEPTED else 'dismiss'}",
+        actor=actor,
+        object_type="proposal",
+        object_id=proposal.pk,
+        details={"kind": proposal.kind, **({"reason": reason} if reason else {})},
+    )

@@ -1,0 +1,115 @@
+"""The memories of the same scope that are most like one, for staff to decide whether they are
+one. Nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from memories_app.facts.facade import shape_of
+from memories_app.models import (
+    EmbeddingModel,
+    EmbeddingState,
+    Memory,
+    MemoryEmbedding,
+    MemoryStatus,
+    MergeProposal,
+    ProposalKind,
+    ProposalState,
+)
+from memories_app.search.facade import any_of, is_current, nearest_keys
+from memories_app.store.facade import alike_key
+
+# So many are looked at by their vectors, and as many by their words.
+LOOKED_AT = 20
+# What is shown has one of these.
+NEAR_COSINE = 0.6
+NEAR_SHARED = 0.4
+
+
+@dataclass(frozen=True)
+class Near:
+    """A memory with how like it is: ``similarity`` is the cosine, None where one of both has no
+    vector; ``shared`` the share of telling words that both have. ``kept_apart``: staff said
+    that it is another fact."""
+
+    memory: Memory
+    similarity: float | None
+    shared: float
+    kept_apart: bool = False
+
+
+def memories_near(memory: Memory, *, most: int = 5) -> list[Near]:
+    """Active ones, the most alike first; none for a memory that isn't active itself. The number
+    of queries doesn't depend on what is found."""
+    if memory.status != MemoryStatus.ACTIVE:
+        return []
+    others = Memory.objects.filter(
+        is_current(timezone.now()), scope=memory.scope, status=MemoryStatus.ACTIVE
+    ).exclude(pk=memory.pk)
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    rows = MemoryEmbedding.objects.filter(model=model.model_id if model else "")
+    own = rows.filter(memory=memory).values_list("vector", flat=True).first()
+    keys: list[UUID] = list(
+        others.filter(likeness__overlap=memory.likeness).values_list("pk", flat=True)[:LOOKED_AT]
+    )
+    if own is not None and model is not None:
+        keys += _nearest(others, model, list(own))
+    vectors = dict(rows.filter(memory__in=any_of(keys)).values_list("memory_id", "vector"))
+    return _ranked(memory, others, keys, own, vectors)[:most]
+
+
+def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[float]) -> list[UUID]:
+    return nearest_keys(
+        scope=others,
+        vectors=MemoryEmbedding,
+        key="memory",
+        model=model.model_id,
+        asked=[own],
+        limit=LOOKED_AT,
+        sure=False,
+    )
+
+
+def _ranked(
+    memory: Memory,
+    others: QuerySet[Memory],
+    keys: Sequence[UUID],
+    own: Sequence[float] | None,
+    vectors: dict[UUID, Sequence[float]],
+) -> list[Near]:
+    shape = shape_of(memory.content)
+    found = list(others.filter(pk__in=any_of(keys)).defer("terms", "likeness"))
+    apart = _kept_apart(memory, found)
+    near = [
+        Near(
+            other,
+            None if own is None or other.pk not in vectors else _cosine(own, vectors[other.pk]),
+            shape.shared(shape_of(other.content)),
+            other.pk in apart,
+        )
+        for other in found
+    ]
+    shown = [
+        one for one in near if (one.similarity or 0) >= NEAR_COSINE or one.shared >= NEAR_SHARED
+    ]
+    return sorted(shown, key=lambda one: (-(one.shared + (one.similarity or 0)), one.memory.pk))
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Stored vectors have the length 1, or are scaled to it here."""
+    product = sum(float(a) * float(b) for a, b in zip(one, other, strict=True))
+    lengths = sum(float(a) ** 2 for a in one) * sum(float(b) ** 2 for b in other)
+    return float(product / lengths**0.5)
+
+
+def _kept_apart(memory: Memory, others: Sequence[Memory]) -> set[UUID]:
+    by_key = {alike_key(ProposalKind.MERGE, [memory.pk, other.pk]): other.pk for other in others}
+    dismissed = MergeProposal.objects.filter(
+        alike_key__in=list(by_key), state=ProposalState.DISMISSED
+    )
+    return {by_key[key] for key in dismissed.values_list("alike_key", flat=True)}

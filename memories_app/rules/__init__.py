@@ -1,1 +1,0 @@
-"""Pure rules about what is said: when two texts tell the same, and when one replaces another."""

@@ -1,0 +1,52 @@
+"""Public face of searching memories: what other packages may use."""
+
+from memories_app.search.lexical_search import any_of, known_terms
+from memories_app.search.ranking import (
+    NOTHING_FOUND,
+    Question,
+    Ranked,
+    WordSearch,
+    cosines_of,
+    prepare_query,
+    rank,
+    search_words,
+)
+from memories_app.search.vector_search import (
+    Vector,
+    nearest_by_index,
+    nearest_exactly,
+    nearest_keys,
+)
+from memories_app.search.visibility import (
+    is_current,
+    memories_for_staff,
+    memories_list,
+    memories_visible,
+    memories_with_words,
+    tags_in_use,
+    values_in_use,
+)
+
+__all__ = [
+    "NOTHING_FOUND",
+    "Question",
+    "Ranked",
+    "Vector",
+    "WordSearch",
+    "any_of",
+    "cosines_of",
+    "is_current",
+    "known_terms",
+    "memories_for_staff",
+    "memories_list",
+    "memories_visible",
+    "memories_with_words",
+    "nearest_by_index",
+    "nearest_exactly",
+    "nearest_keys",
+    "prepare_query",
+    "rank",
+    "search_words",
+    "tags_in_use",
+    "values_in_use",
+]

@@ -1,0 +1,246 @@
+"""Ranks texts against a question: by their words and by their vectors, within one scope.
+
+The scope is a queryset that holds only what may be seen, so a filter never costs results.
+Used for memories here and for messages above; both store ``terms`` and ``term_count``, and
+their vectors in a table of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import EmptyResultSet
+from django.db.models import Model, QuerySet
+from pgvector.django import CosineDistance
+
+from memories_app.search.corpus_stats import held_find
+from memories_app.search.lexical_search import (
+    Match,
+    Words,
+    any_of,
+    best_share,
+    terms_fetch,
+    words_of,
+)
+from memories_app.search.vector_search import nearest_keys
+from memoryproject.foundation.integrations.embedders.base import (
+    Calibration,
+    Embedder,
+    EmbedderError,
+)
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.retrieval.relevance import LexicalQuery, semantic_relevance
+from memoryproject.foundation.retrieval.subqueries import Asked, Candidate, best_scores
+
+logger = logging.getLogger(__name__)
+
+# Candidates by vector, and by words.
+NEAREST = 100
+MATCHING = 300
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query as it is searched for: all of it, then the single questions in it, with a vector
+    for each. Where there is no vector the words decide alone."""
+
+    asked: Sequence[Asked]
+    vectors: Sequence[Sequence[float] | None]
+    model: str
+    calibration: Calibration
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A text's key with its raw cosine to the whole query (None without a vector) and its
+    fused score."""
+
+    key: UUID
+    score: float
+    similarity: float | None
+
+
+@dataclass(frozen=True)
+class WordSearch:
+    """What the words of a question find in a scope: for each of its texts the words, weighed by
+    how frequent they are there (``frequencies``, one for each of the text's known terms).
+    ``texts``: how many the scope holds, about, where they are many."""
+
+    words: Words
+    matches: Sequence[Match]
+    queries: Sequence[LexicalQuery]
+    frequencies: Sequence[Sequence[int]]
+    texts: int
+
+
+# In a scope that holds nothing.
+NOTHING_FOUND = WordSearch(Words({}, 0), [], [], [], 0)
+
+
+def prepare_query(
+    asked: Sequence[Asked], embedder: Embedder, *, topics: Sequence[str] = ()
+) -> tuple[Question, list[Sequence[float] | None], bool]:
+    """The question, a vector for each of ``topics``, and whether the embedder did its part
+    (False: it failed). The embedder is asked once."""
+    texts = [*(text.text for text in asked), *topics]
+    vectors: Sequence[Sequence[float] | None] = [None] * len(texts)
+    worked = True
+    try:
+        vectors = covered_vectors(embedder, texts)
+    except EmbedderError as error:
+        logger.error("The query could not be embedded, words decide alone: %s", error)
+        worked = False
+    question = Question(asked, vectors[: len(asked)], embedder.model_id, embedder.calibration)
+    return question, list(vectors[len(asked) :]), worked
+
+
+def search_words(asked: Sequence[Asked], scope: QuerySet[Any]) -> WordSearch:
+    """What the words of the question find in the scope. Raises EmptyResultSet for a scope that
+    nothing can be in."""
+    words = words_of(asked)
+    held = held_find(asked, words, scope)
+    return WordSearch(
+        words,
+        held.matches,
+        [held.weigh(text, words) for text in asked],
+        [held.frequencies_of(text, words) for text in asked],
+        held.texts,
+    )
+
+
+def rank(
+    question: Question,
+    scope: QuerySet[Any],
+    vectors: type[Model],
+    *,
+    key: str,
+    top_k: int,
+    found: WordSearch | None = None,
+    sure: bool = True,
+) -> list[Ranked]:
+    """The best ``top_k`` of the scope, best first.
+
+    vectors: the model of the scope's vectors; ``key`` is its foreign key to the scope.
+    found: what ``search_words`` found there already.
+    sure: as ``nearest_keys`` takes it.
+    The number of queries doesn't depend on what is asked or found.
+    """
+    try:
+        found = search_words(question.asked, scope) if found is None else found
+        near = _Vectors(question, scope, vectors, key, sure=sure)
+        return _rank(question, scope, found, near)[:top_k]
+    except EmptyResultSet:
+        # A filter that nothing can pass.
+        return []
+
+
+def cosines_of(
+    keys: Sequence[UUID],
+    question: Question,
+    scope: QuerySet[Any],
+    vectors: type[Model],
+    *,
+    key: str,
+) -> dict[UUID, list[float | None]]:
+    """For each of these texts that has a vector its cosine to each text of the question, None
+    where that has none."""
+    return _Vectors(question, scope, vectors, key).cosines(keys)
+
+
+def _rank(
+    question: Question, scope: QuerySet[Any], found: WordSearch, vectors: _Vectors
+) -> list[Ranked]:
+    words, matches, queries = found.words, found.matches, found.queries
+    keys = dict.fromkeys([*_best_matching(queries, question.asked, words, matches)])
+    keys.update(dict.fromkeys(vectors.nearest()))
+    cosines = vectors.cosines(list(keys))
+    curve = question.calibration
+    nothing: list[float | None] = [None] * len(queries)
+    texts = terms_fetch(words, scope, list(keys))
+    near = [cosines.get(pk, nothing) for pk in texts]
+    candidates = [
+        Candidate(
+            counts=Counter(terms),
+            length=length,
+            semantics=[
+                None
+                if cosine is None
+                else semantic_relevance(cosine, midpoint=curve.midpoint, slope=curve.slope)
+                for cosine in row
+            ],
+        )
+        for (length, terms), row in zip(texts.values(), near, strict=True)
+    ]
+    scores = best_scores(queries, candidates)
+    ranked = [Ranked(pk, score, row[0]) for pk, score, row in zip(texts, scores, near, strict=True)]
+    return sorted(ranked, key=lambda item: (-item.score, str(item.key)))
+
+
+def _best_matching(
+    queries: Sequence[LexicalQuery],
+    asked: Sequence[Asked],
+    words: Words,
+    matches: Sequence[Match],
+) -> list[UUID]:
+    """The candidates by words: those that hold the most of the question."""
+    told = (match for match in matches if match.keys)
+    best = sorted(told, key=lambda match: best_share(match, words, asked, queries), reverse=True)
+    return [pk for match in best for pk in match.keys][:MATCHING]
+
+
+class _Vectors:
+    """The scope's vectors beside those of a question."""
+
+    def __init__(
+        self,
+        question: Question,
+        scope: QuerySet[Any],
+        vectors: type[Model],
+        key: str,
+        *,
+        sure: bool = True,
+    ) -> None:
+        self._sure = sure
+        self._asked = question.vectors
+        self._scope = scope
+        self._key = key
+        self._vectors = vectors
+        self._model = question.model
+        self._near = question.calibration.midpoint
+        self._distances = {
+            f"distance_{place}": CosineDistance("vector", vector)
+            for place, vector in enumerate(question.vectors)
+            if vector is not None
+        }
+        self._rows = vectors._default_manager.filter(model=question.model)
+
+    def nearest(self) -> Iterable[UUID]:
+        """The keys of the texts that are nearest to any part of the question."""
+        return nearest_keys(
+            scope=self._scope,
+            vectors=self._vectors,
+            key=self._key,
+            model=self._model,
+            asked=[vector for vector in self._asked if vector is not None],
+            limit=NEAREST,
+            near=self._near,
+            sure=self._sure,
+        )
+
+    def cosines(self, keys: Sequence[UUID]) -> dict[UUID, list[float | None]]:
+        """For each text with a vector its cosine to each part of the question, None where the
+        part has no vector."""
+        if not self._distances or not keys:
+            return {}
+        rows = self._rows.filter(**{f"{self._key}__in": any_of(keys)})
+        found = rows.values_list(f"{self._key}_id", *self._distances.values())
+        return {pk: self._by_part(distances) for pk, *distances in found}
+
+    def _by_part(self, distances: Sequence[float]) -> list[float | None]:
+        left = iter(distances)
+        return [None if vector is None else 1.0 - next(left) for vector in self._asked]

@@ -1,0 +1,113 @@
+"""Who may see which memories: the one place where visibility is decided. And lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from memories_app.models import Memory, MemoryStatus, Visibility
+from memoryproject.foundation.text.query import query_terms, telling_terms
+
+
+def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
+    """The memories that may be recalled: all of them for the godfather and for staff; for
+    anybody else the public ones and those of the same chat. Only active ones that haven't
+    expired."""
+    current = Memory.objects.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
+    if is_owner or is_staff:
+        return current
+    visible = Q(visibility=Visibility.PUBLIC)
+    if chat_id is not None:
+        visible |= Q(visibility=Visibility.CHAT, chat_id=chat_id)
+    return current.filter(visible)
+
+
+def memories_for_staff() -> QuerySet[Memory]:
+    """All memories, also those that aren't recalled: superseded, proposed and expired ones."""
+    return Memory.objects.all()
+
+
+def is_current(now: datetime) -> Q:
+    """Memories that have not expired."""
+    return Q(expires_at__isnull=True) | Q(expires_at__gt=now)
+
+
+def memories_list(
+    memories: QuerySet[Memory],
+    *,
+    type: str = "",  # noqa: A002 the field's standard name
+    category: str = "",
+    tags: Sequence[str] = (),
+    visibility: str = "",
+    chat_id: UUID | None = None,
+    source: str = "",
+    status: str = "",
+    pinned: bool | None = None,
+    since: datetime | None = None,
+    text: str = "",
+) -> QuerySet[Memory]:
+    """Those of the memories that fit all of the filters that are given: pinned ones first,
+    then the newest. The order is total, so that a cursor can go on from any of them.
+
+    tags: all of them. since: made then or later. text: holds each of its words.
+    """
+    wanted: dict[str, Any] = {
+        "type": type,
+        "category": category,
+        "visibility": visibility,
+        "chat_id": chat_id,
+        "source": source,
+        "status": status,
+        "pinned": pinned,
+        "created_at__gte": since,
+        "tags__contains": list(tags),
+    }
+    given = {name: value for name, value in wanted.items() if value not in ("", None, [])}
+    found = memories.filter(**given)
+    if text:
+        found = memories_with_words(found, text)
+    return found.order_by("-pinned", "-created_at", "memory_id")
+
+
+def memories_with_words(memories: QuerySet[Memory], text: str) -> QuerySet[Memory]:
+    """Those that hold every telling word of the text, in any of its forms; none where the
+    text has no word."""
+    terms = telling_terms(query_terms(text))
+    if not terms:
+        return memories.none()
+    for term in terms:
+        forms = [form for form, _ in term.alternatives if not form.startswith(("@", "="))]
+        memories = memories.filter(terms__overlap=forms)
+    return memories
+
+
+def values_in_use(field: str, *, most: int = 50) -> list[str]:
+    """The first different values of an indexed text field of all memories, by one step through
+    its index for each, however many memories have it."""
+    column = connection.ops.quote_name(field)
+    table = connection.ops.quote_name(Memory._meta.db_table)
+    statement = f"""
+        WITH RECURSIVE found (value) AS (
+            (SELECT {column} FROM {table} ORDER BY {column} LIMIT 1)
+            UNION ALL
+            SELECT (SELECT {column} FROM {table} WHERE {column} > found.value
+                    ORDER BY {column} LIMIT 1)
+            FROM found WHERE found.value IS NOT NULL
+        )
+        SELECT value FROM found WHERE value <> '' LIMIT %s
+        """  # noqa: S608 names of our own
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [most])
+        return [value for (value,) in cursor.fetchall()]
+
+
+def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:
+    """The tags of the newest memories: a look at all of them would take too long."""
+    rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:newest]
+    return sorted({tag for tags in rows for tag in tags})[:most]

@@ -1,1 +1,0 @@
-"""Memory documents in the database."""

@@ -1,0 +1,178 @@
+"""Changes memories. What they said before stays as a revision."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
+from memories_app.facts.facade import (
+    label_problems,
+    metadata_problems,
+    storable_metadata,
+    tag_problems,
+    visibility_problems,
+)
+from memories_app.models import Memory, MemoryStatus, RevisionReason
+from memories_app.store.deduplicate import memory_audit, revisions_add
+from memories_app.store.locked_memory import (
+    content_set,
+    memory_get,
+    memory_locked,
+    refuse_duplicate,
+)
+from memories_app.store.scope_locks import scope_of
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+
+
+def memory_update(
+    *,
+    memory_id: UUID,
+    actor: Actor,
+    embedder: Embedder,
+    content: str | None = None,
+    type: str | None = None,  # noqa: A002 the field's standard name
+    category: str | None = None,
+    tags: Sequence[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Memory:
+    """Change what is given; what is equal already is no change and makes no revision.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError (a superseded memory
+    is history), DuplicateFactError, EmbedderError, DatabaseError; nothing is changed then.
+    """
+    given = _given(
+        content=content,
+        type=type,
+        category=category,
+        tags=None if tags is None else list(tags),
+        metadata=metadata,
+    )
+    text = _text_ahead(memory_id, given.get("content"), embedder)
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        changed = [name for name, value in given.items() if getattr(memory, name) != value]
+        if not changed:
+            return memory
+        if memory.status == MemoryStatus.SUPERSEDED:
+            raise MemoryStateError(_("This memory was superseded: change the newer one."))
+        revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+        if "content" in changed:
+            _say(memory, text)
+        for name in set(changed) - {"content"}:
+            setattr(memory, name, given[name])
+        memory.save()
+        memory_audit("memory.update", memory, actor, fields=sorted(changed))
+    return memory
+
+
+@dataclass(frozen=True)
+class _NewText:
+    """``vector``: by the model ``model_id``, None where it doesn't cover the text."""
+
+    content: str
+    vector: list[float] | None
+    model_id: str
+
+
+def _text_ahead(memory_id: UUID, content: str | None, embedder: Embedder) -> _NewText | None:
+    """What the memory is to say, with its vector, made before the transaction, so that none is
+    open while a provider is asked; None where it says that already. Raises
+    MemoryNotFoundError, EmbedderError."""
+    if content is None or content == memory_get(memory_id).content:
+        return None
+    (vector,) = covered_vectors(embedder, [content])
+    return _NewText(content, vector, embedder.model_id)
+
+
+def _say(memory: Memory, text: _NewText | None) -> None:
+    """Raises DuplicateFactError, and MemoryStateError where it said this a moment ago and says
+    something else now."""
+    if text is None:
+        raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
+    refuse_duplicate(memory, scope=memory.scope, content=text.content)
+    content_set(
+        memory,
+        content=text.content,
+        hashed=hashlib.sha256(text.content.encode()).hexdigest(),
+        vector=text.vector,
+        model_id=text.model_id,
+    )
+
+
+def _given(**wanted: Any) -> dict[str, Any]:
+    """What is to be changed, checked, as it is stored. Raises MemoryValidationError."""
+    given = {name: value for name, value in wanted.items() if value is not None}
+    _check(given)
+    if "metadata" in given:
+        given["metadata"] = storable_metadata(given["metadata"])
+    return given
+
+
+def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> Memory:
+    """Change who may see a memory. Raises MemoryValidationError, MemoryNotFoundError,
+    MemoryStateError, DuplicateFactError."""
+    known = memory_get(memory_id)
+    problems = list(visibility_problems(visibility, known.chat_id))
+    if problems:
+        raise MemoryValidationError([Problem(*each) for each in problems])
+    target = scope_of(visibility, known.chat_id)
+    with transaction.atomic():
+        memory = memory_locked(memory_id, also=target)
+        before = memory.visibility
+        if before == visibility:
+            return memory
+        refuse_duplicate(memory, scope=target, content=memory.content)
+        revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+        memory.visibility = visibility
+        memory.save()
+        memory.refresh_from_db(fields=["scope"])
+        memory_audit("memory.visibility", memory, actor, before=before, after=visibility)
+    return memory
+
+
+def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> Memory:
+    """Pin a memory, or take the pin off. Raises MemoryNotFoundError, MemoryStateError."""
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        if memory.pinned != pinned:
+            memory.pinned = pinned
+            memory.save(update_fields=["pinned", "updated_at"])
+            memory_audit("memory.pin" if pinned else "memory.unpin", memory, actor)
+    return memory
+
+
+def memory_expire_at(*, memory_id: UUID, at: datetime | None, actor: Actor) -> Memory:
+    """Set when a memory ends, or that it doesn't. Raises MemoryValidationError,
+    MemoryNotFoundError, MemoryStateError."""
+    if at is not None and timezone.is_naive(at):
+        raise MemoryValidationError([Problem("expires_at", _("has no time zone"))])
+    with transaction.atomic():
+        memory = memory_locked(memory_id)
+        if memory.expires_at != at:
+            memory.expires_at = at
+            memory.save(update_fields=["expires_at", "updated_at"])
+            ends = at.isoformat() if at else None
+            memory_audit("memory.expiry", memory, actor, expires_at=ends)
+    return memory
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    labels = {name: given[name] for name in ("content", "type", "category") if name in given}
+    problems = label_problems(**labels)
+    if "tags" in given:
+        problems += [Problem(*each) for each in tag_problems(tuple(given["tags"]))]
+    if "metadata" in given:
+        problems += [Problem(*each) for each in metadata_problems(given["metadata"])]
+    if problems:
+        raise MemoryValidationError(problems)

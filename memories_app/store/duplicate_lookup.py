@@ -1,0 +1,77 @@
+"""The memories that matter to new ones: what says the same, and what says otherwise."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Q
+
+from memories_app.facts.facade import Likeness, is_replaced, likeness_of
+from memories_app.models import Memory, MemoryStatus
+
+
+class KnownFacts:
+    """Active memories of some scopes, found by what they say. Load it under the scopes' lock;
+    ``add`` keeps it right while new ones are decided about."""
+
+    def __init__(self, memories: Iterable[Memory] = ()) -> None:
+        self._by_key: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+        for memory in memories:
+            self.add(memory, memory.scope)
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        scopes: Iterable[str],
+        likenesses: Iterable[Likeness],
+        fact_keys: Iterable[str],
+        statuses: Iterable[str] = (MemoryStatus.ACTIVE,),
+    ) -> KnownFacts:
+        """Those that share a key with any of the texts."""
+        keys = {key for likeness in likenesses for key in likeness.keys}
+        alike = Q(likeness__overlap=sorted(keys)) | Q(fact_key__in=set(fact_keys))
+        told = Memory.objects.filter(document__isnull=True, status__in=list(statuses))
+        found = told.filter(alike, scope__in=set(scopes))
+        return cls(found.order_by("created_at", "memory_id").defer("terms"))
+
+    def add(self, memory: Memory, scope: str) -> None:
+        """``scope`` is given, because the database sets it on stored rows only."""
+        for key in (memory.fact_key, *memory.likeness):
+            self._by_key[scope, key].append(memory)
+
+    def same(
+        self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
+    ) -> Memory | None:
+        """The memory that says this already. ``proposed``: also one that waits for staff."""
+        found = self.all_same(scope, fact_key, likeness, proposed=proposed)
+        return found[0] if found else None
+
+    def all_same(
+        self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
+    ) -> list[Memory]:
+        """All that say this; a text that is equal before one that is like it."""
+        statuses = {str(MemoryStatus.ACTIVE), *([str(MemoryStatus.PROPOSED)] if proposed else [])}
+        return [
+            memory
+            for key in (fact_key, f"s{likeness.sense}")
+            for memory in self._by_key.get((scope, key), ())
+            if memory.status in statuses
+        ]
+
+    def replaced(self, scope: str, likeness: Likeness, now: datetime) -> list[Memory]:
+        """The memories that can't be true any more where this is; not what has expired."""
+        found = {
+            memory.pk: memory
+            for key in likeness.keys
+            for memory in self._by_key[scope, key]
+            if memory.status == MemoryStatus.ACTIVE
+            and not (memory.expires_at and memory.expires_at <= now)
+        }
+        return [
+            memory
+            for memory in found.values()
+            if is_replaced(newer=likeness, older=likeness_of(memory.content))
+        ]

@@ -1,0 +1,80 @@
+"""Public face of storing memories: what other packages may use."""
+
+from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
+from memories_app.store.deduplicate import memory_audit, revisions_add
+from memories_app.store.delete import memories_delete, with_older
+from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.import_memories import BringIn
+from memories_app.store.integration_events import passages_created, passages_forgotten
+from memories_app.store.locked_memory import (
+    content_set,
+    memory_get,
+    memory_locked,
+    refuse_duplicate,
+)
+from memories_app.store.move_scope import memories_move
+from memories_app.store.patch import MadeAhead, memory_patch
+from memories_app.store.propose import alike_key, proposal_add, proposal_reopen, replacement_propose
+from memories_app.store.remember import (
+    CREATED,
+    DUPLICATE,
+    MOST_AT_ONCE,
+    content_hash,
+    memories_remember,
+    memory_remember,
+)
+from memories_app.store.retract import EXTRACTION, memories_take_back
+from memories_app.store.scope_locks import scope_of, scopes_lock
+from memories_app.store.supersede import memory_supersede
+from memories_app.store.tombstones import (
+    is_forgotten,
+    keyed_hash,
+    tombstones_add,
+    tombstones_remove,
+)
+from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
+
+__all__ = [
+    "AT_ONCE",
+    "BringIn",
+    "CREATED",
+    "DUPLICATE",
+    "EXTRACTION",
+    "KnownFacts",
+    "MOST_AT_ONCE",
+    "MadeAhead",
+    "Record",
+    "RecordError",
+    "alike_key",
+    "content_hash",
+    "content_set",
+    "is_forgotten",
+    "keyed_hash",
+    "memories_delete",
+    "memories_move",
+    "memories_remember",
+    "memories_take_back",
+    "memory_audit",
+    "memory_get",
+    "memory_locked",
+    "memory_patch",
+    "memory_pin",
+    "memory_remember",
+    "memory_set_visibility",
+    "memory_supersede",
+    "memory_update",
+    "passages_created",
+    "passages_forgotten",
+    "proposal_add",
+    "proposal_reopen",
+    "read_record",
+    "records_of",
+    "refuse_duplicate",
+    "replacement_propose",
+    "revisions_add",
+    "scope_of",
+    "scopes_lock",
+    "tombstones_add",
+    "tombstones_remove",
+    "with_older",
+]

@@ -1,0 +1,187 @@
+"""Stores memories that were exported somewhere: as they were, each once."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+
+from memories_app.facts.facade import fact_key, likeness_of, storable_metadata
+from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemoryStatus, MemoryTelling
+from memories_app.store.deduplicate import memories_audit
+from memories_app.store.remember import content_hash
+from memories_app.store.scope_locks import scope_of, scopes_lock
+from memories_app.store.transfer_record import Record
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.text.terms import index_text
+
+
+class BringIn:
+    """Brings in memories part by part. Nothing is superseded by it: what counts is as it was
+    where the memories come from. ``finish`` links what superseded what."""
+
+    def __init__(self, *, embedder: Embedder | None, actor: Actor) -> None:
+        self._embedder = embedder
+        self._actor = actor
+        # Only what points to a memory that comes later.
+        self._links: dict[UUID, UUID] = {}
+
+    def add(self, records: Sequence[Record]) -> list[bool]:
+        """Whether each was stored; False: its id, its message or its fact is there already.
+        Raises EmbedderError, DatabaseError; none of these records is stored then."""
+        self._embed(records)
+        with transaction.atomic():
+            scopes_lock(_scope(record) for record in records)
+            known = _Known(records)
+            stored = [known.claim(record) for record in records]
+            fresh = [record for record, is_new in zip(records, stored, strict=True) if is_new]
+            self._store(fresh)
+        return stored
+
+    def finish(self) -> None:
+        """Call it when all are in."""
+        there = set(
+            Memory.objects.filter(pk__in=set(self._links.values())).values_list("pk", flat=True)
+        )
+        for memory_id, newer in self._links.items():
+            if newer in there:
+                Memory.objects.filter(pk=memory_id).update(superseded_by=newer)
+        self._links.clear()
+
+    def _embed(self, records: Sequence[Record]) -> None:
+        """Make the vectors that the records lack, before any transaction."""
+        embedder = self._embedder
+        if embedder is None:
+            return
+        bare = [record for record in records if embedder.model_id not in record.embeddings]
+        vectors = covered_vectors(embedder, [record.new.content for record in bare])
+        for record, vector in zip(bare, vectors, strict=True):
+            if vector is not None:
+                record.embeddings[embedder.model_id] = vector
+
+    def _store(self, records: Sequence[Record]) -> None:
+        memories = [_memory(record) for record in records]
+        Memory.objects.bulk_create(memories)
+        for memory, record in zip(memories, records, strict=True):
+            # The database has just set its own.
+            memory.updated_at = record.updated_at
+        Memory.objects.bulk_update(memories, ["updated_at"], batch_size=500)
+        pairs = list(zip(memories, records, strict=True))
+        MemoryEmbedding.objects.bulk_create(
+            MemoryEmbedding(memory=memory, model=model, vector=vector)
+            for memory, record in pairs
+            for model, vector in record.embeddings.items()
+        )
+        MemoryRevision.objects.bulk_create(
+            MemoryRevision(memory=memory, **values)
+            for memory, record in pairs
+            for values in record.revisions
+        )
+        MemoryTelling.objects.bulk_create(
+            (
+                MemoryTelling(memory=memory, **values)
+                for memory, record in pairs
+                for values in record.tellings or [_first_telling(record)]
+            ),
+            ignore_conflicts=True,
+        )
+        for memory, record in pairs:
+            if record.superseded_by is not None:
+                self._links[memory.pk] = record.superseded_by
+        memories_audit([("memory.import", memory, {}) for memory in memories], self._actor)
+        self._link()
+
+    def _link(self) -> None:
+        """What can be linked by now, so that little waits for the end."""
+        targets = set(self._links.values())
+        there = set(Memory.objects.filter(pk__in=targets).values_list("pk", flat=True))
+        ready = {old: new for old, new in self._links.items() if new in there}
+        linked = [Memory(pk=old, superseded_by_id=new) for old, new in ready.items()]
+        Memory.objects.bulk_update(linked, ["superseded_by"], batch_size=500)
+        for old in ready:
+            del self._links[old]
+
+
+class _Known:
+    """What is there already, and what the part itself holds."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        ids = {record.memory_id for record in records if record.memory_id}
+        messages = {record.new.source_message_id for record in records if _is_command(record)}
+        keys = {fact_key(record.new.content) for record in records}
+        scopes = {_scope(record) for record in records}
+        memories = Memory.objects.order_by()
+        self._ids = set(memories.filter(pk__in=ids).values_list("pk", flat=True))
+        commands = memories.filter(source="command", source_message_id__in=messages)
+        self._messages = set(commands.values_list("source_message_id", flat=True))
+        active = memories.filter(status=MemoryStatus.ACTIVE, scope__in=scopes, fact_key__in=keys)
+        self._facts = set(active.values_list("scope", "fact_key"))
+
+    def claim(self, record: Record) -> bool:
+        """Whether the record is new; from then on it is known."""
+        fact = (_scope(record), fact_key(record.new.content))
+        active = record.status == MemoryStatus.ACTIVE
+        command = record.new.source_message_id if _is_command(record) else None
+        if (
+            record.memory_id in self._ids
+            or (command is not None and command in self._messages)
+            or (active and fact in self._facts)
+        ):
+            return False
+        record.memory_id = record.memory_id or uuid.uuid4()
+        self._ids.add(record.memory_id)
+        if command is not None:
+            self._messages.add(command)
+        if active:
+            self._facts.add(fact)
+        return True
+
+
+def _scope(record: Record) -> str:
+    return scope_of(record.new.visibility, record.new.chat_id)
+
+
+def _is_command(record: Record) -> bool:
+    return record.new.source == "command" and record.new.source_message_id is not None
+
+
+def _first_telling(record: Record) -> dict[str, object]:
+    return {
+        "source": record.new.source,
+        "source_message_id": record.new.source_message_id,
+        "told_at": record.created_at,
+    }
+
+
+def _memory(record: Record) -> Memory:
+    new = record.new
+    indexed = index_text(new.content)
+    return Memory(
+        memory_id=record.memory_id,
+        content=new.content,
+        content_hash=content_hash(new.content),
+        type=new.type,
+        category=new.category,
+        tags=list(new.tags),
+        visibility=new.visibility,
+        chat_id=new.chat_id,
+        source=new.source,
+        source_message_id=new.source_message_id,
+        metadata=storable_metadata(new.metadata),
+        confidence=new.confidence,
+        status=record.status,
+        pinned=new.pinned,
+        expires_at=new.expires_at,
+        told_count=record.told_count,
+        last_told_at=record.last_told_at,
+        superseded_at=record.superseded_at,
+        created_at=record.created_at,
+        fact_key=fact_key(new.content),
+        likeness=likeness_of(new.content).keys,
+        terms=indexed.terms,
+        term_count=indexed.length,
+    )

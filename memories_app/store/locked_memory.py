@@ -1,0 +1,64 @@
+"""A memory that nobody else changes or compares meanwhile."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from memories_app.errors import DuplicateFactError, MemoryNotFoundError, MemoryStateError
+from memories_app.facts.facade import fact_key, likeness_of
+from memories_app.models import Memory, MemoryEmbedding, MemoryStatus
+from memories_app.store.duplicate_lookup import KnownFacts
+from memories_app.store.scope_locks import scopes_lock
+from memoryproject.foundation.text.terms import index_text
+
+
+def memory_get(memory_id: UUID) -> Memory:
+    """Raises MemoryNotFoundError."""
+    memory = Memory.objects.filter(pk=memory_id).first()
+    if memory is None:
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
+    return memory
+
+
+def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
+    """The memory, locked until the transaction ends, with its scope and the scope ``also``.
+    Raises MemoryNotFoundError, and MemoryStateError where it changed its scope meanwhile."""
+    scope = memory_get(memory_id).scope
+    scopes_lock([scope, also or scope])
+    memory = Memory.objects.select_for_update(no_key=True).filter(pk=memory_id).first()
+    if memory is None:
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
+    if memory.scope != scope:
+        raise MemoryStateError(_("Somebody else changed who may see this memory. Try again."))
+    return memory
+
+
+def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
+    """Raises DuplicateFactError where another active memory of the scope says this, as long as
+    the memory itself is active."""
+    if memory.status != MemoryStatus.ACTIVE:
+        return
+    key, likeness = fact_key(content), likeness_of(content)
+    known = KnownFacts.load(scopes=[scope], likenesses=[likeness], fact_keys=[key])
+    for same in known.all_same(scope, key, likeness):
+        if same.pk != memory.pk:
+            raise DuplicateFactError(same.pk)
+
+
+def content_set(
+    memory: Memory, *, content: str, hashed: str, vector: list[float] | None, model_id: str
+) -> None:
+    """Give a memory another text, with all that is derived from it; vectors of other models
+    go, since they are of the old text. The caller saves the memory."""
+    indexed = index_text(content)
+    memory.content = content
+    memory.content_hash = hashed
+    memory.fact_key = fact_key(content)
+    memory.likeness = likeness_of(content).keys
+    memory.terms = indexed.terms
+    memory.term_count = indexed.length
+    MemoryEmbedding.objects.filter(memory=memory).delete()
+    if vector is not None:
+        MemoryEmbedding.objects.create(memory=memory, model=model_id, vector=vector)

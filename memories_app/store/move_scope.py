@@ -1,0 +1,54 @@
+"""Which chat a memory belongs to."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.utils import timezone
+
+from memories_app.models import Memory, MemoryStatus, RevisionReason, SourceDocument, Visibility
+from memories_app.store.deduplicate import revisions_add
+from memories_app.store.integration_events import memories_moved, passages_forgotten
+from memories_app.store.scope_locks import scope_of, scopes_lock
+from memoryproject.foundation.audit.events import SYSTEM
+
+
+def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
+    """Give all memories of one chat to another; returns how many. A fact that both have is
+    one from then on: the moved one points to the one that was there, which counts as told
+    by both. Call it in a transaction."""
+    scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
+    scopes_lock(scopes)
+    told = Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True)
+    there = {memory.fact_key: memory for memory in told.filter(scope=scopes[1])}
+    moved = told.filter(scope=scopes[0])
+    for memory in moved.filter(fact_key__in=list(there)):
+        kept = there[memory.fact_key]
+        revisions_add([memory], reason=RevisionReason.MERGED, actor=SYSTEM)
+        memory.status = MemoryStatus.SUPERSEDED
+        memory.superseded_by = kept
+        memory.superseded_at = timezone.now()
+        memory.save()
+        kept.told_count += memory.told_count
+        kept.last_told_at = max(kept.last_told_at, memory.last_told_at)
+        kept.pinned = kept.pinned or memory.pinned
+        kept.save()
+    documents_move(from_chat=from_chat, to_chat=to_chat)
+    moved_ids = list(Memory.objects.filter(chat_id=from_chat).values_list("pk", flat=True))
+    Memory.objects.filter(pk__in=moved_ids).update(chat_id=to_chat)
+    memories_moved(memory_ids=moved_ids)
+    return len(moved_ids)
+
+
+def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:
+    """Give one chat's documents to another, in the caller's transaction. What both have
+    read is kept once."""
+    for document in SourceDocument.objects.filter(chat_id=from_chat):
+        same = SourceDocument.objects.filter(
+            chat_id=to_chat, sha256=document.sha256, visibility=document.visibility
+        )
+        if same.exists():
+            passages_forgotten(document.document_id)
+            document.delete()
+        else:
+            SourceDocument.objects.filter(pk=document.pk).update(chat_id=to_chat)

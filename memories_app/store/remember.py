@@ -1,0 +1,205 @@
+"""Stores memories: each fact once, and the newer before the older."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from memories_app.errors import MemoryValidationError, Problem
+from memories_app.facts.facade import NewMemory, fact_key, problems_of
+from memories_app.models import Memory, MemoryTelling
+from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
+from memoryproject.foundation.audit.events import SYSTEM, Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 1_000
+ID_TRIES = 3
+
+__all__ = [
+    "CREATED",
+    "DUPLICATE",
+    "SUPERSEDING",
+    "NewMemory",
+    "Remembered",
+    "content_hash",
+    "memories_remember",
+    "memory_remember",
+]
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """``status`` is created, duplicate (it was known, and counts as told again) or superseding
+    (it is new, and ``superseded`` said otherwise before)."""
+
+    memory: Memory
+    status: str
+    superseded: tuple[UUID, ...] = ()
+
+
+def content_hash(content: str) -> str:
+    """SHA-256 of the text, hex: what logs may show of it."""
+    return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
+
+
+def memory_remember(
+    *,
+    content: str,
+    visibility: str,
+    embedder: Embedder,
+    actor: Actor = SYSTEM,
+    chat_id: UUID | None = None,
+    type: str = "fact",  # noqa: A002 the field's standard name
+    category: str = "",
+    tags: Sequence[str] = (),
+    source: str = "",
+    source_message_id: UUID | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    confidence: float | None = None,
+    pinned: bool = False,
+    expires_at: datetime | None = None,
+    proposed: bool = False,
+    new_id: Callable[[], UUID] = uuid.uuid4,
+) -> Remembered:
+    """Store a memory. Asking again for the same source message gives the same memory, and what
+    is known already is told again instead of stored twice. For the fields see ``NewMemory``.
+
+    Raises MemoryValidationError, EmbedderError when no vector can be made, DatabaseError when
+    nothing can be stored; in all cases nothing is stored.
+    """
+    new = NewMemory(
+        content=content,
+        visibility=visibility,
+        chat_id=chat_id,
+        type=type,
+        category=category,
+        tags=tuple(tags),
+        source=source,
+        source_message_id=source_message_id,
+        metadata={} if metadata is None else metadata,
+        confidence=confidence,
+        pinned=pinned,
+        expires_at=expires_at,
+        proposed=proposed,
+    )
+    problems = problems_of(new)
+    if problems:
+        raise MemoryValidationError(problems)
+    (remembered,) = _remember([new], embedder=embedder, actor=actor, new_id=new_id)
+    return remembered
+
+
+def memories_remember(
+    *,
+    memories: Sequence[NewMemory],
+    embedder: Embedder,
+    actor: Actor = SYSTEM,
+    before_storing: Callable[[], None] | None = None,
+    new_id: Callable[[], UUID] = uuid.uuid4,
+) -> list[Remembered]:
+    """Store up to 1,000 memories, all of them or none; the answers are in the order given.
+
+    before_storing: called in the transaction that stores them, also where none is new. What it
+    raises goes through, and nothing is stored. Raises MemoryValidationError with every problem
+    of every memory, EmbedderError, DatabaseError.
+    """
+    if len(memories) > MOST_AT_ONCE:
+        text = _("are %(count)s, at most %(most)s at once")
+        detail = text % {"count": len(memories), "most": MOST_AT_ONCE}
+        raise MemoryValidationError([Problem("memories", detail)])
+    problems = [
+        problem for place, new in enumerate(memories) for problem in problems_of(new, place)
+    ]
+    if problems:
+        raise MemoryValidationError(problems, many=True)
+    return _remember(
+        memories, embedder=embedder, actor=actor, new_id=new_id, before_storing=before_storing
+    )
+
+
+def _remember(
+    memories: Sequence[NewMemory],
+    *,
+    embedder: Embedder,
+    actor: Actor,
+    new_id: Callable[[], UUID],
+    before_storing: Callable[[], None] | None = None,
+) -> list[Remembered]:
+    keys = [fact_key(new.content) for new in memories]
+    told = _told_before(memories, keys)
+    fresh = [place for place in range(len(memories)) if place not in told]
+    # Before the transaction, so that none is open while a provider is asked.
+    vectors = covered_vectors(embedder, [memories[place].content for place in fresh])
+    prepared = [
+        Prepared.of(memories[place], keys[place], vector)
+        for place, vector in zip(fresh, vectors, strict=True)
+    ]
+    stored = []
+    if prepared or before_storing:
+        stored = _store(prepared, embedder.model_id, actor, new_id, before_storing)
+    answers = dict(zip(fresh, stored, strict=True))
+    return [
+        answers.get(place) or Remembered(told[place], DUPLICATE) for place in range(len(memories))
+    ]
+
+
+def _store(
+    prepared: Sequence[Prepared],
+    model_id: str,
+    actor: Actor,
+    new_id: Callable[[], UUID],
+    before_storing: Callable[[], None] | None,
+) -> list[Remembered]:
+    """With new ids where one is taken, which chance alone hardly ever does (ERR-MEMORY-005)."""
+    for attempt in range(1, ID_TRIES + 1):
+        try:
+            with transaction.atomic():
+                if before_storing is not None:
+                    before_storing()
+                decided = Storing(model_id, actor, new_id).store(prepared)
+        except IntegrityError as error:
+            if "memories_app_memory_pkey" not in str(error):
+                raise
+            if attempt == ID_TRIES:
+                logger.critical("No free id was found for a memory in %d tries.", ID_TRIES)
+                raise
+            continue
+        for one in decided:
+            memory = one.memory
+            logger.info(
+                "Memory %s: %s (%s).", memory.memory_id, one.status, memory.content_hash[:12]
+            )
+        return [Remembered(one.memory, one.status, one.superseded) for one in decided]
+    raise AssertionError("not reached")
+
+
+def _told_before(memories: Sequence[NewMemory], keys: Sequence[str]) -> dict[int, Memory]:
+    """By place: the memory that this very message told before. A command tells one thing."""
+    ids = {new.source_message_id for new in memories if new.source_message_id is not None}
+    if not ids:
+        return {}
+    found: dict[tuple[str, UUID | None, str], Memory] = {}
+    tellings = MemoryTelling.objects.filter(source_message_id__in=ids).select_related("memory")
+    for telling in tellings:
+        memory = telling.memory
+        command = telling.source == "command"
+        key = "" if command else memory.fact_key
+        found[telling.source, telling.source_message_id, key] = memory
+    told = {}
+    for place, (new, key) in enumerate(zip(memories, keys, strict=True)):
+        wanted = (new.source, new.source_message_id, "" if new.source == "command" else key)
+        if wanted in found:
+            told[place] = found[wanted]
+    return told

@@ -1,0 +1,82 @@
+"""Takes back what was learned from a message that doesn't say it any more."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memories_app.models import Memory, MemoryStatus, MemoryTelling
+from memories_app.store.deduplicate import memory_audit
+from memories_app.store.delete import memories_delete
+from memories_app.store.scope_locks import scopes_lock
+from memoryproject.foundation.audit.events import Actor
+
+# The source of what was learned without being asked to.
+EXTRACTION = "extraction"
+
+
+def memories_take_back(*, message_id: UUID, actor: Actor) -> list[UUID]:
+    """Undo what was learned by itself from a message that was revoked or edited: what it alone
+    told is deleted, and what it had superseded counts again; what others told as well loses
+    this telling. What it told by a command stays. Returns the ids that are gone.
+    """
+    with transaction.atomic():
+        scopes_lock(_learned_from(message_id).values_list("scope", flat=True))
+        gone = []
+        for memory in _learned_from(message_id).order_by("created_at", "memory_id"):
+            others = _untell(memory, message_id)
+            if others:
+                _keep(memory, others)
+            else:
+                _reinstate(memory, actor)
+                gone.append(memory.pk)
+        return memories_delete(memory_ids=gone, actor=actor) if gone else []
+
+
+def _learned_from(message_id: UUID) -> QuerySet[Memory]:
+    """What the message told. What was merged into another has handed its tellings on."""
+    told = MemoryTelling.objects.filter(source=EXTRACTION, source_message_id=message_id)
+    by_telling = Q(pk__in=told.values("memory_id"))
+    return Memory.objects.filter(by_telling | Q(source=EXTRACTION, source_message_id=message_id))
+
+
+def _untell(memory: Memory, message_id: UUID) -> list[MemoryTelling]:
+    """Remove this telling; returns the others, oldest first."""
+    memory.tellings.filter(source=EXTRACTION, source_message_id=message_id).delete()
+    return list(memory.tellings.order_by("told_at", "id"))
+
+
+def _keep(memory: Memory, tellings: list[MemoryTelling]) -> None:
+    first = tellings[0]
+    memory.source = first.source
+    memory.source_message_id = first.source_message_id
+    memory.told_count = max(memory.told_count - 1, 1)
+    memory.last_told_at = tellings[-1].told_at
+    memory.save(
+        update_fields=["source", "source_message_id", "told_count", "last_told_at", "updated_at"]
+    )
+
+
+def _reinstate(memory: Memory, actor: Actor) -> None:
+    """What this memory took the place of: stands behind what took its own place, or counts
+    again where nothing did and nothing else says the same."""
+    for older in memory.supersedes.order_by("-superseded_at", "memory_id"):
+        if memory.superseded_by_id is not None:
+            older.superseded_by_id = memory.superseded_by_id
+            older.save(update_fields=["superseded_by", "updated_at"])
+            continue
+        same = Memory.objects.filter(
+            scope=older.scope,
+            fact_key=older.fact_key,
+            status=MemoryStatus.ACTIVE,
+            document__isnull=True,
+        )
+        if same.exists():
+            continue
+        older.status = MemoryStatus.ACTIVE
+        older.superseded_by = None
+        older.superseded_at = None
+        older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
+        memory_audit("memory.reinstate", older, actor)

@@ -1,0 +1,302 @@
+"""A memory as a JSON object with everything that belongs to it."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from memories_app.facts.facade import NewMemory, problems_of
+from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionReason, Visibility
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 500
+_MOST_TOLD = 2**31 - 1
+_MOST_DIMENSIONS = 16_000
+
+# Names chats by their ids.
+ChatNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
+
+
+class RecordError(ValueError):
+    """What is wrong with a record, for whoever wrote the file."""
+
+
+@dataclass
+class Record:
+    """A memory that comes in: what ``NewMemory`` has, and what became of it before."""
+
+    new: NewMemory
+    memory_id: UUID | None
+    status: str
+    told_count: int
+    last_told_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    superseded_by: UUID | None
+    superseded_at: datetime | None
+    revisions: list[dict[str, Any]] = field(default_factory=list)
+    tellings: list[dict[str, Any]] = field(default_factory=list)
+    embeddings: dict[str, list[float]] = field(default_factory=dict)
+
+
+def records_of(
+    memories: QuerySet[Memory], *, chat_names: ChatNames, embeddings: bool
+) -> Iterator[dict[str, Any]]:
+    """Every memory as a record, oldest first; however many there are, few are held at once."""
+    related = ["revisions", "tellings", *(["embeddings"] if embeddings else [])]
+    found = memories.order_by("created_at", "memory_id").defer("terms", "likeness")
+    walk = found.prefetch_related(*related).iterator(chunk_size=AT_ONCE)
+    while chunk := list(islice(walk, AT_ONCE)):
+        names = chat_names({memory.chat_id for memory in chunk if memory.chat_id})
+        for memory in chunk:
+            name = names.get(memory.chat_id) if memory.chat_id else None
+            yield _as_record(memory, name, embeddings=embeddings)
+
+
+def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "memory_id": str(memory.pk),
+        "content": memory.content,
+        "type": memory.type,
+        "category": memory.category,
+        "tags": memory.tags,
+        "visibility": memory.visibility,
+        "whatsapp_chat": whatsapp_chat,
+        "source": memory.source,
+        "source_message_id": _text(memory.source_message_id),
+        "metadata": memory.metadata,
+        "confidence": memory.confidence,
+        "status": memory.status,
+        "pinned": memory.pinned,
+        "expires_at": _time(memory.expires_at),
+        "told_count": memory.told_count,
+        "last_told_at": _time(memory.last_told_at),
+        "superseded_by": _text(memory.superseded_by_id),
+        "superseded_at": _time(memory.superseded_at),
+        "created_at": _time(memory.created_at),
+        "updated_at": _time(memory.updated_at),
+        "revisions": [_as_revision(each) for each in memory.revisions.all()],
+        "tellings": [
+            {
+                "source": each.source,
+                "source_message_id": _text(each.source_message_id),
+                "told_at": _time(each.told_at),
+            }
+            for each in memory.tellings.all()
+        ],
+    }
+    if embeddings:
+        record["embeddings"] = [
+            {"model": each.model, "vector": [float(part) for part in each.vector]}
+            for each in sorted(memory.embeddings.all(), key=lambda each: each.model)
+        ]
+    return record
+
+
+def _as_revision(revision: MemoryRevision) -> dict[str, Any]:
+    return {
+        "number": revision.number,
+        "content": revision.content,
+        "visibility": revision.visibility,
+        "type": revision.type,
+        "category": revision.category,
+        "tags": revision.tags,
+        "changed_at": _time(revision.changed_at),
+        "changed_by_kind": revision.changed_by_kind,
+        "changed_by_name": revision.changed_by_name,
+        "reason": revision.reason,
+    }
+
+
+def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
+    """The record, checked; ``chat_id`` is the chat that it names. Unknown fields are passed
+    over; who may see it is as POST memories/ has it where it isn't said. Raises RecordError."""
+    if not isinstance(record, dict):
+        raise RecordError(_("is not a JSON object"))
+    given = _Fields(record)
+    new = NewMemory(
+        content=given.text("content", required=True),
+        visibility=given.text("visibility") or _visibility_without_any(chat_id),
+        chat_id=chat_id,
+        type=given.text("type") or "fact",
+        category=given.text("category"),
+        tags=tuple(given.texts("tags")),
+        source=given.text("source"),
+        source_message_id=given.id("source_message_id"),
+        metadata=record.get("metadata") or {},
+        confidence=given.number("confidence"),
+        pinned=given.truth("pinned"),
+        expires_at=given.time("expires_at"),
+    )
+    problems = problems_of(new)
+    if problems:
+        raise RecordError("; ".join(f"{each.field}: {each.detail}" for each in problems))
+    created_at = given.time("created_at") or now
+    return Record(
+        new=new,
+        memory_id=given.id("memory_id"),
+        status=given.choice("status", MemoryStatus.values, default=str(MemoryStatus.ACTIVE)),
+        told_count=given.count("told_count", default=1),
+        last_told_at=given.time("last_told_at") or created_at,
+        created_at=created_at,
+        updated_at=given.time("updated_at") or created_at,
+        superseded_by=given.id("superseded_by"),
+        superseded_at=given.time("superseded_at"),
+        revisions=_revisions(given.parts("revisions"), now),
+        tellings=[
+            {
+                "source": part.text("source", most=64),
+                "source_message_id": part.id("source_message_id"),
+                "told_at": part.time("told_at") or created_at,
+            }
+            for part in given.parts("tellings")
+        ],
+        embeddings={
+            part.text("model", required=True, most=128): part.vector("vector")
+            for part in given.parts("embeddings")
+        },
+    )
+
+
+def _visibility_without_any(chat_id: UUID | None) -> str:
+    """The narrowest one: its chat's, or the owner's where it came from none."""
+    return str(Visibility.OWNER if chat_id is None else Visibility.CHAT)
+
+
+def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:
+    revisions = [
+        {
+            "number": part.count("number", default=0),
+            "content": part.text("content", required=True),
+            "visibility": part.choice("visibility", Visibility.values, default=""),
+            "type": part.text("type", required=True, most=64),
+            "category": part.text("category", most=64),
+            "tags": part.texts("tags"),
+            "changed_at": part.time("changed_at") or now,
+            "changed_by_kind": part.text("changed_by_kind", most=16) or "system",
+            "changed_by_name": part.text("changed_by_name", most=255),
+            "reason": part.choice(
+                "reason", RevisionReason.values, default=str(RevisionReason.UPDATED)
+            ),
+        }
+        for part in parts
+    ]
+    if len({each["number"] for each in revisions}) < len(revisions):
+        raise RecordError("revisions: " + _("a number stands there twice"))
+    return revisions
+
+
+class _Fields:
+    """Reads fields of a JSON object by their kind."""
+
+    def __init__(self, values: dict[str, Any], inside: str = "") -> None:
+        self._values = values
+        self._inside = inside
+
+    def _refuse(self, name: str, detail: str) -> RecordError:
+        return RecordError(f"{self._inside}{name}: {detail}")
+
+    def text(self, name: str, *, required: bool = False, most: int = 0) -> str:
+        value = self._values.get(name)
+        if value is None:
+            if required:
+                raise self._refuse(name, _("is missing"))
+            return ""
+        if not isinstance(value, str):
+            raise self._refuse(name, _("is not a text"))
+        if "\x00" in value or any("\ud800" <= each <= "\udfff" for each in value):
+            raise self._refuse(name, _("has characters that can't be stored"))
+        if most and len(value) > most:
+            detail = _("has %(count)s characters, at most %(most)s")
+            raise self._refuse(name, detail % {"count": len(value), "most": most})
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        value = self._values.get(name) or []
+        if not isinstance(value, list):
+            raise self._refuse(name, _("is not a list"))
+        return [_Fields({name: each}, self._inside).text(name, required=True, most=64)
+                for each in value]  # fmt: skip
+
+    def id(self, name: str) -> UUID | None:
+        value = self.text(name)
+        try:
+            return UUID(value) if value else None
+        except ValueError:
+            raise self._refuse(name, _("is not a UUID")) from None
+
+    def time(self, name: str) -> datetime | None:
+        value = self.text(name)
+        if not value:
+            return None
+        try:
+            found = parse_datetime(value)
+        except ValueError:
+            found = None
+        if found is None:
+            raise self._refuse(name, _("is not an ISO-8601 time"))
+        if found.tzinfo is None:
+            logger.warning("%s%s has no time zone: it counts as UTC.", self._inside, name)
+            return found.replace(tzinfo=timezone.utc)
+        return found
+
+    def number(self, name: str) -> float | None:
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._refuse(name, _("is not a number"))
+        return float(value)
+
+    def count(self, name: str, *, default: int) -> int:
+        value = self._values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_TOLD:
+            raise self._refuse(name, _("is not a number from 1 on"))
+        return value
+
+    def truth(self, name: str) -> bool:
+        value = self._values.get(name, False)
+        if not isinstance(value, bool):
+            raise self._refuse(name, _("is neither true nor false"))
+        return value
+
+    def choice(self, name: str, known: list[str], *, default: str) -> str:
+        value = self.text(name) or default
+        if value not in known:
+            raise self._refuse(name, _("is one of %(known)s") % {"known": ", ".join(known)})
+        return value
+
+    def parts(self, name: str) -> list[_Fields]:
+        value = self._values.get(name) or []
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise self._refuse(name, _("is not a list of objects"))
+        return [_Fields(each, f"{name}.") for each in value]
+
+    def vector(self, name: str) -> list[float]:
+        value = self._values.get(name)
+        if not isinstance(value, list) or not 1 <= len(value) <= _MOST_DIMENSIONS:
+            raise self._refuse(name, _("is not a list of numbers"))
+        if not all(isinstance(each, int | float) and math.isfinite(each) for each in value):
+            raise self._refuse(name, _("is not a list of numbers"))
+        if not any(value) or max(map(abs, value)) > 1e6:
+            raise self._refuse(name, _("is no vector of length 1"))
+        return [float(each) for each in value]
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _time(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat().replace("+00:00", "Z")

@@ -1,1 +1,0 @@
-"""Memories as lines of JSON, out and in."""

@@ -1,0 +1,67 @@
+"""A filter of lists by when something happened, in the words of the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.periods import DAYS, UnknownSpanError, span_of
+
+PARAMETER = "when"
+
+
+class PeriodFilter(admin.SimpleListFilter):
+    """Today, 7 or 30 days, or a stretch as ``periods.span_key`` names it: what the dashboard
+    counted in a period is what the list shows with the same ``when``."""
+
+    title = gettext_lazy("time")
+    parameter_name = PARAMETER
+    field = "created_at"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("today", _("Today")), ("7", _("Past 7 days")), ("30", _("Past 30 days"))]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """With the stretch that is chosen, if it is another one."""
+        yield from super().choices(changelist)
+        key = self.value()
+        if key and key not in DAYS:
+            start, end = self._span(key)
+            yield {
+                "selected": True,
+                "query_string": changelist.get_query_string({PARAMETER: key}),
+                "display": _("%(start)s to %(end)s") % {"start": _shown(start), "end": _shown(end)},
+            }
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        key = self.value()
+        return self.within(queryset, *self._span(key)) if key else queryset
+
+    def within(self, queryset: QuerySet[Any], start: datetime, end: datetime) -> QuerySet[Any]:
+        """What happened from here up to there."""
+        return queryset.filter(**{f"{self.field}__gte": start, f"{self.field}__lt": end})
+
+    def _span(self, key: str) -> tuple[datetime, datetime]:
+        try:
+            return span_of(key, now=timezone.now())
+        except UnknownSpanError:
+            raise IncorrectLookupParameters from None
+
+
+def period_filter(field: str) -> type[PeriodFilter]:
+    """The filter by a model's own time."""
+    return type("FieldPeriodFilter", (PeriodFilter,), {"field": field})
+
+
+def _shown(moment: datetime) -> str:
+    return date_format(timezone.localtime(moment), "SHORT_DATETIME_FORMAT")

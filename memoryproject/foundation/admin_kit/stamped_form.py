@@ -1,0 +1,173 @@
+"""Forms that remember what stood in them when they were opened. What would undo unseen what
+somebody else saved since is asked about, with all that was typed still there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django import forms
+from django.db.models import Model, QuerySet
+from django.utils.choices import flatten_choices
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.admin_kit.form_stamps import digest_of, read_stamp, stamp_of
+
+
+class SeenField(forms.Field):
+    """Holds the stamp; it is nothing that a form changes."""
+
+    widget = forms.HiddenInput
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return False
+
+
+class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
+    """``seen``: the stamp of the fields that can be changed, as they were when the form was
+    opened."""
+
+    seen = SeenField(required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Made when it is shown: forms that are built on this one may still set initial values.
+        self.initial["seen"] = self.stamp
+
+    def stamp(self) -> str:
+        return stamp_of(self.stored())
+
+    def stored(self) -> dict[str, Any]:
+        """What the instance held in each field that can be changed when this form was made."""
+        return {
+            name: _plain(self.get_initial_for_field(field, name))
+            for name, field in self.fields.items()
+            if name != "seen" and not field.disabled
+        }
+
+    def seen_digests(self) -> dict[str, str] | None:
+        """What the stamp says, by field; None where there is none, or a damaged one."""
+        try:
+            return dict(read_stamp(str(self.cleaned_data["seen"] or ""), self.stored()))
+        except ValueError:
+            return None
+
+    def refuse_unseen(self, now: StampedForm) -> bool:
+        """Whether saving would undo what was never seen here, told in the form. ``now``: the
+        form as it would be opened at this moment. Call it where everything else is right."""
+        seen = self.seen_digests()
+        if seen is None:
+            self.ask_damaged(now)
+            return True
+        there = {name: digest_of(value) for name, value in now.stored().items()}
+        mine = {name: digest_of(_plain(self.cleaned_data[name])) for name in there}
+        theirs = [name for name in there if there[name] not in (seen[name], mine[name])]
+        if theirs:
+            self.ask_again(now, theirs, [name for name in there if mine[name] != seen[name]])
+        return bool(theirs)
+
+    def ask_again(
+        self, now: StampedForm, theirs: Collection[str], touched: Collection[str]
+    ) -> None:
+        """Somebody else changed the fields ``theirs``. What was typed, in ``touched``, stays
+        beside what is stored by now; the rest shows what is stored. The form is stamped anew,
+        so that saving again is a decision."""
+        names = ", ".join(str(self[name].label) for name in theirs)
+        told = _(
+            "Somebody else saved this meanwhile and changed: %(fields)s. Nothing of yours is "
+            "saved yet: look at what is marked, and save again."
+        )
+        self.add_error(None, told % {"fields": names})
+        for name, value in now.stored().items():
+            if name not in touched:
+                self._show(name, value)
+            if name in theirs and name in touched:
+                text = _("Somebody else changed this meanwhile. Now it is:")
+                self.add_error(name, forms.ValidationError(self._beside(text, name, value)))
+            elif name in theirs:
+                self.add_error(name, _("Somebody else changed this meanwhile, to what is here."))
+        self._show("seen", now.stamp())
+
+    def ask_damaged(self, now: StampedForm) -> None:
+        """Nobody knows what was seen: of each field that differs what is stored is told."""
+        told = _(
+            "This page is damaged: it doesn't say what stood here when it was opened. Nothing is "
+            "saved yet: look at what is marked, and save again."
+        )
+        given = {name: _plain(self.cleaned_data[name]) for name in now.stored()}
+        self.add_error(None, told)
+        for name, value in now.stored().items():
+            if digest_of(given[name]) != digest_of(value):
+                shown = self._beside(_("What is stored:"), name, value)
+                self.add_error(name, forms.ValidationError(shown))
+        self._show("seen", now.stamp())
+
+    def _show(self, name: str, value: Any) -> None:
+        """In the place of what was posted."""
+        field: Any = self.fields[name]
+        field.bound_data = lambda _data, _initial: value
+
+    def _beside(self, text: str, name: str, value: Any) -> SafeString:
+        shown = _told(self.fields[name], value)
+        return format_html('{} <span class="said" dir="auto">{}</span>', text, shown)
+
+
+class GuardedForm(StampedForm):
+    """Looks under a lock that holds until the transaction ends which saves it, once everything
+    else in it is right: what may take long is over by then."""
+
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and not self.instance._state.adding and not self.errors:
+            self.guard()
+
+    def guard(self) -> None:
+        """Call it in the transaction that saves."""
+        rows = type(self.instance)._base_manager.select_for_update(no_key=True)
+        row = rows.filter(pk=self.instance.pk).first()
+        if row is None:
+            self.add_error(None, _("Somebody else removed this meanwhile."))
+        elif not self.refuse_unseen(type(self)(instance=row)):
+            self._take_over(row)
+
+    def _take_over(self, row: Model) -> None:
+        """What others wrote since into what this form doesn't hold: saving keeps it."""
+        mine = self.stored()
+        for field in row._meta.concrete_fields:
+            if field.name not in mine:
+                setattr(self.instance, field.attname, getattr(row, field.attname))
+
+
+def guarded(form: type[forms.BaseModelForm[Any]]) -> type[forms.BaseModelForm[Any]]:
+    """The form with a stamp; one that has one already as it is."""
+    if issubclass(form, StampedForm):
+        return form
+    return type(f"Guarded{form.__name__}", (GuardedForm, form), {})
+
+
+def _plain(value: Any) -> Any:
+    """Rows as their keys, in one order: that of a set says nothing."""
+    if isinstance(value, Model):
+        return value.pk
+    if isinstance(value, QuerySet) or (
+        isinstance(value, list) and value and isinstance(value[0], Model)
+    ):
+        return sorted(row.pk for row in value)
+    return value
+
+
+def _told(field: forms.Field, value: Any) -> str:
+    """A value in the words of its field."""
+    prepared = field.prepare_value(value)
+    # The admin wraps its widgets for rows of other tables.
+    widget: Any = getattr(field.widget, "widget", field.widget)
+    if hasattr(widget, "choices"):
+        shown = widget.format_value(prepared)
+        chosen = {shown} if isinstance(shown, str) else {str(each) for each in shown}
+        choices: list[tuple[Any, Any]] = list(flatten_choices(widget.choices))
+        return ", ".join(str(word) for key, word in choices if str(key) in chosen) or "–"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return "–" if prepared in (None, "", []) else str(prepared)

@@ -1,0 +1,63 @@
+"""A page of which one part takes its time: what stands before that part is sent at once, so that
+nobody looks at an empty window meanwhile. It takes no script."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from django.middleware.csrf import get_token
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from django.utils.safestring import mark_safe
+
+from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
+
+logger = logging.getLogger(__name__)
+FAILED = "admin/late_failed.html"
+
+
+def late_page(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    *,
+    late: Callable[[], tuple[str, dict[str, Any]]],
+    status: int = 200,
+) -> StreamingHttpResponse:
+    """``template`` shows ``{{ late }}`` where the part belongs that ``late`` finds out: the name
+    of its own template, and what that shows beside ``context``. Its elements are in
+    ``class="late"``, after one that says what is awaited. Where it can't be found out the page
+    says so and is whole all the same."""
+    # What it is cut at; nobody else can write it.
+    place = f"<!--{secrets.token_hex(16)}-->"
+    # A form in the late part needs the cookie, which goes with what is sent first.
+    get_token(request)
+    shown = {**context, "late": mark_safe(place)}  # noqa: S308 a comment of hexadecimal digits
+    before, _, after = render_to_string(template, shown, request).partition(place)
+    language, zone = translation.get_language(), timezone.get_current_timezone()
+
+    def rendered() -> str:
+        # The middleware that sets these is done by the time that this is asked for.
+        with translation.override(language), timezone.override(zone):
+            try:
+                name, more = late()
+                return render_to_string(name, {**context, **more}, request)
+            except Exception as error:
+                logger.exception("A part of %s could not be made.", request.path)
+                full = is_caused_by_full_disk(error, settings.DATA_DIR)
+                why = translation.gettext(STORAGE_FULL) if full else ""
+                return render_to_string(FAILED, {"why": why}, request)
+
+    def parts() -> Iterator[str]:
+        yield before
+        yield rendered()
+        yield after
+
+    # A proxy that collects the whole answer first would take away what this is for.
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(parts(), status=status, headers=headers)

@@ -1,0 +1,209 @@
+"""The filters of the audit log's list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from typing import Any, Literal
+
+from django.contrib import admin
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.words import action_shown, object_shown
+
+ACTOR_KINDS: Mapping[str, Any] = {
+    "staff": gettext_lazy("Staff"),
+    "api": gettext_lazy("API tokens"),
+    "person": gettext_lazy("People on WhatsApp"),
+    "command": gettext_lazy("The command line"),
+    "system": gettext_lazy("The system itself"),
+}
+# What fits into the database, and a day more.
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+Events = QuerySet[AuditEvent]
+
+
+class _Simple(admin.SimpleListFilter):
+    """A parameter that stands for one column's value."""
+
+    def queryset(self, request: HttpRequest, queryset: Events) -> Events:
+        value = self.value()
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
+
+
+class ActionFilter(_Simple):
+    """The actions that are in the log."""
+
+    title = gettext_lazy("what was done")
+    parameter_name = "action"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, action_shown(name)) for name in values_there("action")]
+
+
+class ObjectTypeFilter(_Simple):
+    """What things were done to."""
+
+    title = gettext_lazy("to what")
+    parameter_name = "object_type"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, object_shown(name)) for name in values_there("object_type") if name]
+
+
+class ActorKindFilter(_Simple):
+    title = gettext_lazy("by whom")
+    parameter_name = "actor_kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(kind, str(shown)) for kind, shown in ACTOR_KINDS.items()]
+
+
+class Typed(admin.ListFilter):
+    """A filter whose values are typed into a small form. ``asked`` holds what was asked for."""
+
+    parameters: tuple[str, ...] = ()
+    template = "admin/audit/typed_filter.html"
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.request = request
+        self.asked: dict[str, str] = {}
+        for name in self.parameters:
+            if name in params:
+                value = params.pop(name)
+                self.asked[name] = str(value[-1] if isinstance(value, list) else value).strip()
+        self.used_parameters.update({name: text for name, text in self.asked.items() if text})
+
+    def has_output(self) -> bool:
+        return True
+
+    def expected_parameters(self) -> list[str | None]:
+        return list(self.parameters)
+
+    def fields(self) -> list[dict[str, str]]:
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """What is wrong with what was typed, in words."""
+        return ""
+
+    def others(self) -> list[tuple[str, str]]:
+        """The parameters of the other filters, to go along; not the page."""
+        own = (*self.parameters, "p")
+        return [
+            (name, value)
+            for name, values in self.request.GET.lists()
+            if name not in own
+            for value in values
+        ]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        yield {
+            "fields": self.fields(),
+            "problem": self.problem(),
+            "others": self.others(),
+            "clear": changelist.get_query_string(remove=[*self.parameters]),
+            "is_used": any(self.asked.values()),
+            "quick": self.quick(changelist),
+        }
+
+    def quick(self, changelist: Any) -> list[dict[str, Any]]:
+        return []
+
+
+class ActorFilter(Typed):
+    """By name; a person's pseudonym is one, too."""
+
+    title = gettext_lazy("name of who did it")
+    parameters = ("actor",)
+
+    def fields(self) -> list[dict[str, str]]:
+        value = self.asked.get("actor", "")[:255]
+        return [{"name": "actor", "label": _("Name"), "type": "text", "value": value}]
+
+    def queryset(self, request: HttpRequest, queryset: Events) -> Events:
+        name = self.asked.get("actor", "")
+        if "\0" in name:
+            return queryset.none()
+        return queryset.filter(actor=name) if name else queryset
+
+
+class PeriodFilter(Typed):
+    """From a day to another, both among them, in the business's time zone."""
+
+    title = gettext_lazy("when")
+    parameters = ("from", "until")
+
+    def fields(self) -> list[dict[str, str]]:
+        labels = {"from": _("From"), "until": _("Until")}
+        return [
+            {"name": name, "label": label, "type": "date", "value": self.asked.get(name, "")[:10]}
+            for name, label in labels.items()
+        ]
+
+    def problem(self) -> str:
+        wrong = [name for name in self.parameters if self.asked.get(name) and not self._day(name)]
+        return _("That is no day: nothing fits.") if wrong else ""
+
+    def queryset(self, request: HttpRequest, queryset: Events) -> Events:
+        if self.problem():
+            return queryset.none()
+        wanted = Q()
+        if (first := self._day("from")) is not None:
+            wanted &= Q(at__gte=_begins(first))
+        if (last := self._day("until")) is not None:
+            wanted &= Q(at__lt=_begins(last + timedelta(days=1)))
+        return queryset.filter(wanted)
+
+    def _day(self, name: str) -> date | None:
+        try:
+            day = parse_date(self.asked.get(name, ""))
+        except ValueError:
+            return None
+        return day if day is not None and FIRST_YEAR <= day.year <= LAST_YEAR else None
+
+    def quick(self, changelist: Any) -> list[dict[str, Any]]:
+        today = timezone.localdate()
+        found = []
+        for days, title in (
+            (1, _("Today")),
+            (7, _("The last 7 days")),
+            (30, _("The last 30 days")),
+        ):
+            first = (today - timedelta(days=days - 1)).isoformat()
+            found.append(
+                {
+                    "title": title,
+                    "query": changelist.get_query_string({"from": first}, remove=["until", "p"]),
+                    "selected": self.asked.get("from") == first and not self.asked.get("until"),
+                }
+            )
+        return found
+
+
+def _begins(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time.min))
+
+
+def values_there(column: Literal["action", "object_type"]) -> list[str]:
+    """Each value once: from one to the next in the index, however many rows each has."""
+    query = (
+        "WITH RECURSIVE found AS ("  # noqa: S608 one of two names of ours
+        f" SELECT min({column}) AS value FROM audit_auditevent UNION ALL"
+        f" SELECT (SELECT min(event.{column}) FROM audit_auditevent event"
+        f" WHERE event.{column} > found.value) FROM found WHERE found.value IS NOT NULL)"
+        " SELECT value FROM found WHERE value IS NOT NULL ORDER BY value"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return [value for (value,) in cursor.fetchall()]

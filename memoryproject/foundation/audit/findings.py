@@ -1,0 +1,85 @@
+"""What verifying found, in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memoryproject.foundation.errors.translate_error import translate_error
+
+KINDS: Mapping[str, Promise] = {
+    "row_changed": gettext_lazy("An event was edited, or moved to another place."),
+    "row_deleted": gettext_lazy("Events are missing from the table."),
+    "row_inserted": gettext_lazy("Events were put into the table that this program didn't seal."),
+    "row_pruned": gettext_lazy("Events that were pruned are in the table again."),
+    "head_changed": gettext_lazy("The mark of the chain's end was changed."),
+    "head_removed": gettext_lazy("The mark of the chain's end was removed."),
+    "checkpoint_changed": gettext_lazy("A mark of where old events were pruned was changed."),
+    "checkpoint_removed": gettext_lazy("A mark of where old events were pruned was removed."),
+    "log_ahead": gettext_lazy(
+        "The log file has events that the table lacks: its end was cut off, or an older database "
+        "was put in its place."
+    ),
+    "line_missing": gettext_lazy("Lines were taken out of the log file."),
+    "line_changed": gettext_lazy("A line of the log file was edited."),
+    "line_unreadable": gettext_lazy("The log file holds a line that isn't one of its own."),
+    "log_missing": gettext_lazy("There is no log file."),
+    "log_unwritable": gettext_lazy("The log file can't be written, so that events wait."),
+    "not_sealed": gettext_lazy("Events wait and can't be sealed."),
+    "wrong_key": gettext_lazy("Nothing fits AUDIT_KEY: it is another key than the log's."),
+}
+
+
+def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Each finding: what it means, and exactly which row or line, with what to do."""
+    return [
+        {
+            "meaning": str(KINDS.get(finding["kind"], finding["kind"])),
+            "exactly": _("%(where)s: %(text)s %(advice)s")
+            % {name: translate_error(finding[name]) for name in ("where", "text", "advice")},
+        }
+        for finding in report["findings"]
+    ]
+
+
+def shown_result(report: Mapping[str, Any]) -> list[str]:
+    """The result in sentences."""
+    told = [_verdict(report), _checked(report)]
+    if report["pruned"]:
+        text = ngettext(
+            "%(count)d older event was pruned rightly.",
+            "%(count)d older events were pruned rightly.",
+            report["pruned"],
+        )
+        told.append(text % {"count": report["pruned"]})
+    if report["found"] > len(report["findings"]):
+        more = report["found"] - len(report["findings"])
+        text = ngettext(
+            "%(count)d more finding isn't shown.", "%(count)d more findings aren't shown.", more
+        )
+        told.append(text % {"count": more})
+    return told
+
+
+def _verdict(report: Mapping[str, Any]) -> str:
+    if report["found"] == 0:
+        return _("Verified: all is as it was sealed.")
+    text = ngettext(
+        "NOT verified: %(count)d thing is wrong.",
+        "NOT verified: %(count)d things are wrong.",
+        report["found"],
+    )
+    return text % {"count": report["found"]}
+
+
+def _checked(report: Mapping[str, Any]) -> str:
+    text = ngettext(
+        "%(count)d sealed event and %(lines)d lines of the log file were checked.",
+        "%(count)d sealed events and %(lines)d lines of the log file were checked.",
+        report["events"],
+    )
+    return text % {"count": report["events"], "lines": report["lines"]}

@@ -1,0 +1,69 @@
+"""Verify the audit log."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.restart import audit_begin_anew
+from memoryproject.foundation.audit.rewriting import log_write
+from memoryproject.foundation.audit.verification import verification_note
+from memoryproject.foundation.audit.verify.report import flaws
+from memoryproject.foundation.audit.verify.service import audit_verify
+from memoryproject.foundation.audit.wiring import audit_key, log_path
+from memoryproject.foundation.process.progress import ProgressBar
+
+
+class Command(BaseCommand):
+    """Changes nothing but that it seals what waits."""
+
+    help = (
+        "Seal the events that wait, then check the whole audit log: that no event was edited, "
+        "deleted, inserted or moved, that its end wasn't cut off, and that the log file says "
+        "the same. Exits with 1 where anything is wrong. The server may run meanwhile."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+        parser.add_argument(
+            "--write-log",
+            action="store_true",
+            help="First write the log file anew from the database, where it is missing because "
+            "a backup was restored.",
+        )
+        parser.add_argument(
+            "--begin-anew",
+            action="store_true",
+            help="First seal all events afresh, as they are now, where the chain can't be gone on "
+            "with: the key is lost, or somebody changed the mark of its end.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            if options["write_log"]:
+                log_write(log_path=log_path())
+            if options["begin_anew"]:
+                audit_begin_anew(key=audit_key(), log_path=log_path())
+            report = audit_verify(
+                key=audit_key(), log_path=log_path(), progress=ProgressBar(sys.stderr)
+            )
+            verification_note(report=report, now=timezone.now())
+        except ChainError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"The log file can't be used: {error}") from error
+        except DatabaseError as error:
+            raise CommandError(f"The database can't be read: {error}".strip()) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_dict()))
+        else:
+            self.stdout.write(report.told())
+        if not report.verified:
+            raise CommandError("\n".join(flaws(report)))

@@ -1,0 +1,150 @@
+"""Verifying the log in the background, with progress, and keeping what was found."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, transaction
+from django_q.tasks import async_task
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead, AuditVerification
+from memoryproject.foundation.audit.rows import waiting
+from memoryproject.foundation.audit.verify.report import AuditReport
+from memoryproject.foundation.audit.verify.service import audit_verify
+
+logger = logging.getLogger(__name__)
+
+TASK = "memoryproject.foundation.audit.tasks.verify"
+State = AuditVerification.State
+OPEN = (State.WAITING, State.RUNNING)
+# A worker that wasn't heard of for so long is dead.
+SILENT = timedelta(minutes=3)
+PROGRESS_EVERY_SECONDS = 1.0
+KEPT = 50
+# Any number that nothing else uses.
+_LOCK = 0xA0D1783
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """``last``: the last verification that came to its end; ``open``: the one that is under way.
+    ``sealed`` counts the events that are sealed and still there, ``waiting`` the others."""
+
+    last: AuditVerification | None
+    open: AuditVerification | None
+    sealed: int
+    waiting: int
+
+
+def chain_state(now: datetime) -> ChainState:
+    """Nobody counts the table for it."""
+    head = AuditHead.objects.filter(pk=1).first()
+    pruned = AuditCheckpoint.objects.order_by("-number").first()
+    return ChainState(
+        last=AuditVerification.objects.filter(state=State.DONE).first(),
+        open=AuditVerification.objects.filter(state__in=OPEN, touched_at__gt=now - SILENT).first(),
+        sealed=(head.seq if head else 0) - (pruned.seq if pruned else 0),
+        waiting=waiting().count(),
+    )
+
+
+def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
+    """Put a verification into the queue, or return the one that is under way."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        under_way = chain_state(now).open
+        if under_way is not None:
+            return under_way
+        AuditVerification.objects.filter(state__in=OPEN).update(state=State.FAILED, ended_at=now)
+        asked = AuditVerification.objects.create(asked_by=asked_by, asked_at=now, touched_at=now)
+        old = AuditVerification.objects.order_by("-id").values_list("pk", flat=True)[KEPT:]
+        AuditVerification.objects.filter(pk__in=list(old)).delete()
+        transaction.on_commit(
+            lambda: async_task(TASK, asked.pk, task_name="verify the audit log", save=False)
+        )
+    return asked
+
+
+def verification_run(
+    *, verification_id: int, key: str, log_path: Path, now: Callable[[], datetime]
+) -> AuditReport | None:
+    """Verify, and keep the report. None where another worker has it, or it was given up. Call
+    it outside of a transaction."""
+    mine = AuditVerification.objects.filter(pk=verification_id, state=State.WAITING)
+    if not mine.update(state=State.RUNNING, touched_at=now()):
+        return None
+    asked = AuditVerification.objects.get(pk=verification_id)
+    try:
+        with _Progress(verification_id, now) as progress:
+            report = audit_verify(key=key, log_path=log_path, progress=progress)
+    except Exception:
+        _end(asked, State.FAILED, now())
+        logger.exception("The audit log could not be verified.")
+        return None
+    with transaction.atomic():
+        _end(asked, State.DONE, now(), report=report.as_dict(), checked=report.events)
+        audit_record(
+            action="audit.verify",
+            actor=Actor("staff", asked.asked_by),
+            object_type="audit log",
+            details={"events": report.events, "found": report.found},
+        )
+    return report
+
+
+def verification_note(*, report: AuditReport, now: datetime) -> None:
+    """Keep what the command found."""
+    AuditVerification.objects.create(
+        asked_at=now,
+        touched_at=now,
+        ended_at=now,
+        state=State.DONE,
+        checked=report.events,
+        total=report.events,
+        report=report.as_dict(),
+    )
+
+
+def _end(asked: AuditVerification, state: str, at: datetime, **values: Any) -> None:
+    AuditVerification.objects.filter(pk=asked.pk).update(
+        state=state, ended_at=at, touched_at=at, **values
+    )
+
+
+class _Progress:
+    """Writes how far it is by a connection of its own: the check reads in a transaction in
+    which nothing can be written."""
+
+    def __init__(self, pk: int, now: Callable[[], datetime]) -> None:
+        self._pk = pk
+        self._now = now
+        self._written = 0.0
+        self._connection: Any = None
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._written < PROGRESS_EVERY_SECONDS:
+            return
+        self._written = time.monotonic()
+        if self._connection is None:
+            self._connection = connection.copy()
+        with self._connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE audit_auditverification SET checked = %s, total = %s, touched_at = %s"
+                " WHERE id = %s",
+                [done, total, self._now(), self._pk],
+            )

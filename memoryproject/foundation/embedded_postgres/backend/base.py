@@ -1,0 +1,51 @@
+"""Django's PostgreSQL backend, on a server that is started when a connection needs it.
+
+``OPTIONS["embedded_data_dir"]`` names the DATA_DIR of the server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import OperationalError
+from django.db.backends.postgresql import base
+from psycopg import Connection
+
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
+from memoryproject.foundation.embedded_postgres.backend.client import DatabaseClient
+from memoryproject.foundation.embedded_postgres.backend.options import DATA_DIR_OPTION, server_of
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection that brings its server up, the first time and whenever it was killed."""
+
+    client_class = DatabaseClient
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """As Django's, without our own option, which the driver doesn't know."""
+        params: dict[str, Any] = super().get_connection_params()
+        params.pop(DATA_DIR_OPTION, None)
+        return params
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
+        """Connect; where that fails, see to it that the server runs and connect again.
+
+        Raises django.db.OperationalError with the reason when the server can't be started.
+        """
+        server = server_of(self.settings_dict)
+        try:
+            if not server.is_held:
+                server.ensure_running()
+            try:
+                return self._connect(server, conn_params)
+            except self.Database.OperationalError:
+                server.ensure_running()
+                return self._connect(server, conn_params)
+        except EmbeddedPostgresError as error:
+            raise OperationalError(str(error)) from error
+
+    def _connect(self, server: EmbeddedPostgres, conn_params: dict[str, Any]) -> Connection[Any]:
+        # The password is made by the server's first start, after the settings were read.
+        params = {**conn_params, "password": server.password}
+        connection: Connection[Any] = super().get_new_connection(params)
+        return connection

@@ -1,0 +1,93 @@
+"""Texts of the error catalogue: English wherever they are read as a string, kept with their code
+and parameters where they are stored, and translated where a page shows them (see
+``translate_error``).
+
+A worker knows no reader, and the API, the log files and the command line are in English. What
+other servers and libraries say stays an ordinary string, and so does the content of old rows.
+Parameters hold ids, numbers and names, never what somebody said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memoryproject.foundation.errors.catalogue import CATALOGUE
+
+_BEGINNING = '{"code": '
+
+
+class ErrorText(str):
+    """The English text of an error, which knows its code and its parameters.
+
+    A parameter may be an ErrorText itself. ``str()``, slices and f-strings lose the code.
+    """
+
+    __slots__ = ("code", "params")
+
+    code: str
+    params: dict[str, Any]
+
+    def __new__(cls, code: str, /, **params: object) -> ErrorText:
+        """Raises KeyError for an unknown code or a parameter that is missing."""
+        kept = {
+            name: value if isinstance(value, (int, ErrorText)) else str(value)
+            for name, value in params.items()
+        }
+        made = super().__new__(cls, CATALOGUE[code] % kept)
+        made.code = code
+        made.params = kept
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.code, self.params)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The code and the parameters, in JSON types."""
+        params = {
+            name: value.as_dict() if isinstance(value, ErrorText) else value
+            for name, value in self.params.items()
+        }
+        return {"code": self.code, "params": params}
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, with its code where it has one."""
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, ErrorText) else str(error)
+
+
+def named_error_text(error: BaseException) -> ErrorText:
+    """The same behind the kind of the error: "DataError: …"."""
+    return ErrorText("of_kind", kind=type(error).__name__, why=error_text(error))
+
+
+def error_to_column(text: str) -> str:
+    """What is stored: JSON with the code, or the text where it has none."""
+    if not isinstance(text, ErrorText):
+        return text
+    return json.dumps(text.as_dict(), ensure_ascii=False)
+
+
+def error_from_column(stored: str) -> str:
+    """The ErrorText that was stored, or the text as it stands."""
+    if not stored.startswith(_BEGINNING):
+        return stored
+    try:
+        return _from_dict(json.loads(stored))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        # The words of another server that look like ours, or a code that is gone.
+        return stored
+
+
+def _from_dict(found: Mapping[str, Any]) -> ErrorText:
+    params = {
+        name: _from_dict(value) if isinstance(value, dict) else value
+        for name, value in found["params"].items()
+    }
+    return _made(found["code"], params)
+
+
+def _made(code: str, params: Mapping[str, Any]) -> ErrorText:
+    return ErrorText(code, **params)

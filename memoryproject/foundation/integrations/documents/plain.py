@@ -1,0 +1,89 @@
+"""Reads text files, in whatever encoding they are."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from charset_normalizer import from_bytes
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.documents.base import (
+    TEXT,
+    DocumentError,
+    ExtractedText,
+    Section,
+)
+from memoryproject.foundation.integrations.documents.sniffing import looks_utf16
+
+# The longer mark of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE = 65_536
+# Hebrew letters of Windows-1255 and ISO-8859-8; in Western encodings such bytes stand alone
+# among ASCII letters, in Cyrillic ones with others beside them.
+_HEBREW_WORD = re.compile(rb"[\xe0-\xfa]{2,}")
+_OTHER_LETTER = re.compile(rb"[\xc0-\xdf\xfb-\xff]")
+_GUESSED_AMONG = [
+    *("cp1252", "cp1255", "cp1251", "cp1256", "cp1253", "cp1250", "cp1254", "koi8_r"),
+    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
+]
+
+
+def read_plain(content: bytes) -> ExtractedText:
+    """A text file as one section. Raises DocumentError."""
+    text, warning = decode(content)
+    return ExtractedText(
+        media_type=TEXT, sections=[Section(text)], warnings=[warning] if warning else []
+    )
+
+
+def decode(content: bytes) -> tuple[str, str]:
+    """The text, and a warning where its encoding was a guess. Raises DocumentError."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return _decoded(content, encoding), ""
+    unmarked = looks_utf16(content[:_SAMPLE])
+    if unmarked:
+        return _decoded(content, unmarked), ""
+    try:
+        return content.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        encoding = _guess(content)
+    return content.decode(encoding, errors="replace"), ErrorText(
+        "encoding_guessed", encoding=encoding
+    )
+
+
+def _decoded(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            "damaged", ErrorText("text_wrong_encoding", encoding=encoding)
+        ) from error
+
+
+def _guess(content: bytes) -> str:
+    """The most likely encoding of what is no UTF-8."""
+    if _looks_hebrew(content[:_SAMPLE]):
+        return "cp1255"
+    found = from_bytes(content[:_SAMPLE], cp_isolation=_GUESSED_AMONG)
+    best = found.best()
+    if best is None:
+        return "cp1252"
+    # Neighbours such as Western and Central European often read equally well.
+    equal = {each.encoding for each in found if each.chaos <= best.chaos}
+    return next((name for name in _GUESSED_AMONG if name in equal), best.encoding)
+
+
+def _looks_hebrew(sample: bytes) -> bool:
+    high = sum(byte >= 0xC0 for byte in sample)
+    in_words = sum(map(len, _HEBREW_WORD.findall(sample)))
+    others = len(_OTHER_LETTER.findall(sample))
+    return high > 0 and in_words > 0.8 * high and others * 20 <= high

@@ -1,0 +1,70 @@
+"""Reads a document's bytes in this very process: what the sandbox does inside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from memoryproject.foundation.integrations.documents.base import (
+    DOCX,
+    PDF,
+    DocumentError,
+    DocumentLimits,
+    ExtractedText,
+    Section,
+)
+from memoryproject.foundation.integrations.documents.docx import read_docx
+from memoryproject.foundation.integrations.documents.pdf import read_pdf
+from memoryproject.foundation.integrations.documents.plain import read_plain
+from memoryproject.foundation.integrations.documents.sniffing import sniff
+
+_LONGEST_TITLE = 255
+# What no database takes, and the marks of pages and lines in the form of other systems.
+_NEW_LINE = re.compile("\r\n?|\f|\v|\u2028")
+_UNSTORABLE = re.compile("[\ud800-\udfff]")
+
+
+def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
+    """The text of a document, as can be stored. Raises DocumentError; MemoryError,
+    RecursionError and whatever a broken file leads its library into."""
+    if len(content) > limits.size:
+        raise DocumentError("too_large")
+    found = _READERS.get(sniff(content), _read_plain)(content, limits)
+    sections = [Section(_storable(each.text), each.page) for each in found.sections]
+    sections = [each for each in sections if each.text.strip()]
+    if not sections:
+        raise DocumentError("no_text")
+    if sum(len(each.text) for each in sections) > limits.characters:
+        raise DocumentError("too_long")
+    title = " ".join(_storable(found.title).split())[:_LONGEST_TITLE]
+    return replace(found, sections=sections, title=title)
+
+
+class DirectExtractor:
+    """A TextExtractor without a sandbox: for files that one has written oneself."""
+
+    def __init__(self, limits: DocumentLimits | None = None) -> None:
+        self.limits = limits or DocumentLimits()
+
+    def extract(self, path: Path) -> ExtractedText:
+        """As TextExtractor says; a file that breaks its library is damaged."""
+        content = path.read_bytes()
+        try:
+            return read_document(content, self.limits)
+        except DocumentError:
+            raise
+        except Exception as error:
+            raise DocumentError("damaged") from error
+
+
+def _read_plain(content: bytes, limits: DocumentLimits) -> ExtractedText:
+    return read_plain(content)
+
+
+_READERS = {PDF: read_pdf, DOCX: read_docx}
+
+
+def _storable(text: str) -> str:
+    text = _NEW_LINE.sub("\n", text.replace("\x00", ""))
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,124 @@
+"""Reads documents in a process of their own, which has little memory and time, writes no
+files and knows no secrets: a malicious file harms that process at most."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import memoryproject
+from memoryproject.foundation.errors.stored_errors import error_from_column
+from memoryproject.foundation.integrations.documents.base import (
+    REASONS,
+    DocumentError,
+    DocumentLimits,
+    ExtractedText,
+    Section,
+)
+from memoryproject.foundation.process.narrowing import present
+
+logger = logging.getLogger(__name__)
+
+_PROJECT = Path(memoryproject.__file__).resolve().parent.parent
+_CHILD = "memoryproject.foundation.integrations.documents.child"
+# What a Python that was built in its own way needs to start; none of it is a secret.
+_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
+_BLOCK = 65_536
+# A character takes at most twelve bytes of JSON (two escapes); the rest is little.
+_BYTES_A_CHARACTER = 12
+_SPARE_BYTES = 1_000_000
+
+
+class SandboxExtractor:
+    """A TextExtractor for files from anywhere."""
+
+    def __init__(self, limits: DocumentLimits | None = None) -> None:
+        self.limits = limits or DocumentLimits()
+
+    def extract(self, path: Path) -> ExtractedText:
+        """As TextExtractor says. The child is ended by its own id when its time is over."""
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > self.limits.size:
+                raise DocumentError("too_large")
+            child = subprocess.Popen(  # noqa: S603 our own module, no input in it
+                self._command(),
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=_PROJECT,
+                env={name: os.environ[name] for name in _KEPT if name in os.environ},
+                start_new_session=True,
+            )
+        with child:
+            try:
+                answer = self._answer_of(child)
+            except subprocess.TimeoutExpired:
+                raise DocumentError("too_slow") from None
+            finally:
+                child.kill()
+        return _result(answer, child)
+
+    def _command(self) -> list[str]:
+        limits = self.limits
+        numbers = (limits.size, limits.pages, limits.seconds, limits.memory, limits.characters)
+        return [
+            *(sys.executable, "-E", "-s", "-B", "-X", "utf8", "-m", _CHILD),
+            *map(str, numbers),
+        ]
+
+    def _answer_of(self, child: subprocess.Popen[bytes]) -> bytes:
+        """What the child writes until it ends. Raises DocumentError when that takes too long
+        or is too much."""
+        output = present(child.stdout)
+        most = self.limits.characters * _BYTES_A_CHARACTER + _SPARE_BYTES
+        deadline = time.monotonic() + self.limits.seconds
+        blocks: list[bytes] = []
+        size = 0
+        with selectors.DefaultSelector() as selector:
+            selector.register(output, selectors.EVENT_READ)
+            while selector.select(max(0.0, deadline - time.monotonic())):
+                block = os.read(output.fileno(), _BLOCK)
+                if not block:
+                    child.wait(timeout=self.limits.seconds)
+                    return b"".join(blocks)
+                blocks.append(block)
+                size += len(block)
+                if size > most:
+                    raise DocumentError("too_long")
+        raise DocumentError("too_slow")
+
+
+def _result(answer: bytes, child: subprocess.Popen[bytes]) -> ExtractedText:
+    """The child's answer. Raises DocumentError."""
+    if child.returncode in (-signal.SIGXCPU, -signal.SIGALRM):
+        raise DocumentError("too_slow")
+    try:
+        told: dict[str, Any] = json.loads(answer)
+    except ValueError:
+        # Killed by the system, or by what the file did to a library.
+        logger.warning("Reading a document ended with code %s.", child.returncode)
+        code = "too_much_memory" if child.returncode == -signal.SIGKILL else "damaged"
+        raise DocumentError(code) from None
+    if "found" in told:
+        found = told["found"]
+        found["sections"] = [Section(**section) for section in found["sections"]]
+        found["warnings"] = [error_from_column(warning) for warning in found["warnings"]]
+        return ExtractedText(**found)
+    raise _refusal(told)
+
+
+def _refusal(told: dict[str, Any]) -> DocumentError:
+    code = str(told.get("code"))
+    code = code if code in REASONS else "damaged"
+    if code == "unavailable":
+        logger.error("Documents can't be read here: %s", told.get("detail"))
+    detail = error_from_column(str(told.get("detail", "")))
+    return DocumentError(code, detail, permanent=code != "unavailable")

@@ -1,0 +1,74 @@
+"""Tells what a file is by its content. Its name and what its sender calls it don't count."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.documents.base import DOCX, PDF, TEXT, DocumentError
+
+# PDF readers allow some bytes before the header.
+_PDF_HEADER_WITHIN = 1024
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_WORD_PART = "word/document.xml"
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+# Text in form only: what people read of it is something else.
+_MARKUP = (b"{\\rtf", b"%!ps", b"<!doctype html", b"<html")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# Tab, line feed, form feed, carriage return and escape stand in texts, too.
+_CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
+
+
+def sniff(content: bytes) -> str:
+    """The media type of a file that can be read. Raises DocumentError for any other."""
+    if not content.strip():
+        raise DocumentError("empty")
+    if b"%PDF-" in content[:_PDF_HEADER_WITHIN]:
+        return PDF
+    if content.startswith(b"PK\x03\x04"):
+        return _sniff_zip(content)
+    if content.startswith(_OLE):
+        if _ENCRYPTED_PACKAGE in content:
+            raise DocumentError("encrypted")
+        raise DocumentError("unknown_type", ErrorText("document_save_as"))
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower().startswith(_MARKUP):
+        raise DocumentError("unknown_type")
+    if not content.startswith(_UTF16) and _is_binary(content):
+        raise DocumentError("unknown_type")
+    return TEXT
+
+
+def _sniff_zip(content: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
+        raise DocumentError("damaged") from error
+    if _WORD_PART not in names:
+        raise DocumentError("unknown_type")
+    return DOCX
+
+
+def _is_binary(content: bytes) -> bool:
+    """Text has no control characters but for a stray one; UTF-16 without its mark has every
+    other byte zero."""
+    sample = content[:65_536]
+    if looks_utf16(sample):
+        return False
+    return b"\x00" in content or sum(byte in _CONTROLS for byte in sample) * 100 > len(sample)
+
+
+def looks_utf16(sample: bytes) -> str:
+    """The name of the encoding of UTF-16 text without a mark, by where its zeros or its
+    Hebrew high bytes stand; empty where it is none."""
+    if len(sample) < 4 or len(sample) % 2:
+        sample = sample[: len(sample) // 2 * 2]
+    even, odd = sample[::2], sample[1::2]
+    if not odd or b"\x00" not in sample:
+        return ""
+    for name, high, low in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        known = sum(byte in (0x00, 0x05, 0x20) for byte in high)
+        if known > 0.9 * len(high) and low.count(0) * 100 <= len(low):
+            return name
+    return ""

@@ -1,0 +1,61 @@
+"""An embedder without a model: texts that share words get near vectors. For tests, demos and
+the loopback server; deterministic on every platform."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import threading
+from collections.abc import Sequence
+
+from memoryproject.foundation.integrations.embedders import calibrations
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+
+WORD = re.compile(r"\w+")
+
+
+class HashingEmbedder:
+    """Embeds bags of words.
+
+    failure: raised by every embed() as long as it is set.
+    calls: the texts of every call, oldest first, failed calls included.
+    """
+
+    calibration = calibrations.HASHING
+
+    def __init__(self, dimensions: int = 256, *, failure: EmbedderError | None = None) -> None:
+        self.dimensions = dimensions
+        self.model_id = f"hashing-{dimensions}"
+        self.failure = failure
+        self.calls: list[list[str]] = []
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """See Embedder.embed."""
+        with self._lock:
+            self.calls.append(list(texts))
+        if self.failure is not None:
+            raise self.failure
+        return [hashed_words(text, self.dimensions) for text in texts]
+
+    def coverage(self, text: str) -> float:
+        """See Embedder.coverage: a word is as good as another here, in any language."""
+        return 1.0 if WORD.search(text) else 0.0
+
+
+def hashed_words(text: str, dimensions: int) -> list[float]:
+    """A unit vector with a part for each word, whatever its case; the zero vector for a
+    text without words."""
+    vector = [0.0] * dimensions
+    for word in WORD.findall(text.casefold()):
+        digest = hashlib.blake2b(word.encode("utf-8", errors="replace"), digest_size=8).digest()
+        number = int.from_bytes(digest, "big")
+        vector[(number >> 1) % dimensions] += 1.0 if number & 1 else -1.0
+    return unit(vector)
+
+
+def unit(vector: Sequence[float]) -> list[float]:
+    """The vector in length 1; the zero vector stays."""
+    length = math.hypot(*vector)
+    return [value / length for value in vector] if length else list(vector)

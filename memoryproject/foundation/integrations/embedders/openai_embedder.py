@@ -1,0 +1,164 @@
+"""The embedder of OpenAI and of every server that speaks its embeddings API."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from openai import OpenAI
+from openai.types import CreateEmbeddingResponse
+
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.embedders import calibrations
+from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
+from memoryproject.foundation.integrations.embedders.batching import group_texts, split_text
+from memoryproject.foundation.integrations.embedders.hashing import unit
+from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
+
+KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+MODELS_WITH_CHOICE = {"text-embedding-3-small", "text-embedding-3-large"}
+
+# The API takes 8,192 tokens a text and 300,000 a request. A token is a byte at least, so
+# bytes keep within the limits in every language without a tokenizer.
+MOST_BYTES_A_TEXT = 8_000
+MOST_BYTES_A_REQUEST = 300_000
+MOST_TEXTS_A_REQUEST = 256
+
+
+class OpenAIEmbedder:
+    """Embeds by POST {base_url}/embeddings.
+
+    dimensions: asks text-embedding-3 models for shorter vectors; for other models it is the
+    size to expect. Left out: the known size, or what the server's first answer shows.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None,
+        base_url: str | None,
+        model: str = "text-embedding-3-small",
+        dimensions: int | None = None,
+        *,
+        timeout: float = 30.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Raises ValueError for dimensions that the model can't have and for a base URL
+        that isn't http(s)."""
+        known = KNOWN_DIMENSIONS.get(model)
+        _check_dimensions(model, dimensions, known)
+        shortened = dimensions is not None and known is not None and dimensions != known
+        self._requested = dimensions if shortened else None
+        self._dimensions = dimensions or known
+        self._model = model
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+        self._sleep = sleep
+        self.model_id = f"openai:{model}:{dimensions}" if shortened else f"openai:{model}"
+        self.calibration = calibrations.OPENAI.get(model, calibrations.OPENAI_DEFAULT)
+
+    @property
+    def dimensions(self) -> int:
+        """See Embedder.dimensions. Asks the server when the model's size isn't known yet."""
+        if self._dimensions is None:
+            self.embed(["dimensions"])
+        if self._dimensions is None:
+            raise EmbedderError(ErrorText("dimensions_unknown"))
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """See Embedder.embed. A text above the model's limit is embedded in pieces, and
+        gets their mean, weighted by length."""
+        pieces = [_pieces(text) for text in texts]
+        flat = [piece for group in pieces for piece in group]
+        vectors = self._embed_all(flat)
+        embedded = [_mean(group, vectors) for group in pieces]
+        # Only a text without pieces has none, and then the server may not have been asked.
+        return [vector or [0.0] * self.dimensions for vector in embedded]
+
+    def coverage(self, text: str) -> float:
+        """See Embedder.coverage: these models know every language."""
+        return 1.0 if text.strip() else 0.0
+
+    def close(self) -> None:
+        """Free the sockets."""
+        self._connection.close()
+
+    def _embed_all(self, texts: Sequence[str]) -> Iterator[list[float]]:
+        groups = group_texts(
+            texts, most_texts=MOST_TEXTS_A_REQUEST, most_bytes=MOST_BYTES_A_REQUEST
+        )
+        for group in groups:
+            yield from self._embed_group(group)
+
+    def _embed_group(self, texts: list[str]) -> list[list[float]]:
+        try:
+            vectors, _ = call_with_retries(lambda: self._ask(texts), sleep=self._sleep)
+        except AttemptFailed as failure:
+            raise EmbedderError(error_text(failure), permanent=failure.permanent) from None
+        return vectors
+
+    def _ask(self, texts: list[str]) -> list[list[float]]:
+        answer = self._connection.call(lambda client: self._request(client, texts))
+        vectors = _read_vectors(answer, len(texts))
+        size = self._dimensions or len(vectors[0])
+        wrong = next((len(vector) for vector in vectors if len(vector) != size), None)
+        if wrong is not None:
+            raise WrongDimensionsError(self._model, given=wrong, known=size)
+        self._dimensions = size
+        return [unit(vector) for vector in vectors]
+
+    def _request(self, client: OpenAI, texts: list[str]) -> CreateEmbeddingResponse:
+        if self._requested is None:
+            return client.embeddings.create(model=self._model, input=texts)
+        return client.embeddings.create(model=self._model, input=texts, dimensions=self._requested)
+
+
+def _check_dimensions(model: str, dimensions: int | None, known: int | None) -> None:
+    if dimensions is None:
+        return
+    if dimensions < 1:
+        raise ValueError("The dimensions of an embedding must be a positive number")
+    if known is None or dimensions == known:
+        return
+    if model not in MODELS_WITH_CHOICE or dimensions > known:
+        raise ValueError(f"The embedding model {model} has {known} dimensions, not {dimensions}")
+
+
+def _pieces(text: str) -> list[str]:
+    """The parts that the API takes; none of a blank text, which it refuses."""
+    # Lone surrogates can't be sent; a replacement loses nothing that could be searched.
+    clean = text.encode("utf-8", errors="replace").decode("utf-8")
+    return [piece for piece in split_text(clean, MOST_BYTES_A_TEXT) if piece.strip()]
+
+
+def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
+    """Takes one vector a piece; returns their weighted mean in length 1, [] for no piece."""
+    if len(pieces) == 1:
+        return next(vectors)
+    weighted = [[len(piece) * value for value in next(vectors)] for piece in pieces]
+    return unit([math.fsum(column) for column in zip(*weighted, strict=True)])
+
+
+def _read_vectors(answer: CreateEmbeddingResponse, count: int) -> list[list[float]]:
+    """One vector a text, in the texts' order. The SDK doesn't check what it parses."""
+    try:
+        by_index = {int(item.index): _numbers(item.embedding) for item in answer.data}
+        vectors = [by_index[place] for place in range(count)]
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise unreadable_answer() from None
+    if len(answer.data) != count:
+        raise unreadable_answer()
+    return vectors
+
+
+def _numbers(values: Sequence[float]) -> list[float]:
+    """The values as floats. Raises ValueError for none, all zero, or one that is no number."""
+    numbers = [float(value) for value in values]
+    if not any(numbers) or not all(math.isfinite(value) for value in numbers):
+        raise ValueError("not a vector")
+    return numbers

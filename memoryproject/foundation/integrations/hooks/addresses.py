@@ -1,0 +1,149 @@
+"""Which addresses may be posted to: none behind our own walls (SSRF), unless it is allowed."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+import httpx
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+
+Network = IPv4Network | IPv6Network
+
+LONGEST_URL = 2_000
+
+# IANA's special-purpose registry, multicast, what is reserved, and where a cloud's own services
+# answer at a public address (Azure).
+_REFUSED_V4 = [
+    IPv4Network("0.0.0.0/8"),
+    IPv4Network("10.0.0.0/8"),
+    IPv4Network("100.64.0.0/10"),
+    IPv4Network("127.0.0.0/8"),
+    IPv4Network("169.254.0.0/16"),
+    IPv4Network("172.16.0.0/12"),
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.0.2.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv4Network("192.168.0.0/16"),
+    IPv4Network("198.18.0.0/15"),
+    IPv4Network("198.51.100.0/24"),
+    IPv4Network("203.0.113.0/24"),
+    IPv4Network("224.0.0.0/4"),
+    IPv4Network("240.0.0.0/4"),
+    IPv4Network("168.63.129.16/32"),
+]
+# Outside of it are loopback, link-local, unique local, multicast, IPv4-mapped and NAT64.
+_GLOBAL_V6 = IPv6Network("2000::/3")
+# Teredo and its neighbours, documentation, 6to4: they may hold an IPv4 address, or nobody's.
+_REFUSED_V6 = [
+    IPv6Network("2001::/23"),
+    IPv6Network("2001:db8::/32"),
+    IPv6Network("2002::/16"),
+    IPv6Network("3fff::/20"),
+]
+
+
+class AddressError(ValueError):
+    """Nothing may be posted to this address; the text says why."""
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system tells them. Raises OSError, UnicodeError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+@dataclass(frozen=True)
+class AddressRules:
+    """``allowed``: private and special networks that may be posted to all the same.
+    ``allow_http``: also without TLS. ``resolve`` tells the addresses of a host."""
+
+    allowed: tuple[Network, ...] = ()
+    allow_http: bool = False
+    resolve: Callable[[str, int], Sequence[str]] = resolved
+
+    @classmethod
+    def of(cls, networks: Iterable[str], *, allow_http: bool) -> AddressRules:
+        """``networks`` as settings write them, such as 10.0.0.0/8."""
+        allowed = tuple(ip_network(network) for network in networks)
+        return cls(allowed=allowed, allow_http=allow_http)
+
+
+def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
+    """The URL, where its form may be posted to. Raises AddressError."""
+    if len(url) > LONGEST_URL:
+        raise AddressError(ErrorText("url_too_long", most=LONGEST_URL))
+    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        raise AddressError(ErrorText("url_characters"))
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise AddressError(ErrorText("url_invalid", why=error)) from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise AddressError(ErrorText("url_no_host"))
+    if parsed.scheme == "http" and not rules.allow_http:
+        raise AddressError(ErrorText("url_needs_https"))
+    if parsed.port is not None and not 1 <= parsed.port <= 65_535:
+        raise AddressError(ErrorText("url_port"))
+    if parsed.userinfo:
+        raise AddressError(ErrorText("url_credentials"))
+    if parsed.fragment:
+        raise AddressError(ErrorText("url_fragment"))
+    return parsed
+
+
+def url_checked(url: str, rules: AddressRules) -> None:
+    """Whether this URL may be posted to, as its host resolves now. Raises AddressError."""
+    parsed = url_parsed(url, rules)
+    addresses_checked(host_of(parsed), port_of(parsed), rules)
+
+
+def addresses_checked(host: str, port: int, rules: AddressRules) -> list[str]:
+    """The addresses of a host, all of which may be connected to. Raises AddressError."""
+    try:
+        found = list(rules.resolve(host, port))
+    except (OSError, UnicodeError) as error:
+        raise AddressError(ErrorText("host_unresolved")) from error
+    if not found:
+        raise AddressError(ErrorText("host_unresolved"))
+    for address in found:
+        address_checked(address, rules)
+    return found
+
+
+def address_checked(address: str, rules: AddressRules) -> None:
+    """Raises AddressError where it is in a private or special network that isn't allowed."""
+    try:
+        parsed = ip_address(address)
+    except ValueError as error:
+        raise AddressError(ErrorText("host_no_address")) from error
+    if not _is_public(parsed) and not any(parsed in network for network in rules.allowed):
+        raise AddressError(ErrorText("host_private", address=address))
+
+
+def host_of(url: httpx.URL) -> str:
+    """As it is asked for: without brackets, in ASCII."""
+    return url.raw_host.decode("ascii")
+
+
+def port_of(url: httpx.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_V4)
+    # An address with a zone ("%eth0") is of one link only.
+    if address.scope_id or address not in _GLOBAL_V6:
+        return False
+    return not any(address in network for network in _REFUSED_V6)

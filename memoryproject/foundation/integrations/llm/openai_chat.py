@@ -1,0 +1,144 @@
+"""The chat model of OpenAI and of every server that speaks its chat completions API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any, cast
+
+import openai
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.llm.base import (
+    AnswerSchema,
+    ChatModelError,
+    ChatRequest,
+    Completion,
+)
+from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
+
+
+class Form(IntEnum):
+    """How a server is asked for an answer of a certain form, from the most to the least that
+    servers understand. The last is the prompt's word alone."""
+
+    JSON_SCHEMA = 0
+    JSON_OBJECT = 1
+    PROMPT = 2
+
+
+class OpenAIChatModel:
+    """Asks a model by POST {base_url}/chat/completions.
+
+    A server that refuses ``response_format`` with a schema is asked for any JSON object, and
+    one that refuses that, too, by the prompt alone; what a server took is remembered.
+
+    api_key, base_url: may be empty (no key; OpenAI's own server).
+    timeout: seconds for one try; ``sleep`` waits between tries.
+    """
+
+    name = "openai"
+
+    def __init__(
+        self,
+        api_key: str | None,
+        base_url: str | None,
+        model: str,
+        *,
+        timeout: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Raises ValueError for a base URL that isn't http(s)."""
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+        self._model = model
+        self._sleep = sleep
+        self._form = Form.JSON_SCHEMA
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
+    ) -> Completion:
+        """See ChatModel.complete."""
+        try:
+            completion, attempts = call_with_retries(
+                lambda: self._ask(request), sleep=self._sleep, before_attempt=before_attempt
+            )
+        except AttemptFailed as failure:
+            raise ChatModelError(
+                error_text(failure), permanent=failure.permanent, too_long=failure.too_long
+            ) from None
+        return replace(completion, attempts=attempts)
+
+    def close(self) -> None:
+        """Free the sockets."""
+        self._connection.close()
+
+    def _ask(self, request: ChatRequest) -> Completion:
+        if request.answer_schema is None:
+            return self._ask_in(Form.PROMPT, request)
+        form = self._form
+        while True:
+            try:
+                completion = self._ask_in(form, request)
+            except AttemptFailed as failure:
+                if not failure.refused or failure.too_long or form is Form.PROMPT:
+                    raise
+                form = Form(form + 1)
+            else:
+                self._form = form
+                return completion
+
+    def _ask_in(self, form: Form, request: ChatRequest) -> Completion:
+        messages = cast(
+            "list[ChatCompletionMessageParam]", [each.as_dict() for each in request.messages]
+        )
+        answer = self._connection.call(
+            lambda client: client.chat.completions.create(
+                model=self._model,
+                messages=messages,
+                response_format=_response_format(form, request.answer_schema),
+            )
+        )
+        return Completion(
+            text=_read_text(answer),
+            model=_read_model(answer) or self._model,
+            prompt_tokens=_read_count(answer, "prompt_tokens"),
+            completion_tokens=_read_count(answer, "completion_tokens"),
+        )
+
+
+def _response_format(form: Form, schema: AnswerSchema | None) -> Any:
+    if schema is None or form is Form.PROMPT:
+        return openai.NOT_GIVEN
+    if form is Form.JSON_OBJECT:
+        return {"type": "json_object"}
+    wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
+    return {"type": "json_schema", "json_schema": wanted}
+
+
+def _read_text(answer: ChatCompletion) -> str:
+    """The answer's text, whatever it finished for. The SDK doesn't check what it parses, so
+    any part may be missing or of another type."""
+    try:
+        message = answer.choices[0].message
+        text: object = message.content or message.refusal or ""
+    except (AttributeError, LookupError, TypeError):
+        raise unreadable_answer() from None
+    if not isinstance(text, str):
+        raise unreadable_answer()
+    if not text.strip():
+        raise AttemptFailed(ErrorText("model_empty"))
+    return text
+
+
+def _read_model(answer: ChatCompletion) -> str:
+    model: object = getattr(answer, "model", None)
+    return model if isinstance(model, str) else ""
+
+
+def _read_count(answer: ChatCompletion, name: str) -> int | None:
+    count: object = getattr(getattr(answer, "usage", None), name, None)
+    return count if isinstance(count, int) and not isinstance(count, bool) else None

@@ -1,0 +1,190 @@
+"""A stand-in for Meta's Graph API: takes WhatsApp messages, reports what became of them.
+
+It checks what the Cloud API checks and answers in its shapes: wamids, the Graph error
+envelope, status webhooks that are signed and hand ``biz_opaque_callback_data`` back.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import time
+import uuid
+from typing import Any
+
+from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
+from memoryproject.foundation.integrations.loopback.provider import ProviderServer
+from memoryproject.foundation.integrations.loopback.webhooks import signed_headers
+
+_MAX_TEXT = 4096
+_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/messages")
+_FILE_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)")
+
+
+def graph_error(code: int, message: str, *, status: int = 400, details: str = "") -> Answer:
+    """An answer in the shape of Graph API's errors."""
+    error: dict[str, Any] = {"message": message, "type": "OAuthException", "code": code}
+    if details:
+        error["error_data"] = {"messaging_product": "whatsapp", "details": details}
+    return Answer(status, {"error": {**error, "fbtrace_id": "LoopbackTrace"}})
+
+
+class GraphServer(ProviderServer):
+    """The Cloud API of one phone number. ``sent`` holds the request's body and the ``id``."""
+
+    def __init__(
+        self,
+        *,
+        access_token: str,
+        phone_number_id: str = "100000000000001",
+        display_phone_number: str = "15550100001",
+        app_secret: str = "",
+        webhook_url: str = "",
+        statuses: tuple[str, ...] = ("sent", "delivered", "read"),
+        status_delay: float = 0.0,
+        port: int = 0,
+    ) -> None:
+        super().__init__(
+            webhook_url=webhook_url, statuses=statuses, status_delay=status_delay, port=port
+        )
+        self.phone_number_id = phone_number_id
+        self.display_phone_number = display_phone_number
+        self.access_token = access_token
+        self.app_secret = app_secret
+
+    def handle(self, request: Request) -> Answer:
+        if request.method == "GET":
+            return self._file(request)
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        body = request.body or {}
+        if body.get("status") == "read":
+            return self._mark_read(body)
+        refusal = _message_refusal(body)
+        return refusal if refusal is not None else self._accept(body)
+
+    def _refusal(self, request: Request) -> Answer | None:
+        path = _PATH.fullmatch(request.path)
+        if path is None or path.group(1) != self.phone_number_id:
+            return graph_error(100, "Unsupported post request. Object does not exist")
+        if request.headers.get("authorization") != f"Bearer {self.access_token}":
+            return graph_error(190, "Invalid OAuth access token", status=401)
+        if request.body is None or request.body.get("messaging_product") != "whatsapp":
+            return graph_error(100, "(#100) The parameter messaging_product is required.")
+        return None
+
+    def _file(self, request: Request) -> Answer:
+        """Where a file is, the file itself, or what is known of our number; all only with the
+        access token."""
+        if request.headers.get("authorization") != f"Bearer {self.access_token}":
+            return graph_error(190, "Invalid OAuth access token", status=401)
+        file = self.file_answer(request.path)
+        if file is not None:
+            return file
+        if request.path.partition("?")[0].endswith(f"/{self.phone_number_id}"):
+            return Answer(
+                200,
+                {
+                    "id": self.phone_number_id,
+                    "display_phone_number": self.display_phone_number,
+                    "verified_name": "Loopback",
+                    "quality_rating": "GREEN",
+                },
+            )
+        about = _FILE_PATH.fullmatch(request.path)
+        stored = self.files.get(about.group(1)) if about else None
+        if about is None or stored is None:
+            return graph_error(100, "Unsupported get request. Object does not exist")
+        return Answer(
+            200,
+            {
+                "messaging_product": "whatsapp",
+                "url": self.file_url(about.group(1)),
+                "mime_type": stored.mime_type,
+                "sha256": hashlib.sha256(stored.content).hexdigest(),
+                "file_size": str(len(stored.content)),
+                "id": about.group(1),
+            },
+        )
+
+    def _mark_read(self, body: dict[str, Any]) -> Answer:
+        message_id = str(body.get("message_id", ""))
+        if not message_id.startswith("wamid."):
+            return graph_error(131009, "(#131009) Parameter value is not valid")
+        self.reads.append(message_id)
+        return Answer(200, {"success": True})
+
+    def _accept(self, body: dict[str, Any]) -> Answer:
+        address = str(body.get("to") or body.get("recipient"))
+        wamid = new_wamid(address)
+        self.sent.append({**body, "id": wamid})
+        for status in self.statuses:
+            self.report(self.status_payload(wamid, status, body))
+        contact = {"input": address, "wa_id" if body.get("to") else "user_id": address}
+        return Answer(
+            200,
+            {
+                "messaging_product": "whatsapp",
+                "contacts": [contact],
+                "messages": [{"id": wamid}],
+            },
+        )
+
+    def webhook_headers(self, body: bytes) -> dict[str, str]:
+        return signed_headers(self.app_secret, body)
+
+    def status_payload(self, wamid: str, status: str, message: dict[str, Any]) -> dict[str, Any]:
+        """The status webhook for a message (the body of its send request)."""
+        reported: dict[str, Any] = {
+            "id": wamid,
+            "status": status,
+            "timestamp": str(int(time.time())),
+        }
+        if message.get("to"):
+            reported["recipient_id"] = message["to"]
+        else:
+            reported["recipient_user_id"] = message.get("recipient")
+        if message.get("recipient_type") == "group":
+            reported["recipient_type"] = "group"
+        if message.get("biz_opaque_callback_data"):
+            reported["biz_opaque_callback_data"] = message["biz_opaque_callback_data"]
+        value = {
+            "messaging_product": "whatsapp",
+            "metadata": {
+                "display_phone_number": self.display_phone_number,
+                "phone_number_id": self.phone_number_id,
+            },
+            "statuses": [reported],
+        }
+        return {
+            "object": "whatsapp_business_account",
+            "entry": [
+                {"id": "200000000000001", "changes": [{"value": value, "field": "messages"}]}
+            ],
+        }
+
+
+def new_wamid(address: str) -> str:
+    """A new message id in WhatsApp's form: base64 around the address and a random part."""
+    unique = uuid.uuid4().hex[:18].upper().encode()
+    content = b"\x1d\x18" + address.encode()[:40] + b"\x15\x02\x00\x11\x18\x12" + unique + b"\x00"
+    return "wamid." + base64.b64encode(content).decode()
+
+
+def _message_refusal(body: dict[str, Any]) -> Answer | None:
+    """Why the Cloud API would not take the message; None if it would."""
+    if not (body.get("to") or body.get("recipient")):
+        return graph_error(100, "(#100) The parameter to is required.")
+    if body.get("type") != "text":
+        return graph_error(131051, "(#131051) Unsupported message type")
+    text = body.get("text")
+    written = text.get("body") if isinstance(text, dict) else None
+    if not isinstance(written, str) or not written:
+        return graph_error(100, "(#100) The parameter text['body'] is required.")
+    if len(written) > _MAX_TEXT:
+        return graph_error(
+            100, f"(#100) Param text['body'] must be at most {_MAX_TEXT} characters long."
+        )
+    return None

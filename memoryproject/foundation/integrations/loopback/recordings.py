@@ -1,0 +1,54 @@
+"""Recorded conversations that ship with the project, for the demo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.lenient import mapping, text_of
+
+PROVIDERS = ("cloud", "green")
+CONVERSATIONS = (
+    ("cloud", "en"),
+    ("cloud", "he"),
+    ("cloud", "godfather"),
+    ("green", "en"),
+    ("green", "he"),
+)
+"""Provider and name of each; in ``godfather`` a client asks what only the owner may know."""
+
+FILES = {"receipt.pdf": "application/pdf"}
+"""The files that recorded messages name and that are here, with their types."""
+
+
+def recorded_file(name: str) -> bytes:
+    """One of FILES."""
+    folder = resources.files("memoryproject.foundation.integrations.loopback") / "payloads"
+    return (folder / name).read_bytes()
+
+
+def with_files_at(payload: dict[str, Any], address_of: Callable[[str], str]) -> dict[str, Any]:
+    """A Green API body whose file, where it is one of FILES, is at another address."""
+    data = mapping(payload.get("messageData"))
+    file = mapping(data.get("fileMessageData"))
+    name = text_of(file.get("downloadUrl")).rpartition("/")[2]
+    if name not in FILES:
+        return payload
+    moved = {**data, "fileMessageData": {**file, "downloadUrl": address_of(name)}}
+    return {**payload, "messageData": moved}
+
+
+def conversation(provider: str, name: str) -> list[dict[str, Any]]:
+    """The webhook bodies of one recorded conversation, in order.
+
+    Times and ids are those of the recording: restamp them. Raises ValueError for one that is
+    not among CONVERSATIONS.
+    """
+    if (provider, name) not in CONVERSATIONS:
+        raise ValueError(f"no recorded conversation {name!r} by {provider!r}")
+    folder = resources.files("memoryproject.foundation.integrations.loopback") / "payloads"
+    text = (folder / f"{provider}_{name}.json").read_text(encoding="utf-8")
+    bodies: list[dict[str, Any]] = json.loads(text)
+    return bodies

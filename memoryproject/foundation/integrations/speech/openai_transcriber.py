@@ -1,0 +1,77 @@
+"""Listens through OpenAI's transcription endpoint, or a server that is compatible with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import openai
+
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
+from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
+
+# The endpoint goes by the file's name.
+_ENDINGS = {
+    "audio/ogg": "ogg",
+    "audio/opus": "ogg",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/mp4": "m4a",
+    "audio/x-m4a": "m4a",
+    "audio/aac": "m4a",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/webm": "webm",
+    "audio/flac": "flac",
+}
+
+
+class OpenAITranscriber:
+    """A Transcriber by ``POST /audio/transcriptions``. Holds sockets: close() frees them."""
+
+    def __init__(
+        self,
+        api_key: str | None,
+        base_url: str | None,
+        model: str,
+        *,
+        timeout: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.model = model
+        self._sleep = sleep
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def transcribe(
+        self,
+        audio: bytes,
+        *,
+        mime_type: str,
+        before_attempt: Callable[[], None] = nothing,
+    ) -> Transcript:
+        """As Transcriber says."""
+        bare = mime_type.partition(";")[0].strip().lower()
+        named = (f"recording.{_ENDINGS.get(bare, 'ogg')}", audio, bare or "audio/ogg")
+        try:
+            text, _ = call_with_retries(
+                lambda: self._ask(named), sleep=self._sleep, before_attempt=before_attempt
+            )
+        except AttemptFailed as failure:
+            raise TranscriptionError(error_text(failure), permanent=failure.permanent) from None
+        return Transcript(text=text, model=self.model)
+
+    def _ask(self, named: tuple[str, bytes, str]) -> str:
+        def request(client: openai.OpenAI) -> str:
+            answer = client.audio.transcriptions.create(
+                model=self.model, file=named, response_format="json"
+            )
+            if not isinstance(answer.text, str):
+                raise unreadable_answer()
+            return answer.text
+
+        return self._connection.call(request).strip()

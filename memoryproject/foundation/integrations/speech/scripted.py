@@ -1,0 +1,32 @@
+"""A Transcriber that says what it is told to: for tests and for trying things out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
+
+
+class ScriptedTranscriber:
+    """Hears the next of the given texts each time, and raises those that are errors. After
+    them the recording itself, read as UTF-8, is what was said. ``heard`` keeps recordings."""
+
+    def __init__(self, *script: str | TranscriptionError) -> None:
+        self._script = list(script)
+        self.heard: list[bytes] = []
+
+    def transcribe(
+        self,
+        audio: bytes,
+        *,
+        mime_type: str,
+        before_attempt: Callable[[], None] = nothing,
+    ) -> Transcript:
+        """As Transcriber says; nothing is tried again."""
+        before_attempt()
+        self.heard.append(audio)
+        said = self._script.pop(0) if self._script else audio.decode(errors="replace")
+        if isinstance(said, TranscriptionError):
+            raise said
+        return Transcript(text=said, model="scripted")

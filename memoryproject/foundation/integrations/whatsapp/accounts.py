@@ -1,0 +1,55 @@
+"""Asks a provider whether our credentials are good, which sends nothing to anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import httpx
+
+from memoryproject.foundation.integrations.whatsapp.cloud.client import error_of
+from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.foundation.integrations.whatsapp.lenient import first_text
+from memoryproject.foundation.integrations.whatsapp.posting import answer_object, get_json
+
+CLOUD_FIELDS = ("display_phone_number", "verified_name", "quality_rating")
+AUTHORIZED = "authorized"
+
+
+@dataclass(frozen=True)
+class Account:
+    """The provider knows us. ``ready``: it would send. ``state``: Green API's word for it, such
+    as notAuthorized; empty for the Cloud API. ``facts``: what the provider told, by its names."""
+
+    ready: bool
+    state: str
+    facts: dict[str, str]
+
+
+def cloud_account(
+    *,
+    api_url: str,
+    phone_number_id: str,
+    access_token: str,
+    timeout: float = 8.0,
+    transport: httpx.BaseTransport | None = None,
+) -> Account:
+    """What the Cloud API tells of our phone number. Raises SendError with Meta's code."""
+    response = get_json(
+        f"{api_url.rstrip('/')}/{quote(phone_number_id, safe='')}",
+        params={"fields": ",".join(CLOUD_FIELDS)},
+        headers={"Authorization": f"Bearer {access_token}"},
+        timeout=timeout,
+        transport=transport,
+    )
+    if not response.is_success:
+        raise error_of(response)
+    told = answer_object(response)
+    facts = {name: first_text(told, name) for name in CLOUD_FIELDS}
+    return Account(True, "", {name: text for name, text in facts.items() if text})
+
+
+def green_account(provider: GreenProvider) -> Account:
+    """What Green API tells of our instance. Raises SendError with the HTTP status as code."""
+    state = first_text(provider.ask("getStateInstance"), "stateInstance")
+    return Account(state == AUTHORIZED, state, {"stateInstance": state} if state else {})

@@ -1,0 +1,18 @@
+"""Whether a group message speaks to us: by naming our number, or by quoting us."""
+
+from __future__ import annotations
+
+import re
+
+from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
+
+
+def names_number(text: str, number: str) -> bool:
+    """True if the text mentions the number as WhatsApp writes it: @ and all its digits."""
+    return bool(number) and re.search(rf"@\+?{re.escape(number)}(?![0-9])", text) is not None
+
+
+def same_number(one: str, other: str) -> bool:
+    """True if both are phone numbers, perhaps as ``…@c.us``, and the same one."""
+    mine = phone_digits(one.partition("@")[0])
+    return bool(mine) and mine == phone_digits(other.partition("@")[0])

@@ -1,0 +1,179 @@
+"""Sends messages by the Meta Cloud API."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.foundation.integrations.whatsapp.cloud.errors import policy_for
+from memoryproject.foundation.integrations.whatsapp.downloading import (
+    Source,
+    download,
+    get_object,
+    too_large,
+)
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.formatting import text_length
+from memoryproject.foundation.integrations.whatsapp.lenient import (
+    first_text,
+    flag,
+    listed,
+    mapping,
+    text_of,
+    whole,
+)
+from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.posting import (
+    answer_object,
+    answer_shown,
+    post_json,
+    wait_told,
+)
+
+
+class CloudProvider:
+    """A WhatsAppProvider for one phone number of the Cloud API.
+
+    ``api_url`` holds the version (``https://graph.facebook.com/v24.0``). ``timeout`` is in
+    seconds, for connecting and for the answer. ``transport`` replaces the network.
+    """
+
+    name = "cloud"
+    text_limit = 4096
+
+    def __init__(
+        self,
+        *,
+        api_url: str,
+        phone_number_id: str,
+        access_token: str,
+        timeout: float = 15.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.phone_number_id = phone_number_id
+        self._api_url = api_url.rstrip("/")
+        self._url = f"{self._api_url}/{phone_number_id}/messages"
+        self._access_token = access_token
+        self._timeout = timeout
+        self._transport = transport
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Send one text. The statuses hand ``callback_id`` back. Raises SendError."""
+        if not text.strip() or text_length(text) > self.text_limit:
+            raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
+        payload: dict[str, Any] = {
+            "messaging_product": "whatsapp",
+            **_addressed(to),
+            "type": "text",
+            "text": {"preview_url": False, "body": text},
+            "biz_opaque_callback_data": callback_id,
+        }
+        if reply_to:
+            payload["context"] = {"message_id": reply_to}
+        answer = self._post(payload)
+        messages = listed(answer.get("messages"))
+        wamid = first_text(mapping(messages[0]), "id") if messages else ""
+        if not wamid:
+            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
+        return SendResult(provider_message_id=wamid)
+
+    def mark_read(
+        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+    ) -> None:
+        """Show the message and all before it as read; ``typing`` shows for up to 25 seconds."""
+        payload: dict[str, Any] = {
+            "messaging_product": "whatsapp",
+            "status": "read",
+            "message_id": provider_message_id,
+        }
+        if typing:
+            payload["typing_indicator"] = {"type": "text"}
+        self._post(payload)
+
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        most_bytes: int,
+    ) -> None:
+        """Ask where the file is, which Meta tells for five minutes, and fetch it from there.
+        Raises MediaError."""
+        if not media.media_id:
+            raise MediaError("the message names no file", code="gone", permanent=True)
+        source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
+        headers = {"Authorization": f"Bearer {self._access_token}"}
+        about_url = f"{self._api_url}/{quote(media.media_id, safe='')}"
+        answer = get_object(source, about_url, headers)
+        if not answer.is_success:
+            raise _media_error_of(answer)
+        about = answer_object(answer)
+        if (whole(about.get("file_size")) or 0) > most_bytes:
+            raise too_large()
+        download(
+            source,
+            text_of(about.get("url")),
+            into=into,
+            most_bytes=most_bytes,
+            headers=headers,
+            sha256=text_of(about.get("sha256")) or media.sha256,
+        )
+
+    def _post(self, payload: dict[str, Any]) -> dict[str, Any]:
+        response = post_json(
+            self._url,
+            payload,
+            headers={"Authorization": f"Bearer {self._access_token}"},
+            timeout=self._timeout,
+            transport=self._transport,
+        )
+        if not response.is_success:
+            raise error_of(response)
+        return answer_object(response)
+
+
+def _addressed(to: Recipient) -> dict[str, str]:
+    if to.group_id:
+        return {"recipient_type": "group", "to": to.group_id}
+    if to.phone:
+        return {"recipient_type": "individual", "to": to.phone}
+    if to.bsuid:
+        return {"recipient_type": "individual", "recipient": to.bsuid}
+    raise SendError(ErrorText("send_no_cloud_address"), permanent=True)
+
+
+def _media_error_of(response: httpx.Response) -> MediaError:
+    """As error_of; asking for a file again is always safe."""
+    error = error_of(response)
+    gone = error.permanent and error.code in (None, 33, 100, 131052)
+    return MediaError(
+        error_text(error),
+        code="gone" if gone else "unavailable",
+        permanent=error.permanent,
+        retry_after=error.retry_after,
+    )
+
+
+def error_of(response: httpx.Response) -> SendError:
+    """What an answer that isn't good means."""
+    error = mapping(answer_object(response).get("error"))
+    code = whole(error.get("code"))
+    policy = policy_for(code, response.status_code, transient=flag(error.get("is_transient")))
+    details = first_text(mapping(error.get("error_data")), "details")
+    told = ": ".join(part for part in (text_of(error.get("message")), details) if part)
+    return SendError(
+        f"HTTP {response.status_code}: {told or answer_shown(response)}",
+        permanent=policy.permanent,
+        outcome_unknown=policy.outcome_unknown,
+        retry_after=None if policy.permanent else wait_told(response) or policy.retry_after,
+        alert=policy.alert,
+        code=code,
+    )

@@ -1,0 +1,87 @@
+"""One ``change`` of a Cloud API webhook body: whom it is about, and pieces of it as bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.events import Ignored
+from memoryproject.foundation.integrations.whatsapp.lenient import (
+    fingerprint,
+    mapping,
+    phone_digits,
+    text_of,
+)
+
+PROVIDER = "cloud"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change with the entry around it. ``value`` is empty where it was no object."""
+
+    entry: dict[str, Any]
+    field: str
+    value: dict[str, Any]
+    received_at: datetime
+
+    @property
+    def number_id(self) -> str:
+        return text_of(mapping(self.value.get("metadata")).get("phone_number_id"))
+
+    @property
+    def business_number(self) -> str:
+        """Our own number's digits."""
+        return phone_digits(mapping(self.value.get("metadata")).get("display_phone_number"))
+
+    def part(self, **parts: Any) -> dict[str, Any]:
+        """A webhook body that holds only these parts of the value, and what says whose it is.
+
+        It doesn't depend on what else came in the same delivery, because a retry may be
+        batched differently.
+        """
+        names = ("messaging_product", "metadata")
+        kept: dict[str, Any] = {name: self.value[name] for name in names if name in self.value}
+        return self._body({**kept, **parts})
+
+    def whole(self) -> dict[str, Any]:
+        """A webhook body that holds this change alone."""
+        return self._body(self.value)
+
+    def _body(self, value: dict[str, Any]) -> dict[str, Any]:
+        around = {key: self.entry[key] for key in ("id", "time") if key in self.entry}
+        change = {"field": self.field, "value": value}
+        return {
+            "object": "whatsapp_business_account",
+            "entry": [{**around, "changes": [change]}],
+        }
+
+    def head(self, raw: dict[str, Any], key: str = "") -> dict[str, Any]:
+        """The fields that every event has. Without a key of its own, the content is the key."""
+        number = self.number_id
+        return {
+            "provider": PROVIDER,
+            "number_id": number,
+            "delivery_key": f"{number}:{key}" if key else content_key(number, self.field, raw),
+            "raw": raw,
+        }
+
+    def ignored(self, raw: dict[str, Any], reason: str, key: str = "") -> Ignored:
+        return Ignored(**self.head(raw, key), reason=reason)
+
+
+def content_key(number_id: str, label: str, raw: dict[str, Any]) -> str:
+    """The delivery key of what has no id: told apart by content and time alone."""
+    return f"{number_id}:{label[:40] or 'event'}:{fingerprint(raw)}"
+
+
+def unreadable(raw: dict[str, Any], reason: str) -> Ignored:
+    """A body, or a piece of one, in which nothing can be found."""
+    return Ignored(
+        provider=PROVIDER,
+        number_id="",
+        delivery_key=content_key("", "unreadable", raw),
+        raw=raw,
+        reason=reason,
+    )

@@ -1,0 +1,85 @@
+"""Reads what the Cloud API tells of the account: errors, violations, quality, templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.cloud.content import error_details
+from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change
+from memoryproject.foundation.integrations.whatsapp.cloud.errors import policy_for
+from memoryproject.foundation.integrations.whatsapp.events import Event, Notice
+from memoryproject.foundation.integrations.whatsapp.lenient import (
+    first_text,
+    listed,
+    mapping,
+    whole,
+)
+
+_ACCOUNT_TROUBLE = (
+    "ACCOUNT_VIOLATION",
+    "ACCOUNT_RESTRICTION",
+    "ACCOUNT_DELETED",
+    "DISABLED_UPDATE",
+    "PARTNER_REMOVED",
+)
+_TEMPLATE_TROUBLE = ("REJECTED", "PAUSED", "DISABLED", "FLAGGED", "PENDING_DELETION")
+_NUMBER_TROUBLE = ("FLAGGED", "DOWNGRADE")
+_GROUP_TROUBLE = ("group_suspend",)
+
+
+def read_error(change: Change, error: Any) -> Event:
+    """One member of the value's own ``errors``: staff should know."""
+    raw = change.part(errors=[error])
+    told = error_details([error])
+    if not told:
+        return change.ignored(raw, "an error that tells nothing")
+    code = whole(told[0].get("code"))
+    shown = [str(told[0][key]) for key in ("code", "title", "details") if key in told[0]]
+    critical = policy_for(code).alert
+    return Notice(
+        **change.head(raw),
+        level="critical" if critical else "warning",
+        summary="WhatsApp reports error " + ": ".join(shown),
+    )
+
+
+def read_account_field(change: Change) -> Event:
+    """A change of a field that is about the account, its number, templates or groups."""
+    level = _level(change)
+    if level is None:
+        return change.ignored(change.whole(), f"field {change.field or '(none)'!r} needs nothing")
+    value = change.value
+    groups = [first_text(mapping(group), "type") for group in listed(value.get("groups"))]
+    what = first_text(value, "event", "decision", "alert_type") or ", ".join(filter(None, groups))
+    why = [
+        first_text(mapping(value.get("violation_info")), "violation_type"),
+        first_text(value, "alert_description", "message_template_name", "reason"),
+    ]
+    told = ", ".join(part for part in why if part)
+    summary = f"WhatsApp {change.field.replace('_', ' ')}: {what or 'changed'}"
+    if told:
+        summary += f" ({told})"
+    return Notice(**change.head(change.whole()), level=level, summary=summary)
+
+
+def _level(change: Change) -> str | None:
+    """How much the change matters to staff; None if not at all."""
+    value = change.value
+    event = first_text(value, "event")
+    if change.field == "account_update":
+        return "critical" if event in _ACCOUNT_TROUBLE else "info"
+    if change.field == "account_alerts":
+        severity = first_text(value, "alert_severity").lower()
+        return {"critical": "critical", "warning": "warning"}.get(severity, "info")
+    if change.field == "account_review_update":
+        return "warning" if first_text(value, "decision") == "REJECTED" else "info"
+    if change.field == "phone_number_quality_update":
+        return "warning" if event in _NUMBER_TROUBLE else "info"
+    if change.field == "message_template_status_update":
+        return "warning" if event in _TEMPLATE_TROUBLE else None
+    if change.field == "security":
+        return "warning"
+    if change.field == "group_status_update":
+        kinds = [first_text(mapping(group), "type") for group in listed(value.get("groups"))]
+        return "warning" if any(kind in _GROUP_TROUBLE for kind in kinds) else None
+    return None

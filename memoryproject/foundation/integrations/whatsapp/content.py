@@ -1,0 +1,99 @@
+"""What a message holds, and how that which is no text is told in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.lenient import (
+    compact,
+    first_text,
+    listed,
+    mapping,
+    number_shown,
+    text_of,
+)
+
+
+@dataclass(frozen=True)
+class Content:
+    """The content of one message, as InboundMessage shows it."""
+
+    kind: str
+    text: str = ""
+    media: Media | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def unsupported(provider_type: str, text: str = "", **metadata: Any) -> Content:
+    """A message that came but can't be read; the metadata says why."""
+    details = compact(provider_type=provider_type, **metadata)
+    return Content(kind="unsupported", text=text, metadata=details)
+
+
+def location_content(*, name: str, address: str, latitude: Any, longitude: Any) -> Content | None:
+    """A place in words: "Example HQ, 1 Example Way (37.46, -122.21)". None if nothing is told."""
+    coordinates = [number_shown(latitude), number_shown(longitude)]
+    pin = f"({', '.join(coordinates)})" if all(coordinates) else ""
+    place = ", ".join(part for part in (name, address) if part)
+    if not (place or pin):
+        return None
+    details = compact(name=name, address=address, latitude=latitude, longitude=longitude)
+    return Content(
+        kind="location",
+        text=f"{place or 'Location'} {pin}".strip(),
+        metadata={"location": details},
+    )
+
+
+def contacts_content(cards: Iterable[tuple[str, list[str]]]) -> Content | None:
+    """Shared contacts in words: "Alice Example, +1 555-010-0456; Bob". None if none is told."""
+    told = [(name, phones) for name, phones in cards if name or phones]
+    if not told:
+        return None
+    return Content(
+        kind="contacts",
+        text="; ".join(", ".join([name, *phones] if name else phones) for name, phones in told),
+        metadata={"contacts": [compact(name=name, phones=phones) for name, phones in told]},
+    )
+
+
+def vcard_person(vcard: str, name: str = "") -> tuple[str, list[str]]:
+    """Name and phone numbers of a vCard; ``name`` wins over the card's own."""
+    # A long line of a vCard goes on in the next one, which starts with a blank.
+    lines = re.sub(r"\r?\n[ \t]", "", vcard).splitlines()
+    named = name
+    phones: list[str] = []
+    for line in lines:
+        label, _, value = line.partition(":")
+        key = label.split(";")[0].split(".")[-1].upper()
+        if key == "FN" and not named:
+            named = value.strip()
+        if key == "TEL" and value.strip():
+            phones.append(value.strip())
+    return named, phones
+
+
+def poll_content(question: str, options: Any) -> Content | None:
+    """A poll in words: "Which colour? green, red". None if it has no question."""
+    names = [first_text(mapping(option), "optionName", "name") for option in listed(options)]
+    names = [name for name in names if name]
+    if not question:
+        return None
+    asked = question if question.endswith(("?", ":", ".", "!")) else f"{question}:"
+    return Content(
+        kind="poll",
+        text=f"{asked} {', '.join(names)}" if names else question,
+        metadata={"poll": compact(question=question, options=names)},
+    )
+
+
+def button_content(*, kind: str, title: str, **details: Any) -> Content | None:
+    """A pressed button or chosen row; its text is the title. None if it has none."""
+    shown = {key: text_of(value) for key, value in details.items()}
+    if not title:
+        return None
+    return Content(kind=kind, text=title, metadata={"button": compact(title=title, **shown)})

@@ -1,0 +1,201 @@
+"""Fetches files over HTTP from where a provider says they are, and from nowhere else."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import ipaddress
+import re
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.posting import (
+    LOOPBACK,
+    answer_object,
+    trusted,
+    wait_told,
+)
+
+MOST_REDIRECTS = 3
+# For the whole file: one that drips in for longer is given up.
+LONGEST_SECONDS = 45.0
+_GONE = (401, 403, 404, 410)
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a provider's files are fetched. ``api_url`` is the configured address of its API:
+    where that is on this machine, files must be, too, and nowhere else they may. ``timeout``
+    is for connecting and between two blocks, ``longest`` for all of a file, in seconds.
+    ``transport`` replaces the network."""
+
+    api_url: str
+    timeout: float = 15.0
+    longest: float = LONGEST_SECONDS
+    transport: httpx.BaseTransport | None = None
+
+
+def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Response:
+    """GET an answer of the provider's API, which may be an error. Raises MediaError."""
+    with _told_as_media_error(), _client(source, url) as client:
+        return client.get(url, headers=dict(headers))
+
+
+def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> httpx.Response:
+    """The same by POST, for a question that changes nothing."""
+    with _told_as_media_error(), _client(source, url) as client:
+        return client.post(url, json=dict(payload))
+
+
+def download(
+    source: Source,
+    url: str,
+    *,
+    into: MediaSink,
+    most_bytes: int,
+    headers: Mapping[str, str] | None = None,
+    sha256: str = "",
+) -> None:
+    """Write the file at ``url`` into the sink. ``sha256`` (hex or base64; empty: unknown) is
+    what it must have. ``headers`` go to the first host only.
+
+    Raises MediaError; its text never holds the URL, which may hold a token.
+    """
+    deadline = time.monotonic() + source.longest
+    host = urlsplit(url).hostname
+    for _ in range(MOST_REDIRECTS + 1):
+        _check_address(url, source.api_url)
+        own = headers if urlsplit(url).hostname == host else None
+        with (
+            _told_as_media_error(),
+            _client(source, url) as client,
+            client.stream(
+                "GET", url, headers={**(own or {}), "Accept-Encoding": "identity"}
+            ) as answer,
+        ):
+            if not answer.is_redirect:
+                _take(answer, into, most_bytes, sha256_hex(sha256), deadline)
+                return
+            url = urljoin(url, answer.headers.get("location", ""))
+    raise MediaError("the file is redirected too often", code="refused", permanent=True)
+
+
+def failed(answer: httpx.Response) -> MediaError:
+    """What an answer that isn't the file means."""
+    status = answer.status_code
+    if status in _GONE:
+        return MediaError(f"HTTP {status} instead of the file", code="gone", permanent=True)
+    again = status >= 500 or status in (408, 425, 429)
+    return MediaError(
+        f"HTTP {status} instead of the file",
+        permanent=not again,
+        retry_after=wait_told(answer),
+    )
+
+
+def told_by(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON object of a good answer. Raises MediaError for any other."""
+    if not answer.is_success:
+        raise failed(answer)
+    return answer_object(answer)
+
+
+def sha256_hex(value: str) -> str:
+    """A SHA-256 in hex, given as hex or base64; empty where it is neither."""
+    if _HEX.fullmatch(value):
+        return value.lower()
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    return raw.hex() if len(raw) == 32 else ""
+
+
+def _take(
+    answer: httpx.Response, into: MediaSink, most_bytes: int, sha256: str, deadline: float
+) -> None:
+    if not answer.is_success:
+        raise failed(answer)
+    announced = answer.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > most_bytes:
+        raise too_large()
+    digest = hashlib.sha256()
+    size = 0
+    for block in answer.iter_raw():
+        size += len(block)
+        if size > most_bytes:
+            raise too_large()
+        if time.monotonic() > deadline:
+            raise MediaError("the file came too slowly")
+        digest.update(block)
+        into.write(block)
+    if sha256 and digest.hexdigest() != sha256:
+        raise MediaError("the file is not the one that was announced: its SHA-256 differs")
+
+
+def too_large() -> MediaError:
+    return MediaError("the file is larger than the limit", code="too_large", permanent=True)
+
+
+def _check_address(url: str, api_url: str) -> None:
+    """Refuse what could lead to a server behind our own walls (SSRF). Raises MediaError."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if urlsplit(api_url).hostname in LOOPBACK:
+        # A stand-in: all that it speaks of is here, too.
+        if host in LOOPBACK and parts.scheme in ("http", "https"):
+            return
+    elif parts.scheme == "https" and host and not any(map(_is_inside, _addresses(host))):
+        return
+    raise MediaError("the file's address is not one to fetch from", code="refused", permanent=True)
+
+
+def _addresses(host: str) -> list[str]:
+    try:
+        return [str(found[4][0]) for found in socket.getaddrinfo(host, 443)]
+    except (OSError, UnicodeError):
+        # Only a proxy may know it; a direct connection won't be made.
+        return []
+
+
+def _is_inside(address: str) -> bool:
+    """Whether an address is one of a private, local or special network."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped is not None and not mapped.is_global) or (
+        not found.is_global or found.is_multicast
+    )
+
+
+def _client(source: Source, url: str) -> httpx.Client:
+    return httpx.Client(
+        timeout=source.timeout,
+        transport=source.transport,
+        verify=trusted(),
+        follow_redirects=False,
+        trust_env=urlsplit(url).hostname not in LOOPBACK,
+    )
+
+
+@contextmanager
+def _told_as_media_error() -> Iterator[None]:
+    try:
+        yield
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
+        raise MediaError(
+            f"the file's address can't be used ({type(error).__name__})",
+            code="refused",
+            permanent=True,
+        ) from None
+    except httpx.HTTPError as error:
+        raise MediaError(f"the file could not be fetched ({type(error).__name__})") from None

@@ -1,0 +1,112 @@
+"""Turns a model's Markdown into WhatsApp's formatting.
+
+WhatsApp knows *bold*, _italic_, ~struck~, `code`, fences of three backticks, lists and quotes;
+it shows everything else as it is. Emphasis doesn't cross lines, in WhatsApp or here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memoryproject.foundation.integrations.whatsapp.splitting import split_text, text_length
+
+__all__ = ["split_text", "text_length", "to_whatsapp"]
+
+# Stand-ins for what later steps must leave alone; they can't be in a text that we send.
+_KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
+_STAND_INS = str.maketrans("", "", _KEPT + _BOLD + _ITALIC)
+
+_FENCE = re.compile(r"\s{0,3}(```+|~~~+)(.*)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*")
+_RULE = re.compile(r"\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
+_BULLET = re.compile(r"(\s*(?:>\s?)*(?:[*+-]\s+)?)(.*)", re.DOTALL)
+
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.*?[^`])\1(?!`)")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!~>|])")
+_URL_PART = r"(?:[^\s()<>]|\([^\s()<>]*\))+"
+_LINK = re.compile(rf"!?\[([^\[\]]*)\]\(\s*<?({_URL_PART})>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)")
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
+_BARE_URL = re.compile(r"https?://[^\s<>*]+")
+
+_BOTH = re.compile(r"\*\*\*(?=[^\s*])([^*]*[^\s*])\*\*\*")
+_STRONG = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*(?!\*)")
+_STRONG_UNDERSCORE = re.compile(r"(?<!\w)__(?=[^\s_])([^_]*(?:_[^_]+)*[^\s_])__(?!\w)")
+# It may end right where bold ends, never beside a word: 2*3*4 is arithmetic.
+_EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?!\w)(?!\*(?!\*))")
+_STRUCK = re.compile(r"~~(?=[^\s~])([^~]*[^\s~])~~")
+
+
+def to_whatsapp(markdown: str) -> str:
+    """The text as WhatsApp should get it. Code keeps its content; words are never lost."""
+    lines: list[str] = []
+    fence = ""
+    for line in markdown.translate(_STAND_INS).split("\n"):
+        marker = _FENCE.fullmatch(line)
+        if fence:
+            closes = marker is not None and _closes(marker, fence)
+            lines.append("```" if closes else line)
+            fence = "" if closes else fence
+        elif marker is not None and "`" not in marker.group(2):
+            fence = marker.group(1)
+            # WhatsApp would show the language's name as the first line of the code.
+            lines.append("```")
+        else:
+            lines.append(_line(line))
+    return "\n".join(lines)
+
+
+def _closes(marker: re.Match[str], fence: str) -> bool:
+    return marker.group(1).startswith(fence) and not marker.group(2).strip()
+
+
+def _line(line: str) -> str:
+    if _RULE.fullmatch(line):
+        return line
+    heading = _HEADING.fullmatch(line)
+    if heading is not None:
+        # Bold inside bold would end it.
+        title = _inline(heading.group(1)).replace("*", "").strip()
+        return f"*{title}*" if title else ""
+    bullet = _BULLET.fullmatch(line)
+    if bullet is None:
+        return _inline(line)
+    return bullet.group(1) + _inline(bullet.group(2))
+
+
+def _inline(text: str) -> str:
+    kept: list[str] = []
+
+    def keep(shown: str) -> str:
+        kept.append(shown)
+        return f"{_KEPT}{len(kept) - 1}{_KEPT}"
+
+    text = _CODE.sub(lambda found: keep(found.group()), text)
+    text = _ESCAPE.sub(lambda found: keep(found.group(1)), text)
+    text = _LINK.sub(lambda found: _link(found.group(1), keep(found.group(2)), kept), text)
+    text = _AUTOLINK.sub(lambda found: keep(found.group(1)), text)
+    text = _BARE_URL.sub(lambda found: keep(found.group()), text)
+    return _restored(_emphasised(text), kept)
+
+
+def _link(label: str, address: str, kept: list[str]) -> str:
+    """``label (address)``, or the address alone where the label says the same or nothing."""
+    target = kept[-1]
+    said = label.strip()
+    return address if said in ("", target, target.partition("://")[2]) else f"{said} ({address})"
+
+
+def _emphasised(text: str) -> str:
+    text = _BOTH.sub(rf"{_BOLD}{_ITALIC}\1{_ITALIC}{_BOLD}", text)
+    text = _EMPHASIS.sub(rf"{_ITALIC}\1{_ITALIC}", text)
+    text = _STRONG.sub(rf"{_BOLD}\1{_BOLD}", text)
+    text = _STRONG_UNDERSCORE.sub(rf"{_BOLD}\1{_BOLD}", text)
+    text = _STRUCK.sub(r"~\1~", text)
+    return text.replace(_BOLD, "*").replace(_ITALIC, "_")
+
+
+def _restored(text: str, kept: list[str]) -> str:
+    """Puts back what was kept; a link's address may hold kept pieces itself."""
+    pattern = re.compile(rf"{_KEPT}([0-9]+){_KEPT}")
+    while pattern.search(text):
+        text = pattern.sub(lambda found: kept[int(found.group(1))], text)
+    return text

@@ -1,0 +1,32 @@
+"""Who may post Green API webhooks: the token of the header, and the instance that it names."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.lenient import mapping, text_of
+
+
+def verify_token(*, expected: str, header: str | None) -> bool:
+    """True if the ``Authorization`` header's second word is the configured webhook token.
+
+    Green API sends ``Bearer <token>``; the scheme is not looked at, and a header of one word
+    is the token itself. False while no token is configured. Takes the same time for wrong
+    tokens of any length, in any alphabet.
+    """
+    words = (header or "").split()
+    if not expected or not 1 <= len(words) <= 2:
+        return False
+    return hmac.compare_digest(_digest(words[-1]), _digest(expected))
+
+
+def is_own_instance(payload: Any, *, id_instance: str) -> bool:
+    """True if the body comes from our instance; the token alone may be shared by several."""
+    told = text_of(mapping(mapping(payload).get("instanceData")).get("idInstance"))
+    return bool(id_instance) and told == id_instance.strip()
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

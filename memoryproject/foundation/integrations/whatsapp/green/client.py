@@ -1,0 +1,166 @@
+"""Sends messages by Green API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.foundation.integrations.whatsapp.downloading import (
+    Source,
+    download,
+    post_object,
+    told_by,
+)
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.formatting import text_length
+from memoryproject.foundation.integrations.whatsapp.green.envelope import real_text
+from memoryproject.foundation.integrations.whatsapp.green.redaction import (
+    guard_http_logs,
+    without_token,
+)
+from memoryproject.foundation.integrations.whatsapp.lenient import first_text
+from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.posting import (
+    answer_object,
+    answer_shown,
+    get_json,
+    post_json,
+    wait_told,
+)
+
+_QUOTA = 466
+_STAFF_STATUSES = (401, 403, 404, _QUOTA)
+_TYPING_MILLISECONDS = 5000
+
+
+class GreenProvider:
+    """A WhatsAppProvider for one instance of Green API.
+
+    ``timeout`` is in seconds, for connecting and for the answer. ``transport`` replaces the
+    network. The token is in every URL: it is kept out of errors, logs and this object's repr.
+    """
+
+    name = "green"
+    text_limit = 20_000
+
+    def __init__(
+        self,
+        *,
+        api_url: str,
+        id_instance: str,
+        token: str,
+        timeout: float = 15.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.id_instance = id_instance
+        self._api_url = api_url
+        self._base = f"{api_url.rstrip('/')}/waInstance{id_instance}"
+        self._token = token
+        self._timeout = timeout
+        self._transport = transport
+        guard_http_logs()
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Send one text. Green API hands no ``callback_id`` back; its own-send webhook shows
+        the message instead. Raises SendError."""
+        if not text.strip() or text_length(text) > self.text_limit:
+            raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
+        payload: dict[str, Any] = {"chatId": _chat_id(to), "message": text, "linkPreview": False}
+        if reply_to:
+            payload["quotedMessageId"] = reply_to
+        message_id = first_text(self._post("sendMessage", payload), "idMessage")
+        if not message_id:
+            raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
+        return SendResult(provider_message_id=message_id)
+
+    def mark_read(
+        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+    ) -> None:
+        """Show the message as read, and that we are typing. Needs ``to``: Green API finds a
+        message by its chat."""
+        if to is None:
+            return
+        chat_id = _chat_id(to)
+        self._post("readChat", {"chatId": chat_id, "idMessage": provider_message_id})
+        if typing:
+            self._post("sendTyping", {"chatId": chat_id, "typingTime": _TYPING_MILLISECONDS})
+
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        most_bytes: int,
+    ) -> None:
+        """Fetch the file from where its webhook said it is; where it isn't there any more,
+        Green API is asked for a new address. Raises MediaError."""
+        source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
+        how: dict[str, Any] = {"into": into, "most_bytes": most_bytes, "sha256": media.sha256}
+        if media.url:
+            try:
+                download(source, media.url, **how)
+                return
+            except MediaError as error:
+                # Nothing was written yet: the answer was an error, not a file.
+                if error.code != "gone":
+                    raise
+        asked = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
+        answer = post_object(source, f"{self._base}/downloadFile/{self._token}", asked)
+        url = real_text(told_by(answer).get("downloadUrl"))
+        if not url:
+            raise MediaError("Green API has the file no more", code="gone", permanent=True)
+        download(source, url, **how)
+
+    def ask(self, method: str) -> dict[str, Any]:
+        """What a question about the instance is answered with; it changes nothing. Raises
+        SendError."""
+        response = get_json(
+            f"{self._base}/{method}/{self._token}",
+            timeout=self._timeout,
+            transport=self._transport,
+        )
+        if not response.is_success:
+            raise self._error_of(response)
+        return answer_object(response)
+
+    def _post(self, method: str, payload: dict[str, Any]) -> dict[str, Any]:
+        response = post_json(
+            f"{self._base}/{method}/{self._token}",
+            payload,
+            timeout=self._timeout,
+            transport=self._transport,
+        )
+        if not response.is_success:
+            raise self._error_of(response)
+        return answer_object(response)
+
+    def _error_of(self, response: httpx.Response) -> SendError:
+        status = response.status_code
+        told = first_text(answer_object(response), "message") or answer_shown(response)
+        limited = status == httpx.codes.TOO_MANY_REQUESTS
+        return SendError(
+            f"HTTP {status}: {without_token(told, self._token)}",
+            permanent=not limited and status < 500,
+            outcome_unknown=status >= 500,
+            # 50 requests a second are allowed, so a second later there is room again.
+            retry_after=(wait_told(response) or 1.0) if limited else None,
+            alert=status in _STAFF_STATUSES,
+            code=status,
+        )
+
+
+def _chat_id(to: Recipient) -> str:
+    if to.group_id:
+        return f"{to.group_id}@g.us"
+    if to.phone:
+        return f"{to.phone}@c.us"
+    if "@" in to.whatsapp_chat and not to.whatsapp_chat.endswith("@bsuid"):
+        return to.whatsapp_chat
+    raise SendError(ErrorText("send_no_green_address"), permanent=True)

@@ -1,0 +1,60 @@
+"""Who is behind a Green API message: phones, groups, and addresses of other forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.lenient import first_text, phone_digits, text_of
+
+_PERSON_SUFFIXES = ("@c.us", "@s.whatsapp.net")
+_GROUP_SUFFIX = "@g.us"
+
+
+def phone_of(address: str) -> str:
+    """The phone behind ``79…@c.us``, else nothing: other forms hold no phone number."""
+    for suffix in _PERSON_SUFFIXES:
+        if address.endswith(suffix):
+            return phone_digits(address[: -len(suffix)])
+    return ""
+
+
+def group_of(address: str) -> str | None:
+    """The group's id before ``@g.us``, None for a person's chat."""
+    if not address.endswith(_GROUP_SUFFIX):
+        return None
+    return address[: -len(_GROUP_SUFFIX)] or None
+
+
+def person(*addresses: str, name: str = "", phone: Any = None) -> Party:
+    """A person known by one or several addresses; ``phone`` is one told apart from them."""
+    phones = [found for address in addresses if (found := phone_of(address))]
+    others = [
+        address
+        for address in addresses
+        if "@" in address and not phone_of(address) and group_of(address) is None
+    ]
+    return Party(
+        phone=next(iter(phones), "") or phone_digits(phone) or None,
+        other=next(iter(others), None),
+        name=name,
+    )
+
+
+def sender_of(sender_data: dict[str, Any]) -> Party:
+    """Who wrote an incoming message: in a group the sender, else the chat's person."""
+    chat, sender = text_of(sender_data.get("chatId")), text_of(sender_data.get("sender"))
+    name = first_text(sender_data, "senderName", "senderContactName")
+    told = sender_data.get("senderPhoneNumber")
+    if group_of(chat) is not None:
+        return person(sender, name=name, phone=told)
+    chat_name = text_of(sender_data.get("chatName"))
+    return person(chat, sender, name=name or chat_name, phone=told)
+
+
+def client_of(sender_data: dict[str, Any], own_address: str) -> Party:
+    """Whom the owner wrote to from the phone; in a group that is nobody but ourselves."""
+    chat = text_of(sender_data.get("chatId"))
+    if group_of(chat) is not None:
+        return person(text_of(sender_data.get("sender")) or own_address)
+    return person(chat, name=text_of(sender_data.get("chatName")))

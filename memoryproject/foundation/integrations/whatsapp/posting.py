@@ -1,0 +1,120 @@
+"""Posts JSON to a provider, and tells a failure that is safe to repeat from one that isn't."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+
+# Errors that happen before the first byte of the request is written.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_MISCONFIGURED = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SHOWN_OF_ANSWER = 300
+
+
+def post_json(
+    url: str,
+    payload: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str] | None = None,
+    timeout: float,
+    transport: httpx.BaseTransport | None = None,
+) -> httpx.Response:
+    """Post the payload, return the answer whatever its status is, with its body read.
+
+    Each call opens its own connection: one kept alive could be closed by the server just as we
+    write, and then nobody knows whether the message went out. Raises SendError; its text never
+    holds the URL, which may hold a token.
+    """
+    return _ask(
+        url,
+        lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
+        timeout=timeout,
+        transport=transport,
+    )
+
+
+def get_json(
+    url: str,
+    *,
+    params: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float,
+    transport: httpx.BaseTransport | None = None,
+) -> httpx.Response:
+    """The same for a question, which changes nothing. Raises SendError."""
+    return _ask(
+        url,
+        lambda client: client.get(url, params=dict(params or {}), headers=dict(headers or {})),
+        timeout=timeout,
+        transport=transport,
+    )
+
+
+def _ask(
+    url: str,
+    call: Callable[[httpx.Client], httpx.Response],
+    *,
+    timeout: float,
+    transport: httpx.BaseTransport | None,
+) -> httpx.Response:
+    try:
+        with httpx.Client(
+            timeout=timeout,
+            transport=transport,
+            verify=trusted(),
+            # A proxy of the environment doesn't lead back to this machine.
+            trust_env=urlsplit(url).hostname not in LOOPBACK,
+        ) as client:
+            return call(client)
+    except _MISCONFIGURED as error:
+        raise SendError(
+            ErrorText("send_bad_url", kind=type(error).__name__),
+            permanent=True,
+            alert=True,
+        ) from None
+    except (ValueError, UnicodeError) as error:
+        raise SendError(
+            ErrorText("send_unwritable", kind=type(error).__name__), permanent=True
+        ) from None
+    except _NOT_SENT as error:
+        raise SendError(ErrorText("send_unreachable", kind=type(error).__name__)) from None
+    except httpx.HTTPError as error:
+        raise SendError(
+            ErrorText("send_connection_broke", kind=type(error).__name__),
+            outcome_unknown=True,
+        ) from None
+
+
+@lru_cache(maxsize=1)
+def trusted() -> ssl.SSLContext:
+    """Whom we trust; reading it anew for each call would take longer than many an answer."""
+    return httpx.create_ssl_context()
+
+
+def answer_object(response: httpx.Response) -> dict[str, Any]:
+    """The answer's JSON object, or an empty one."""
+    try:
+        found = response.json()
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def answer_shown(response: httpx.Response) -> str:
+    """The beginning of the answer's text, on one line."""
+    return " ".join(response.text.split())[:_SHOWN_OF_ANSWER]
+
+
+def wait_told(response: httpx.Response) -> float | None:
+    """The seconds of a ``Retry-After`` header, where there is one."""
+    told = response.headers.get("retry-after", "").strip()
+    return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None

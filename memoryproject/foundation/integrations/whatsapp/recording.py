@@ -1,0 +1,109 @@
+"""A provider that keeps what was sent: for tests, and wherever nothing may leave the machine."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+
+from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+
+
+@dataclass(frozen=True)
+class SentText:
+    """One text as it was handed to the provider, and the id that it got."""
+
+    to: Recipient
+    text: str
+    callback_id: str
+    reply_to: str | None
+    provider_message_id: str
+
+
+@dataclass(frozen=True)
+class ReadMark:
+    """One message shown as read."""
+
+    provider_message_id: str
+    to: Recipient | None
+    typing: bool
+
+
+class RecordingProvider:
+    """A WhatsAppProvider in memory, safe to share between threads.
+
+    ``sent`` and ``read`` hold what was done, in order; ``attempts`` counts the tries, failed
+    ones too. ``name`` and ``text_limit`` may stand for another provider's. ``files`` are what
+    fetch_media finds, by their media id or URL; ``fetched`` names each try.
+    """
+
+    def __init__(self, *, name: str = "recording", text_limit: int = 4096) -> None:
+        self.name = name
+        self.text_limit = text_limit
+        self.sent: list[SentText] = []
+        self.read: list[ReadMark] = []
+        self.attempts = 0
+        self.fetched: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self._media_failures: deque[MediaError] = deque()
+        self._failures: deque[tuple[SendError, bool]] = deque()
+        self._lock = threading.Lock()
+
+    def fail_next(self, *errors: SendError, carried_out: bool = False) -> None:
+        """Let the next sends raise these errors, one each, in this order.
+
+        ``carried_out`` keeps those messages in ``sent`` all the same, as when only the
+        answer was lost.
+        """
+        with self._lock:
+            self._failures.extend((error, carried_out) for error in errors)
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Keep one text, or raise the next of the failures."""
+        with self._lock:
+            self.attempts += 1
+            failure, carried_out = self._failures.popleft() if self._failures else (None, True)
+            message_id = f"recorded.{callback_id}"
+            if carried_out:
+                self.sent.append(SentText(to, text, callback_id, reply_to, message_id))
+            if failure is not None:
+                raise failure
+        return SendResult(provider_message_id=message_id)
+
+    def mark_read(
+        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
+    ) -> None:
+        """Keep one read mark."""
+        with self._lock:
+            self.read.append(ReadMark(provider_message_id, to, typing))
+
+    def fail_next_media(self, *errors: MediaError) -> None:
+        """Let the next tries to fetch a file raise these errors, one each, in this order."""
+        with self._lock:
+            self._media_failures.extend(errors)
+
+    def fetch_media(
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
+        most_bytes: int,
+    ) -> None:
+        """Hand out one of the files, or raise the next of the failures."""
+        name = media.media_id or media.url
+        with self._lock:
+            self.fetched.append(name)
+            failure = self._media_failures.popleft() if self._media_failures else None
+        if failure is not None:
+            raise failure
+        if name not in self.files:
+            raise MediaError("there is no such file", code="gone", permanent=True)
+        if len(self.files[name]) > most_bytes:
+            raise MediaError("the file is larger than the limit", code="too_large", permanent=True)
+        into.write(self.files[name])

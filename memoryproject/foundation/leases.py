@@ -1,0 +1,166 @@
+"""Leases on rows: one worker at a time does the work that a row stands for.
+
+A claim is a conditional update, and its token is new each time: a worker that lost its lease
+can't renew it, lock the row or release it. A lease ends by its time, or with its owner's
+process (see liveness.py); the sweep then gives the work to another worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, ClassVar, Generic, TypeVar
+from uuid import UUID
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.process.liveness import owner_is_gone, this_process
+
+logger = logging.getLogger(__name__)
+
+Work = TypeVar("Work", bound="LeasedWork")
+
+RELEASED: dict[str, Any] = {"lease_token": None, "lease_owner": "", "lease_until": None}
+
+
+class LeaseLostError(Exception):
+    """Another worker has the row now, or it is gone: nothing more may be written."""
+
+
+class LeasedQuerySet(models.QuerySet[Work]):
+    """Rows that workers claim."""
+
+    def claim(self, row: Work, *, now: datetime | None = None, **changes: Any) -> UUID | None:
+        """Take the lease of ``row``, and make ``changes`` with it. Return the new token, or
+        None where a living worker holds it, the row is not among these, or it was claimed
+        after ``row`` was read."""
+        now = now or timezone.now()
+        if row.is_held(now):
+            return None
+        token = uuid.uuid4()
+        unchanged = self.filter(pk=row.pk, lease_token=row.lease_token)
+        return token if unchanged.update(**self.model.lease_values(token, now), **changes) else None
+
+    def abandoned(self, now: datetime) -> list[Work]:
+        """Return the rows that no living worker holds. One query; each owner is looked for
+        once."""
+        is_gone = lru_cache(maxsize=None)(owner_is_gone)
+        return [row for row in self if not row.is_held(now, is_gone)]
+
+    def held(self, now: datetime) -> list[Work]:
+        """Return the rows that living workers hold."""
+        leased = self.filter(lease_token__isnull=False, lease_until__gt=now)
+        return [row for row in leased if row.is_held(now)]
+
+
+class LeasedWork(models.Model):
+    """A row that one worker at a time works on: it owns the row while it holds the lease."""
+
+    # Longer than any single step between two renewals.
+    lease_length: ClassVar[timedelta] = timedelta(minutes=3)
+
+    lease_token = models.UUIDField(_("lease token"), null=True, blank=True, editable=False)
+    lease_owner = models.CharField(_("lease owner"), max_length=255, blank=True, editable=False)
+    lease_until = models.DateTimeField(_("lease until"), null=True, blank=True, editable=False)
+
+    objects = LeasedQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def lease_values(cls, token: UUID, now: datetime) -> dict[str, Any]:
+        """Return the values of a row that this process has just claimed."""
+        return {
+            "lease_token": token,
+            "lease_owner": this_process(),
+            "lease_until": now + cls.lease_length,
+        }
+
+    def is_held(self, now: datetime, is_gone: Callable[[str], bool] = owner_is_gone) -> bool:
+        """Return whether a living worker holds the lease."""
+        if self.lease_token is None or self.lease_until is None or self.lease_until <= now:
+            return False
+        return not is_gone(self.lease_owner)
+
+
+@dataclass(frozen=True)
+class Lease(Generic[Work]):
+    """The right to work on one row. ``row`` is as it was before the claim."""
+
+    row: Work
+    token: UUID
+
+    def held(self) -> models.QuerySet[Work]:
+        """Return the row, or nothing once the lease is lost."""
+        # Without joins: were a joined row to change meanwhile, this one would seem lost.
+        rows = type(self.row)._default_manager
+        return rows.filter(pk=self.row.pk, lease_token=self.token)
+
+    def renew(self, **changes: Any) -> None:
+        """Extend the lease, and make ``changes`` to the row. Raises LeaseLostError."""
+        until = timezone.now() + self.row.lease_length
+        if not self.held().update(lease_until=until, **changes):
+            raise self.lost()
+
+    def lock(self) -> Work:
+        """Return the row, locked until the transaction ends. Raises LeaseLostError."""
+        row = self.held().select_for_update(no_key=True).first()
+        if row is None:
+            raise self.lost()
+        return row
+
+    def release(self, **changes: Any) -> bool:
+        """Give the lease back, and make ``changes`` to the row. Return False where it was lost
+        before; then nothing is changed."""
+        return bool(self.held().update(**RELEASED, **changes))
+
+    def lost(self) -> Exception:
+        """Return the error that tells that the lease is lost."""
+        name = type(self.row)._meta.verbose_name
+        return LeaseLostError(f"the lease of {name} {self.row.pk} is lost")
+
+
+@dataclass(frozen=True)
+class LeasedKind:
+    """A kind of leased work, as the sweep needs it. ``abandoned`` returns the keys of what is
+    due and has no living worker; ``enqueue`` gives one of them to the queue. ``clean_up`` runs
+    first and settles what nobody needs to work on any more."""
+
+    name: str
+    abandoned: Callable[[datetime], Iterable[Any]]
+    enqueue: Callable[[Any], object]
+    clean_up: Callable[[datetime], object] | None = None
+
+    def sweep(self, now: datetime) -> int:
+        """Enqueue what is abandoned; return how many keys were enqueued."""
+        if self.clean_up is not None:
+            self.clean_up(now)
+        keys = list(self.abandoned(now))
+        for key in keys:
+            self.enqueue(key)
+        return len(keys)
+
+
+def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) -> dict[str, int]:
+    """Enqueue the abandoned work of all kinds; return how many of each. Safe to run at any
+    time, by several workers at once. A kind that fails doesn't keep the others waiting: its
+    error is raised after them."""
+    now = now or timezone.now()
+    swept: dict[str, int] = {}
+    failed: Exception | None = None
+    for kind in kinds:
+        try:
+            swept[kind.name] = kind.sweep(now)
+        except Exception as error:
+            logger.exception("The sweep of %s failed.", kind.name)
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return swept

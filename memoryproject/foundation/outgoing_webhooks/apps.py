@@ -1,0 +1,12 @@
+"""Outgoing webhooks as an app of their own, below those that have something to tell."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class HooksConfig(AppConfig):
+    name = "memoryproject.foundation.outgoing_webhooks"
+    label = "hooks"
+    verbose_name = _("Webhooks")

@@ -1,0 +1,90 @@
+"""What becomes of deliveries besides being sent."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
+from memoryproject.foundation.outgoing_webhooks.kinds import MEMORY_FORGOTTEN, TEST
+from memoryproject.foundation.outgoing_webhooks.models import (
+    DeliveryState,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from memoryproject.foundation.outgoing_webhooks.waking import endpoints_wake
+
+BATCH = 5_000
+
+
+def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
+    """Put a test on its way. Raises EndpointNotFoundError."""
+    endpoint = endpoint_get(endpoint_id)
+    now = timezone.now()
+    with transaction.atomic():
+        delivery = WebhookDelivery.objects.create(
+            endpoint=endpoint,
+            event_id=uuid.uuid4(),
+            event_type=TEST,
+            data={"endpoint": endpoint.name},
+            occurred_at=now,
+            due_at=now,
+        )
+        transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
+    return delivery
+
+
+def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
+    """Send these again, or now, under the ids that they have, with all tries before them.
+    Deliveries to disabled endpoints wait until those are enabled. Returns how many."""
+    now = timezone.now()
+    with transaction.atomic():
+        rows = WebhookDelivery.objects.filter(pk__in=list(delivery_ids))
+        endpoints = sorted(set(rows.order_by().values_list("endpoint_id", flat=True)))
+        again = rows.update(
+            state=DeliveryState.PENDING, attempts=0, due_at=now, finished_at=None, error=""
+        )
+        WebhookEndpoint.objects.filter(pk__in=endpoints, enabled=True).update(paused_until=None)
+        audit_record(
+            action="webhook.again",
+            actor=actor,
+            object_type="webhook delivery",
+            details={"deliveries": again},
+        )
+        transaction.on_commit(partial(endpoints_wake, endpoint_ids=endpoints), robust=True)
+    return again
+
+
+def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
+    """Delete what was finished so long ago, and what has waited so long for a disabled
+    endpoint. Returns how many."""
+    before = now - older_than
+    waiting = Q(endpoint__enabled=False, finished_at__isnull=True, occurred_at__lt=before)
+    old = WebhookDelivery.objects.filter(Q(finished_at__lt=before) | waiting)
+    dropped = 0
+    while keys := list(old.order_by().values_list("pk", flat=True)[:BATCH]):
+        dropped += WebhookDelivery.objects.filter(pk__in=keys).delete()[0]
+    return dropped
+
+
+def chat_deliveries_erase(*, chat_id: UUID) -> int:
+    """A person is forgotten: what waits to be told of them isn't told any more, but that their
+    memories are gone, and nothing says whose any of it was. Call it in the transaction that
+    forgets them, at its end. Returns how many rows changed or went."""
+    of_chat = WebhookDelivery.objects.filter(chat_id=chat_id)
+    untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type=MEMORY_FORGOTTEN)
+    gone, _ = untold.delete()
+    return gone + of_chat.update(chat_id=None)
+
+
+def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
+    """Two chats are one person: see endpoints_move."""
+    return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)

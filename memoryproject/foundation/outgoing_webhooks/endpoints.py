@@ -1,0 +1,263 @@
+"""Makes, changes and removes endpoints."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.hooks.addresses import (
+    AddressError,
+    AddressRules,
+    url_checked,
+)
+from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.signing import secret_new
+
+logger = logging.getLogger(__name__)
+
+LONGEST_NAME = 100
+# Receivers have so long to take up a new secret.
+OLD_SECRET_KEPT = timedelta(hours=24)
+CHANGEABLE = ("name", "url", "event_types", "chat_ids", "enabled")
+
+
+class EndpointError(ValueError):
+    """The endpoint can't be like that; the text says why, ``field`` what of it."""
+
+    def __init__(self, text: str, field: str = "") -> None:
+        super().__init__(text)
+        self.field = field
+
+
+class EndpointNotFoundError(LookupError):
+    """There is no such endpoint."""
+
+
+@dataclass(frozen=True)
+class NewSecret:
+    """An endpoint with a secret that was just made, to be shown once."""
+
+    endpoint: WebhookEndpoint
+    secret: str
+
+
+def endpoint_create(
+    *,
+    name: str,
+    url: str,
+    event_types: Collection[str] = (),
+    chat_ids: Collection[UUID] | None = None,
+    rules: AddressRules,
+    actor: Actor,
+) -> NewSecret:
+    """Make an endpoint. ``event_types``: what it is told, empty: everything. ``chat_ids``:
+    bound to these chats, None: not bound. Raises EndpointError."""
+    endpoint_check(name=name, url=url, event_types=event_types, chat_ids=chat_ids, rules=rules)
+    endpoint = WebhookEndpoint(
+        name=name.strip(),
+        url=url,
+        event_types=_ordered(event_types),
+        chat_ids=None if chat_ids is None else sorted(set(chat_ids)),
+        secret=secret_new(),
+        created_by=actor.name or actor.kind,
+    )
+    try:
+        with transaction.atomic():
+            endpoint.save(force_insert=True)
+            _record("webhook.create", endpoint, actor)
+    except IntegrityError as error:
+        raise _taken(name) from error
+    return NewSecret(endpoint, endpoint.secret)
+
+
+def endpoint_change(
+    *,
+    endpoint_id: int,
+    changes: dict[str, Any],
+    rules: AddressRules,
+    actor: Actor,
+    resolve: bool = True,
+) -> WebhookEndpoint:
+    """Change what is given of name, url, event_types, chat_ids and enabled. One that is enabled
+    again begins anew: what failed before doesn't count any more. ``resolve``: False where the
+    caller has just checked where the URL leads. Raises EndpointError, EndpointNotFoundError."""
+    if unknown := set(changes) - set(CHANGEABLE):
+        raise TypeError(f"No fields that can be changed: {', '.join(sorted(unknown))}.")
+    known = endpoint_get(endpoint_id)
+    wanted = {name: changes.get(name, getattr(known, name)) for name in CHANGEABLE}
+    wanted["event_types"] = _ordered(wanted["event_types"])
+    # Before the transaction: a name may take long to be resolved.
+    endpoint_check(
+        name=wanted["name"],
+        url=wanted["url"],
+        event_types=wanted["event_types"],
+        chat_ids=wanted["chat_ids"],
+        rules=rules,
+        resolve=resolve and wanted["url"] != known.url,
+    )
+    try:
+        with transaction.atomic():
+            endpoint = _locked(endpoint_id)
+            changed = [name for name, value in wanted.items() if getattr(endpoint, name) != value]
+            if not changed:
+                return endpoint
+            for name in changed:
+                setattr(endpoint, name, wanted[name])
+            also = _begin_anew(endpoint) if endpoint.enabled else []
+            endpoint.save(update_fields=[*changed, *also])
+            _record("webhook.change", endpoint, actor, fields=sorted(changed))
+    except IntegrityError as error:
+        raise _taken(wanted["name"]) from error
+    return endpoint
+
+
+def endpoint_rotate(
+    *, endpoint_id: int, actor: Actor, keep: timedelta = OLD_SECRET_KEPT
+) -> NewSecret:
+    """Give it a new secret. The old one signs as well for ``keep``, the one before it no more.
+    Raises EndpointNotFoundError."""
+    with transaction.atomic():
+        endpoint = _locked(endpoint_id)
+        endpoint.old_secret = endpoint.secret if keep else ""
+        endpoint.old_secret_until = timezone.now() + keep if keep else None
+        endpoint.secret = secret_new()
+        endpoint.save(update_fields=["secret", "old_secret", "old_secret_until"])
+        _record("webhook.rotate", endpoint, actor)
+    return NewSecret(endpoint, endpoint.secret)
+
+
+def endpoint_remove(*, endpoint_id: int, actor: Actor) -> None:
+    """Remove it with its deliveries. Raises EndpointNotFoundError."""
+    with transaction.atomic():
+        rows = WebhookEndpoint.objects.select_for_update().filter(pk=endpoint_id)
+        endpoint = rows.first()
+        if endpoint is None:
+            raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
+        _record("webhook.remove", endpoint, actor)
+        endpoint.delete()
+
+
+def endpoint_disable(*, endpoint_id: int, reason: str) -> None:
+    """Send it nothing more, and tell staff why; what is pending stays until it is enabled."""
+    with transaction.atomic():
+        endpoint = _locked(endpoint_id)
+        if not endpoint.enabled:
+            return
+        endpoint.enabled = False
+        endpoint.disabled_reason = reason
+        endpoint.save(update_fields=["enabled", "disabled_reason"])
+        _record("webhook.disable", endpoint, SYSTEM)
+    logger.error("Webhook endpoint %s (%s) was disabled. %s", endpoint_id, endpoint, reason)
+
+
+def endpoint_get(endpoint_id: int) -> WebhookEndpoint:
+    """Raises EndpointNotFoundError."""
+    endpoint = WebhookEndpoint.objects.filter(pk=endpoint_id).first()
+    if endpoint is None:
+        raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
+    return endpoint
+
+
+def endpoint_check(
+    *,
+    name: str,
+    url: str,
+    event_types: Collection[str],
+    chat_ids: Collection[UUID] | None,
+    rules: AddressRules,
+    resolve: bool = True,
+) -> None:
+    """Raises EndpointError for what can't be. ``resolve``: also for a host that leads to a
+    private network now."""
+    if not name.strip() or len(name.strip()) > LONGEST_NAME or not name.isprintable():
+        text = _("An endpoint needs a name of 1 to %(most)s printable characters.")
+        raise EndpointError(text % {"most": LONGEST_NAME}, "name")
+    unknown = sorted(set(event_types) - set(EVENT_TYPES))
+    if unknown:
+        text = _("There is no event %(unknown)s. Events are %(known)s.")
+        names = {"unknown": ", ".join(unknown), "known": ", ".join(EVENT_TYPES)}
+        raise EndpointError(text % names, "event_types")
+    if chat_ids is not None and not chat_ids:
+        raise EndpointError(_("A bound endpoint needs at least one chat."), "chats")
+    if resolve:
+        try:
+            url_checked(url, rules)
+        except AddressError as error:
+            raise EndpointError(translate_error(error_text(error)), "url") from error
+
+
+def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:
+    """Two chats are one person: endpoints that were bound to the one are bound to the other.
+    Call it in the transaction that merges them. Returns how many."""
+    rows = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
+    bound = list(rows.filter(chat_ids__contains=[from_chat]))
+    for endpoint in bound:
+        kept = {chat for chat in endpoint.chat_ids or [] if chat != from_chat}
+        endpoint.chat_ids = sorted(kept | {to_chat})
+        endpoint.save(update_fields=["chat_ids"])
+    return len(bound)
+
+
+def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
+    """What staff should look at: those that failed last, and those that were disabled for it."""
+    troubled = WebhookEndpoint.objects.exclude(disabled_reason="", failing_since__isnull=True)
+    since = now - timedelta(minutes=5)
+    return [
+        endpoint
+        for endpoint in troubled
+        if endpoint.disabled_reason
+        or (endpoint.enabled and endpoint.failing_since and endpoint.failing_since <= since)
+    ]
+
+
+def _taken(name: str) -> EndpointError:
+    text = _("There is an endpoint %(name)s already.")
+    return EndpointError(text % {"name": repr(name.strip())}, "name")
+
+
+def _begin_anew(endpoint: WebhookEndpoint) -> list[str]:
+    """Returns the names of what was reset."""
+    endpoint.disabled_reason = ""
+    endpoint.failing_since = None
+    endpoint.failures = 0
+    endpoint.paused_until = None
+    return ["disabled_reason", "failing_since", "failures", "paused_until"]
+
+
+def _locked(endpoint_id: int) -> WebhookEndpoint:
+    rows = WebhookEndpoint.objects.select_for_update(no_key=True)
+    endpoint = rows.filter(pk=endpoint_id).first()
+    if endpoint is None:
+        raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
+    return endpoint
+
+
+def _ordered(event_types: Collection[str]) -> list[str]:
+    return [name for name in EVENT_TYPES if name in event_types]
+
+
+def _record(action: str, endpoint: WebhookEndpoint, actor: Actor, **details: Any) -> None:
+    """Never the address, which may hold a token."""
+    audit_record(
+        action=action,
+        actor=actor,
+        object_type="webhook endpoint",
+        object_id=endpoint.pk,
+        details={
+            "events": endpoint.event_types or "all",
+            "bound": endpoint.chat_ids is not None,
+            **details,
+        },
+    )

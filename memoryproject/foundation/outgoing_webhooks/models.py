@@ -1,0 +1,161 @@
+"""Where events are sent, and what was sent."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.errors.error_field import ErrorField
+from memoryproject.foundation.leases import LeasedWork
+from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
+
+
+class WebhookEndpoint(LeasedWork):
+    """An integrator's address. ``event_types``: what it is told; empty: everything.
+    ``chat_ids``: the chats that it is bound to; None: it is bound to none and told of all.
+
+    ``secret`` signs, and is therefore kept as it is; until ``old_secret_until`` the one before
+    it signs as well. ``failing_since`` is the first failure after the last success,
+    ``failures`` how many there were since; until ``paused_until`` nothing is sent.
+    ``asked_at``: a job that sends is in the queue.
+    """
+
+    name = models.CharField(_("name"), max_length=100, unique=True, help_text=_("What it is for."))
+    url = models.CharField(max_length=2000, verbose_name=_("URL"))
+    event_types = ArrayField(
+        models.CharField(max_length=32), verbose_name=_("event types"), default=list, blank=True
+    )
+    chat_ids = ArrayField(models.UUIDField(), verbose_name=_("chat ids"), null=True, blank=True)
+    secret = models.CharField(_("secret"), max_length=128, editable=False)
+    old_secret = models.CharField(_("old secret"), max_length=128, blank=True, editable=False)
+    old_secret_until = models.DateTimeField(
+        _("old secret until"), null=True, blank=True, editable=False
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+    disabled_reason = ErrorField(_("disabled reason"), blank=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    created_by = models.CharField(_("created by"), max_length=255, blank=True, editable=False)
+    last_success_at = models.DateTimeField(
+        _("last success at"), null=True, blank=True, editable=False
+    )
+    last_failure_at = models.DateTimeField(
+        _("last failure at"), null=True, blank=True, editable=False
+    )
+    last_error = ErrorField(_("last error"), blank=True, editable=False)
+    failing_since = models.DateTimeField(_("failing since"), null=True, blank=True, editable=False)
+    failures = models.PositiveIntegerField(_("failures"), default=0, editable=False)
+    paused_until = models.DateTimeField(_("paused until"), null=True, blank=True, editable=False)
+    asked_at = models.DateTimeField(_("asked at"), null=True, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = _("endpoint")
+        verbose_name_plural = _("endpoints")
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(event_types__contained_by=list(EVENT_TYPES)),
+                name="hook_event_types_known",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def wants(self, event_type: str, chat_id: UUID | None) -> bool:
+        """Whether it is to be told of such an event in this chat."""
+        if self.event_types and event_type not in self.event_types:
+            return False
+        return self.chat_ids is None or chat_id in self.chat_ids
+
+    def keys(self, now: datetime) -> list[str]:
+        """The secrets that sign now, the newest first."""
+        old = self.old_secret_until is not None and self.old_secret_until > now
+        return [self.secret, self.old_secret] if old else [self.secret]
+
+
+class DeliveryState(models.TextChoices):
+    """A failed one was tried for the last time, or its endpoint is gone for good."""
+
+    PENDING = labelled("pending", _("Pending"))
+    DELIVERED = labelled("delivered", _("Delivered"))
+    FAILED = labelled("failed", _("Failed"))
+
+
+class WebhookDelivery(models.Model):
+    """One event for one endpoint: written with what happened, sent until it is delivered.
+
+    ``data`` holds ids, times and words of ours, never what somebody said and no phone number.
+    ``chat_id`` is the chat that it is about; the name that the receiver reads is looked up
+    when it is sent.
+    """
+
+    endpoint = models.ForeignKey(
+        WebhookEndpoint,
+        verbose_name=_("endpoint"),
+        on_delete=models.CASCADE,
+        related_name="deliveries",
+    )
+    event_id = models.UUIDField(
+        _("event id"), default=uuid.uuid4, help_text=_("The same for all endpoints.")
+    )
+    event_type = models.CharField(_("event type"), max_length=32)
+    data = models.JSONField(_("data"), default=dict)
+    chat_id = models.UUIDField(_("chat id"), null=True, blank=True)
+    occurred_at = models.DateTimeField(_("occurred at"))
+    state = models.CharField(
+        _("state"), max_length=16, choices=DeliveryState.choices, default=DeliveryState.PENDING
+    )
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    due_at = models.DateTimeField(_("due at"))
+    last_attempt_at = models.DateTimeField(_("last attempt at"), null=True, blank=True)
+    last_status = models.PositiveSmallIntegerField(
+        _("last status"), null=True, blank=True, help_text=_("The HTTP status of the last answer.")
+    )
+    error = ErrorField(_("error"), blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("delivery")
+        verbose_name_plural = _("deliveries")
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=DeliveryState.values), name="hook_state_known"
+            ),
+            models.UniqueConstraint(
+                fields=["endpoint", "event_id"], name="hook_event_once_an_endpoint"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["endpoint", "due_at", "id"],
+                condition=Q(state=DeliveryState.PENDING),
+                name="hooks_due",
+            ),
+            models.Index(
+                fields=["finished_at"],
+                condition=Q(finished_at__isnull=False),
+                name="hooks_finished",
+            ),
+            models.Index(
+                fields=["chat_id"], condition=Q(chat_id__isnull=False), name="hooks_of_a_chat"
+            ),
+            models.Index(fields=["event_id"], name="hooks_by_event"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} {self.message_id}"
+
+    @property
+    def message_id(self) -> str:
+        """By which a receiver knows what it has had already."""
+        return f"evt_{self.event_id.hex}"

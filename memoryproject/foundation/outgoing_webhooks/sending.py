@@ -1,0 +1,189 @@
+"""Sends what is due to an endpoint, and notes what became of it. No transaction is open and no
+row is locked while it is posted: a worker that is killed then leaves the delivery pending, and
+it is sent again under the same id."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F
+from django.utils import timezone
+
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.hooks.base import Poster, PostError
+from memoryproject.foundation.leases import Lease, LeaseLostError
+from memoryproject.foundation.outgoing_webhooks.backoff import next_wait, pause
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable
+from memoryproject.foundation.outgoing_webhooks.leases import endpoint_claim
+from memoryproject.foundation.outgoing_webhooks.models import (
+    DeliveryState,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from memoryproject.foundation.outgoing_webhooks.payload import ChatName, body_of, headers_of
+from memoryproject.foundation.outgoing_webhooks.waking import endpoints_abandoned, endpoints_wake
+
+logger = logging.getLogger(__name__)
+
+# For one job, so that people's messages get their turn among the workers.
+BUDGET = timedelta(seconds=20)
+GONE = 410
+# Statuses that may tell when to come back.
+BUSY = (429, 503)
+
+
+@dataclass(frozen=True)
+class HookTools:
+    """With what is sent. ``disable_after``: an endpoint that fails for so long is disabled.
+    ``luck`` (0 to 1) scatters retries."""
+
+    poster: Poster
+    chat_name: ChatName
+    disable_after: timedelta
+    luck: Callable[[], float] = random.random
+    clock: Callable[[], datetime] = timezone.now
+
+
+@dataclass(frozen=True)
+class _Failure:
+    error: str
+    status: int | None = None
+    retry_after: float | None = None
+
+
+def endpoint_send(*, endpoint_id: int, tools: HookTools) -> int:
+    """Send what is due to an endpoint, until nothing is, it fails, or the job has taken long
+    enough; what is left is sent by the next job. Returns how many were delivered."""
+    WebhookEndpoint.objects.filter(pk=endpoint_id).update(asked_at=None)
+    lease = endpoint_claim(endpoint_id=endpoint_id, now=tools.clock())
+    if lease is None:
+        return 0
+    delivered = 0
+    end = tools.clock() + BUDGET
+    try:
+        while (delivery := _due(endpoint_id, tools.clock())) is not None:
+            if not _send(delivery, lease, tools):
+                break
+            delivered += 1
+            if tools.clock() >= end:
+                break
+    except LeaseLostError as lost:
+        logger.warning("%s", lost)
+    finally:
+        lease.release()
+    # What is left here, and endpoints that waited because enough workers were sending.
+    endpoints_wake(endpoint_ids=endpoints_abandoned(tools.clock()))
+    return delivered
+
+
+def delivery_send(*, delivery: WebhookDelivery, tools: HookTools) -> bool | None:
+    """Send this one now, also where the endpoint is left alone after a failure; whether it was
+    delivered. None: it was sent meanwhile, the endpoint is disabled or gone, a worker sends to
+    it, or enough workers are sending."""
+    lease = endpoint_claim(
+        endpoint_id=delivery.endpoint_id, now=tools.clock(), although_paused=True
+    )
+    if lease is None:
+        return None
+    pending = WebhookDelivery.objects.select_related("endpoint").filter(
+        pk=delivery.pk, state=DeliveryState.PENDING
+    )
+    try:
+        found = pending.first()
+        return None if found is None else _send(found, lease, tools)
+    finally:
+        lease.release()
+
+
+def _due(endpoint_id: int, now: datetime) -> WebhookDelivery | None:
+    """What has been due for longest; none where the endpoint was disabled meanwhile."""
+    due = WebhookDelivery.objects.select_related("endpoint").filter(
+        endpoint=endpoint_id,
+        endpoint__enabled=True,
+        state=DeliveryState.PENDING,
+        due_at__lte=now,
+    )
+    return due.order_by("due_at", "id").first()
+
+
+def _send(delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools) -> bool:
+    lease.renew()
+    now = tools.clock()
+    body = body_of(delivery, tools.chat_name)
+    headers = headers_of(delivery, delivery.endpoint, body=body, now=now)
+    try:
+        posted = tools.poster.post(delivery.endpoint.url, headers=headers, body=body)
+    except PostError as error:
+        _failed(delivery, lease, tools, _Failure(error_text(error)))
+        return False
+    if 200 <= posted.status < 300:
+        _succeeded(delivery, lease, tools, posted.status)
+        return True
+    retry_after = posted.retry_after if posted.status in BUSY else None
+    failure = _Failure(
+        ErrorText("webhook_status", status=posted.status), posted.status, retry_after
+    )
+    _failed(delivery, lease, tools, failure)
+    return False
+
+
+def _succeeded(
+    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools, status: int
+) -> None:
+    now = tools.clock()
+    _note(
+        delivery,
+        now,
+        state=DeliveryState.DELIVERED,
+        last_status=status,
+        error="",
+        finished_at=now,
+    )
+    lease.renew(
+        last_success_at=now, failures=0, failing_since=None, paused_until=None, last_error=""
+    )
+
+
+def _failed(
+    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools, failure: _Failure
+) -> None:
+    now = tools.clock()
+    wait = next_wait(
+        attempts=delivery.attempts + 1, luck=tools.luck(), retry_after=failure.retry_after
+    )
+    later: dict[str, Any] = (
+        {"state": DeliveryState.FAILED, "finished_at": now}
+        if wait is None or failure.status == GONE
+        else {"due_at": now + wait}
+    )
+    _note(delivery, now, last_status=failure.status, error=failure.error, **later)
+    endpoint = WebhookEndpoint.objects.get(pk=lease.row.pk)
+    since = endpoint.failing_since or now
+    left_alone = pause(failures=endpoint.failures + 1, retry_after=failure.retry_after)
+    lease.renew(
+        last_failure_at=now,
+        last_error=failure.error,
+        failing_since=since,
+        failures=F("failures") + 1,
+        paused_until=now + left_alone,
+    )
+    logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, failure.error)
+    if failure.status == GONE:
+        reason = ErrorText("webhook_gone")
+        endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
+    elif now - since >= tools.disable_after:
+        days = (now - since).days
+        reason = ErrorText("webhook_given_up", days=days, why=failure.error)
+        endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
+
+
+def _note(delivery: WebhookDelivery, now: datetime, **changes: Any) -> None:
+    """One that was sent by somebody else meanwhile, or is gone, stays as it is."""
+    WebhookDelivery.objects.filter(pk=delivery.pk, state=DeliveryState.PENDING).update(
+        attempts=F("attempts") + 1, last_attempt_at=now, **changes
+    )

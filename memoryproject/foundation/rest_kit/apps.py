@@ -1,0 +1,15 @@
+"""The API's own tables as an app, below the apps that have endpoints."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class ApiConfig(AppConfig):
+    name = "memoryproject.foundation.rest_kit"
+    label = "api"
+    verbose_name = _("API")
+
+    def ready(self) -> None:
+        from memoryproject.foundation.rest_kit import schema  # noqa: F401, PLC0415 registers the schema's parts

@@ -1,0 +1,67 @@
+"""Who is calling: a token, or staff who are logged in to the admin."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.utils import timezone
+from rest_framework.authentication import (
+    BaseAuthentication,
+    SessionAuthentication,
+    get_authorization_header,
+)
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from memoryproject.foundation.rest_kit.callers import Caller, caller_of_staff, caller_of_token
+from memoryproject.foundation.rest_kit.tokens import token_find, token_used
+
+ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Token …``. ``words``: what may stand before the token."""
+
+    words: ClassVar[tuple[str, ...]] = ("Token",)
+
+    def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
+        word, _, secret = get_authorization_header(request).partition(b" ")
+        if word.lower() not in [each.lower().encode() for each in self.words]:
+            return None
+        form = f"Authorization must be the word {' or '.join(self.words)}, a space and the token."
+        try:
+            given = secret.strip().decode("ascii")
+        except UnicodeDecodeError:
+            raise AuthenticationFailed(form) from None
+        if not given or not given.isprintable() or " " in given:
+            raise AuthenticationFailed(form)
+        caller = caller_with(given)
+        return caller, caller
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.words[0]
+
+
+def caller_with(secret: str) -> Caller:
+    """Whose token this is; that it was used is noted. Raises AuthenticationFailed."""
+    now = timezone.now()
+    token = token_find(secret)
+    if token is None:
+        raise AuthenticationFailed(f"There is no such token. {ANOTHER}")
+    if token.revoked_at is not None:
+        raise AuthenticationFailed(f"The token was revoked. {ANOTHER}")
+    if token.is_expired(now):
+        raise AuthenticationFailed(f"The token has expired. {ANOTHER}")
+    token_used(token, now)
+    return caller_of_token(token)
+
+
+class StaffAuthentication(SessionAuthentication):
+    """The admin's session, with its CSRF token. Who is no staff is nobody here."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Caller] | None:
+        user = getattr(request._request, "user", None)
+        if user is None or not user.is_active or not user.is_staff:
+            return None
+        self.enforce_csrf(request)
+        return user, caller_of_staff(user)

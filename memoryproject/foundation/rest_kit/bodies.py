@@ -1,0 +1,121 @@
+"""Reads bodies: bounded, as UTF-8, and without what no database can hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
+from memoryproject.foundation.rest_kit.renderers import Json
+
+MEGABYTE = 1024 * 1024
+LARGEST_BODY = 3 * MEGABYTE
+DRAIN_BLOCKS = 64
+
+# Escapes that may stand for a NUL or for half of a character; most bodies have none.
+SUSPECT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+INFINITE = (float("inf"), float("-inf"))
+
+
+class JsonParser(BaseParser):
+    media_type = "application/json"
+    # Tells the schema, and the tests' client, what is sent.
+    renderer_class = Json
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        text = read_text(stream, parser_context or {})
+        try:
+            found = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+        except RecursionError:
+            raise ParseError("The body is nested too deeply.") from None
+        except ValueError as error:
+            raise ParseError(f"The body is not JSON: {error}.") from None
+        if SUSPECT.search(text):
+            refuse_unstorable(found)
+        return found
+
+
+class TextParser(BaseParser):
+    """Plain text; what it says about its character set is ignored: it is UTF-8."""
+
+    media_type = "text/plain"
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        text = read_text(stream, parser_context or {})
+        if "\x00" in text:
+            raise refuse("The text holds a NUL character, which can't be stored.", code="nul")
+        return text
+
+
+def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
+    """The body as text. Raises BodyTooLarge above the view's limit, and ParseError for what
+    isn't UTF-8."""
+    most = getattr(parser_context.get("view"), "max_body_bytes", LARGEST_BODY)
+    body: bytes = stream.read(most + 1)
+    if len(body) > most:
+        drain(stream)
+        raise BodyTooLarge(f"The body is larger than {most // MEGABYTE} MB, the most taken here.")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ParseError(f"The body is not UTF-8: byte {error.start} can't be read.") from None
+
+
+def drain(stream: Any) -> None:
+    """Take the rest of the body off the wire: closing on a client that is still sending would
+    reset the connection, and it would never see the answer."""
+    for _ in range(DRAIN_BLOCKS):
+        if not stream.read(MEGABYTE):
+            return
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if number in INFINITE:
+        raise ValueError(f"the number {word[:20]} is out of range")
+    return number
+
+
+def refuse_unstorable(found: Any) -> None:
+    """Refuse a NUL character or half of a character in any text, and say where."""
+    for path, text in _texts(found):
+        attr = ".".join(path) or None
+        if "\x00" in text:
+            raise refuse("It holds a NUL character, which can't be stored.", code="nul", attr=attr)
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            detail = "It holds half of a character (a lone surrogate), which can't be stored."
+            raise refuse(detail, code="surrogate", attr=attr)
+
+
+def _texts(found: Any) -> Iterator[tuple[list[str], str]]:
+    """Every text of a document, names of fields among them, with where it stands."""
+    todo: list[tuple[list[str], Any]] = [([], found)]
+    while todo:
+        path, value = todo.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, list):
+            todo += [([*path, str(place)], each) for place, each in enumerate(value)]
+        elif isinstance(value, dict):
+            for name, each in value.items():
+                yield path, name
+                todo.append(([*path, name], each))

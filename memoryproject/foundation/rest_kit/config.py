@@ -1,0 +1,57 @@
+"""What settings.py says to the packages behind the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "memoryproject.foundation.rest_kit.authentication.TokenAuthentication",
+        "memoryproject.foundation.rest_kit.authentication.StaffAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["memoryproject.foundation.rest_kit.permissions.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["memoryproject.foundation.rest_kit.throttles.CallThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["memoryproject.foundation.rest_kit.bodies.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["memoryproject.foundation.rest_kit.renderers.Json"],
+    "DEFAULT_PAGINATION_CLASS": None,
+    "DEFAULT_METADATA_CLASS": "memoryproject.foundation.rest_kit.metadata.Forms",
+    "DEFAULT_SCHEMA_CLASS": "memoryproject.foundation.rest_kit.schema.Schema",
+    "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+DRF_STANDARDIZED_ERRORS: dict[str, Any] = {
+    "EXCEPTION_HANDLER_CLASS": "memoryproject.foundation.rest_kit.handler.OneShape",
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "WhatsApp memory",
+    "DESCRIPTION": (
+        "Sessions, messages, memories, cards, transcripts and documents of a memory server for "
+        "WhatsApp assistants.\n\n"
+        "`Authorization: Token …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
+        "Z. Lists come in pages: follow `next`. Errors have one shape. POSTs that create take "
+        "`Idempotency-Key`."
+    ),
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    # The page's script and style come with drf-spectacular-sidecar, not from another host.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    # What is no text with allow_blank may not be empty: the schema says so, too.
+    "ENFORCE_NON_BLANK_FIELDS": True,
+    # Fields of one name with different choices.
+    "ENUM_NAME_OVERRIDES": {
+        "MemoryStatusEnum": "memories_app.models.MemoryStatus",
+        "SessionStatusEnum": "sessions_app.models.sessions.SessionStatus",
+        "StoredStatusEnum": ["created", "duplicate"],
+        "ForgottenKindEnum": "sessions_app.models.ForgottenKind",
+        "TurnStateEnum": "sessions_app.models.turns.TurnState",
+        "ErrorTypeEnum": ["validation_error", "client_error", "server_error"],
+        "RecallSourceEnum": ["memories", "messages"],
+        "RecalledSourceEnum": ["memory", "message"],
+    },
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+}

@@ -1,0 +1,48 @@
+"""What lists are narrowed by, of which each value has one meaning and no other is taken."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import django_filters
+from django import forms
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.exceptions import ValidationError
+
+from memoryproject.foundation.rest_kit.serializers import Moment
+
+
+class MomentFormField(forms.CharField):
+    """A time as the API's bodies take it."""
+
+    def clean(self, value: Any) -> datetime | None:
+        if value is None:
+            return None
+        try:
+            field = Moment()
+            field.field_name = "The time"
+            return field.run_validation(value)
+        except ValidationError as error:
+            told = " ".join(str(text) for text in error.detail)
+            raise forms.ValidationError(told, "invalid") from error
+
+
+class TruthFormField(forms.Field):
+    """true or false; in Django's own field any word is either."""
+
+    def clean(self, value: Any) -> bool | None:
+        if value in (None, "true", "false"):
+            return None if value is None else value == "true"
+        raise forms.ValidationError("It is true or false.", "invalid")
+
+
+@extend_schema_field(OpenApiTypes.DATETIME)
+class MomentFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = MomentFormField
+
+
+@extend_schema_field(OpenApiTypes.BOOL)
+class TruthFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = TruthFormField

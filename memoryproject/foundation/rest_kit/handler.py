@@ -1,0 +1,48 @@
+"""Makes an answer of whatever a view raises."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http.request import UnreadablePostError
+from drf_standardized_errors.handler import ExceptionHandler
+from rest_framework.exceptions import APIException, ParseError
+
+from memoryproject.foundation.process.storage import is_caused_by_full_disk
+from memoryproject.foundation.rest_kit.errors import BodyTooLarge, Unavailable
+
+
+class OneShape(ExceptionHandler):
+    """Every exception of a view, in the shape above."""
+
+    def convert_known_exceptions(self, exc: Exception) -> Exception:
+        """Also what the database, Django and reading the body raise."""
+        if isinstance(exc, RequestDataTooBig):
+            return BodyTooLarge("The body is too large.")
+        if isinstance(exc, UnreadablePostError):
+            return ParseError("The body was cut off.")
+        if isinstance(exc, SuspiciousOperation):
+            return ParseError("The request can't be understood.")
+        if isinstance(exc, OperationalError | InterfaceError):
+            return exc if self._disk_is_full(exc) else Unavailable()
+        converted: Exception = super().convert_known_exceptions(exc)
+        return converted
+
+    def should_not_handle(self, exc: Exception) -> bool:
+        """A full disk is told by the middleware, as for every page."""
+        handled_elsewhere = not isinstance(exc, APIException) and self._disk_is_full(exc)
+        return handled_elsewhere or bool(super().should_not_handle(exc))
+
+    def get_headers(self, exc: APIException) -> dict[str, Any]:
+        headers = super().get_headers(exc)
+        if "Retry-After" in headers:
+            # Rounded up: who comes back then isn't refused once more.
+            headers["Retry-After"] = str(max(math.ceil(getattr(exc, "wait", 1)), 1))
+        return headers
+
+    def _disk_is_full(self, exc: Exception) -> bool:
+        return is_caused_by_full_disk(exc, settings.DATA_DIR)

@@ -1,0 +1,210 @@
+"""``Idempotency-Key``: the same call twice, or fifty times at once, has one effect and one
+answer, kept for a day."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.http import HttpResponse
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from rest_framework.request import Request
+
+from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.process.narrowing import present
+from memoryproject.foundation.rest_kit.callers import caller_of
+from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, refuse
+from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+
+logger = logging.getLogger(__name__)
+
+KEPT = timedelta(hours=24)
+LONGEST_KEY = 255
+# Printable ASCII; HTTP itself takes spaces from the ends of a header.
+PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
+# How long a twin waits for the first one, and how often it looks.
+PATIENCE_SECONDS = 90.0
+LOOK_AGAIN_SECONDS = 0.05
+KEPT_HEADERS = ("ETag", "Location", "Retry-After")
+REPLAYED = "Idempotent-Replayed"
+
+Handler = Callable[..., Any]
+
+
+class StillRunning(Conflict):
+    default_code = "idempotency_in_progress"
+    default_detail = "The first call with this key isn't finished. Try again, with the same key."
+    wait = 5
+
+
+class NotKept(Conflict):
+    default_code = "answer_not_kept"
+    default_detail = (
+        "The first call with this key was carried out. Its answer isn't kept, because something "
+        "was forgotten meanwhile."
+    )
+
+
+def idempotent(*, atomic: bool) -> Callable[[Handler], Handler]:
+    """Let a view's method take the header. ``atomic``: it and its answer are one transaction,
+    so that a crash leaves both or neither; it must make no HTTP call. Otherwise what was done
+    before a crash may be done again with the same key: the method must bear it. It finds the
+    key's hash as ``view.idempotency_ref`` (None without a key), to recognise itself by."""
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Any:
+            view.idempotency_ref = None
+            key = request.headers.get("Idempotency-Key")
+            if key is None:
+                return handler(view, request, *args, **kwargs)
+            once = Once.of(request, key)
+            view.idempotency_ref = once.key_hash
+            return once.answer(lambda: handler(view, request, *args, **kwargs), atomic=atomic)
+
+        answer.takes_idempotency_key = True  # type: ignore[attr-defined]
+        return answer
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Once:
+    """One call with a key."""
+
+    request: Request
+    caller: str
+    key_hash: str
+    request_hash: str
+
+    @classmethod
+    def of(cls, request: Request, key: str) -> Once:
+        caller = present(caller_of(request))
+        if not key or len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
+            detail = f"Idempotency-Key must have 1 to {LONGEST_KEY} printable ASCII characters."
+            raise refuse(detail, attr="Idempotency-Key")
+        said = [request.method, request.get_full_path(), request.accepted_media_type, request.data]
+        text = json.dumps(said, sort_keys=True, default=str)
+        return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
+
+    def answer(self, carry_out: Callable[[], Any], *, atomic: bool) -> Any:
+        """The answer of whoever was first."""
+        row = self._claim_or_wait()
+        if row.status is not None:
+            return _again(row)
+        try:
+            if not atomic:
+                return self._store(row, carry_out())
+            with transaction.atomic():
+                return self._store(row, carry_out())
+        except BaseException:
+            self._give_up(row)
+            raise
+
+    def _claim_or_wait(self) -> IdempotentAnswer:
+        """Our own fresh row, or the one that holds the answer."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            ours = self._claim()
+            if ours is not None:
+                return ours
+            row = self._others()
+            if row is not None and row.request_hash != self.request_hash:
+                raise AnotherBody(
+                    "This Idempotency-Key was used for another call. Take a new key for each."
+                )
+            if row is not None and row.status is not None:
+                return row
+            if time.monotonic() > until:
+                raise StillRunning
+            time.sleep(LOOK_AGAIN_SECONDS)
+
+    def _claim(self) -> IdempotentAnswer | None:
+        """A new row of ours, or one that a dead process left; None where somebody was first."""
+        now = timezone.now()
+        mine = IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash)
+        mine.filter(created_at__lte=now - KEPT).delete()
+        found = mine.first()
+        if found is None:
+            try:
+                with transaction.atomic():
+                    return IdempotentAnswer.objects.create(
+                        caller=self.caller,
+                        key_hash=self.key_hash,
+                        request_hash=self.request_hash,
+                        **IdempotentAnswer.lease_values(uuid.uuid4(), now),
+                    )
+            except IntegrityError:
+                return None
+        if found.status is not None or found.request_hash != self.request_hash:
+            return None
+        taken = mine.filter(status=None).claim(found, now=now)
+        return mine.get(pk=found.pk) if taken else None
+
+    def _others(self) -> IdempotentAnswer | None:
+        return IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash).first()
+
+    def _store(self, row: IdempotentAnswer, response: Any) -> HttpResponse:
+        """Keep the answer and give it. Raises LeaseLostError."""
+        rendered = _rendered(self.request, response)
+        ours = IdempotentAnswer.objects.filter(pk=row.pk, lease_token=row.lease_token)
+        values = {
+            "status": rendered.status_code,
+            "content_type": rendered.headers["Content-Type"],
+            "headers": {
+                name: rendered.headers[name] for name in KEPT_HEADERS if name in rendered.headers
+            },
+            "body": rendered.content.decode(),
+        }
+        if ours.filter(withheld=False).update(**values):
+            return rendered
+        if ours.update(status=rendered.status_code):
+            return rendered
+        raise LeaseLostError(f"call {row.pk} is carried out by another process now")
+
+    def _give_up(self, row: IdempotentAnswer) -> None:
+        """It failed: nothing was done, and the next one may try."""
+        try:
+            ours = IdempotentAnswer.objects.filter(pk=row.pk, status__isnull=True)
+            ours.filter(lease_token=row.lease_token).delete()
+        except Exception:
+            logger.exception("A key could not be given back; it is free again when its lease ends.")
+
+
+def _rendered(request: Request, response: Any) -> HttpResponse:
+    """The answer as bytes, so that all twins get the same."""
+    renderer = request.accepted_renderer
+    content = renderer.render(response.data, request.accepted_media_type, {"response": response})
+    kind = f"{renderer.media_type}; charset={renderer.charset or 'utf-8'}"
+    headers = {name: response[name] for name in KEPT_HEADERS if response.has_header(name)}
+    return HttpResponse(content, status=response.status_code, content_type=kind, headers=headers)
+
+
+def _again(row: IdempotentAnswer) -> HttpResponse:
+    if row.withheld:
+        raise NotKept
+    return HttpResponse(
+        row.body.encode(),
+        status=row.status,
+        content_type=row.content_type,
+        headers={**row.headers, REPLAYED: "true"},
+    )
+
+
+def _hash(text: str) -> str:
+    return salted_hmac("api.idempotency", text, algorithm="sha256").hexdigest()
+
+
+def answers_drop() -> int:
+    """Remove the answers that are older than a day; returns how many."""
+    old = IdempotentAnswer.objects.filter(created_at__lte=timezone.now() - KEPT)
+    return old.delete()[0]

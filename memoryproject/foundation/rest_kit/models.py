@@ -1,0 +1,108 @@
+"""Tokens, answers that are given again, and counts of calls."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.leases import LeasedWork
+from memoryproject.foundation.rest_kit.scopes import SCOPES
+
+
+class ApiToken(models.Model):
+    """The right to use the API. The secret itself is kept nowhere: ``digest`` is its SHA-256,
+    ``prefix`` its beginning, by which people tell tokens apart.
+
+    ``chat_ids``: the chats that it is bound to; None: it is bound to none and reaches all.
+    """
+
+    name = models.CharField(_("name"), max_length=100, help_text=_("What it is for."))
+    prefix = models.CharField(_("prefix"), max_length=16, editable=False)
+    digest = models.CharField(_("digest"), max_length=64, unique=True, editable=False)
+    scopes = ArrayField(
+        models.CharField(max_length=16), verbose_name=_("scopes"), help_text=", ".join(SCOPES)
+    )
+    chat_ids = ArrayField(models.UUIDField(), verbose_name=_("chat ids"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    created_by = models.CharField(_("created by"), max_length=255, blank=True, editable=False)
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(
+        _("last used at"), null=True, blank=True, editable=False, help_text=_("To the minute.")
+    )
+
+    class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=list(SCOPES)) & Q(scopes__len__gt=0),
+                name="api_scopes_known",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    def is_expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
+
+class IdempotentAnswer(LeasedWork):
+    """The answer to a call with an Idempotency-Key, to be given again to its twins.
+
+    ``key_hash`` and ``request_hash`` are keyed hashes, since clients put what they like into
+    keys. Until ``status`` is there the call is being carried out by the lease's owner.
+    ``withheld``: something was forgotten meanwhile or since, so that the answer isn't kept.
+    """
+
+    # Longer than any call takes; a dead owner is found out at once on the same machine.
+    lease_length = timedelta(minutes=10)
+
+    caller = models.CharField(_("caller"), max_length=64)
+    key_hash = models.CharField(_("key hash"), max_length=64)
+    request_hash = models.CharField(_("request hash"), max_length=64)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+    status = models.PositiveSmallIntegerField(_("status"), null=True)
+    content_type = models.CharField(_("content type"), max_length=64, blank=True)
+    headers = models.JSONField(_("headers"), default=dict)
+    body = models.TextField(_("body"), blank=True)
+    withheld = models.BooleanField(_("withheld"), default=False)
+
+    class Meta:
+        verbose_name = _("idempotent answer")
+        verbose_name_plural = _("idempotent answers")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["caller", "key_hash"], name="one_answer_a_key")
+        ]
+        indexes: ClassVar = [models.Index(fields=["created_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.caller} {self.status or 'in progress'}"
+
+
+class CallCount(models.Model):
+    """How many calls of a kind somebody made in a minute. The table is unlogged: counting
+    costs no write to the disk, and a crash forgets the counts."""
+
+    caller = models.CharField(_("caller"), max_length=64)
+    kind = models.CharField(_("kind"), max_length=16)
+    minute = models.BigIntegerField(_("minute"), help_text=_("Minutes since 1970."))
+    calls = models.PositiveIntegerField(_("calls"))
+
+    class Meta:
+        verbose_name = _("call count")
+        verbose_name_plural = _("call counts")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["caller", "kind", "minute"], name="one_count_a_minute")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.caller} {self.kind}: {self.calls}"

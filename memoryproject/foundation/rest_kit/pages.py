@@ -1,0 +1,161 @@
+"""Pages by cursor: nothing comes twice and nothing is missed while others write.
+
+A cursor is the place of a row in an order that never changes, not a count of rows, so what is
+written or deleted meanwhile moves nothing; each page costs one query, wherever it is.
+
+REST framework's CursorPagination is no base for this. Its cursor holds the first field of the
+order and a count of the rows that share its value: rows are missed or repeated when such rows are
+deleted or added, and a walk never ends where more than 1,000 rows share one. It ignores a wrong
+limit, and a cursor whose value doesn't fit the field is a server error.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db.models import Q, QuerySet
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+from memoryproject.foundation.rest_kit.errors import refuse
+
+DEFAULT_LIMIT = 100
+LARGEST_LIMIT = 1_000
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """``position``: the row next to which the page begins; ``backwards``: the page before it."""
+
+    position: tuple[Any, ...]
+    backwards: bool
+
+
+class CursorPages(BasePagination):
+    """The view's ``ordering``: one or two fields, together unique, both rising or both falling
+    (each with "-"), that never change. ``default_limit`` may be the view's, too."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        self._url = request.build_absolute_uri()
+        self._ordering: Sequence[str] = view.ordering
+        limit = limit_of(request, default=getattr(view, "default_limit", DEFAULT_LIMIT))
+        cursor = self._decode(request.query_params.get("cursor"), queryset)
+        rows = queryset.order_by(*self._ordering)
+        if cursor is not None:
+            rows = rows.filter(self._beyond(cursor))
+            if cursor.backwards:
+                rows = rows.reverse()
+        found = list(rows[: limit + 1])
+        more = len(found) > limit
+        page = found[:limit]
+        if cursor is not None and cursor.backwards:
+            page.reverse()
+            self._next, self._previous = True, more
+        else:
+            self._next, self._previous = more, cursor is not None
+        self._page = page
+        return page
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response({"results": data, **self.links()})
+
+    def links(self) -> dict[str, str | None]:
+        """Where the next and the previous page are; None where there is none."""
+        if not self._page:
+            return {"next": None, "previous": None}
+        return {
+            "next": self._link(self._page[-1], backwards=False) if self._next else None,
+            "previous": self._link(self._page[0], backwards=True) if self._previous else None,
+        }
+
+    def _beyond(self, cursor: Cursor) -> Q:
+        """The rows after the cursor's place, or before it."""
+        falling = self._ordering[0].startswith("-")
+        way = "lt" if falling != cursor.backwards else "gt"
+        first, *others = (name.lstrip("-") for name in self._ordering)
+        start, *rest = cursor.position
+        if not others:
+            return Q(**{f"{first}__{way}": start})
+        # The first condition alone is what an index is asked; the second is exact.
+        tie = Q(**{first: start, f"{others[0]}__{way}": rest[0]})
+        return Q(**{f"{first}__{way}e": start}) & (Q(**{f"{first}__{way}": start}) | tie)
+
+    def _link(self, row: Any, *, backwards: bool) -> str:
+        values = [_plain(getattr(row, name.lstrip("-"))) for name in self._ordering]
+        text = json.dumps([values, backwards], separators=(",", ":"))
+        cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        return str(replace_query_param(remove_query_param(self._url, "cursor"), "cursor", cursor))
+
+    def _decode(self, text: str | None, queryset: QuerySet[Any]) -> Cursor | None:
+        if text is None:
+            return None
+        try:
+            padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+            values, backwards = json.loads(base64.urlsafe_b64decode(padded))
+            names = [name.lstrip("-") for name in self._ordering]
+            fields = [queryset.model._meta.get_field(_own(queryset, name)) for name in names]
+            pairs = zip(fields, values, strict=True)
+            position = tuple(field.to_python(value) for field, value in pairs)
+            if any(value is None for value in position):
+                raise ValueError(text)
+        except (ValueError, TypeError, ValidationError, FieldDoesNotExist, RecursionError):
+            detail = "It is no cursor of this list: follow `next` and `previous` as they are."
+            raise refuse(detail, code="invalid_cursor", attr="cursor") from None
+        return Cursor(position, bool(backwards))
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        link = {"type": "string", "nullable": True, "format": "uri", "example": None}
+        return {
+            "type": "object",
+            "required": ["results", "next", "previous"],
+            "properties": {
+                "results": schema,
+                "next": {**link, "description": "The next page; null on the last one."},
+                "previous": {**link, "description": "The page before this one."},
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        default = getattr(view, "default_limit", DEFAULT_LIMIT)
+        number = {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "default": default}
+        return [
+            _parameter("cursor", "From `next` or `previous`.", {"type": "string", "minLength": 1}),
+            _parameter("limit", "How many a page holds at most.", number),
+        ]
+
+
+def limit_of(request: Request, *, default: int) -> int:
+    """``?limit=``; raises a 400 for what isn't a number from 1 to LARGEST_LIMIT."""
+    word = request.query_params.get("limit")
+    if word is None:
+        return default
+    if word.isascii() and word.isdigit() and len(word) < 9 and 1 <= int(word) <= LARGEST_LIMIT:
+        return int(word)
+    detail = f"It must be a whole number from 1 to {LARGEST_LIMIT}."
+    raise refuse(detail, attr="limit")
+
+
+def _own(queryset: QuerySet[Any], name: str) -> str:
+    pk = queryset.model._meta.pk
+    return str(pk.name) if name == "pk" and pk is not None else name
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int) else str(value)
+
+
+def _parameter(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": description,
+        "schema": schema,
+    }

@@ -1,0 +1,37 @@
+"""What who calls may do: by scope, and everything else is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from memoryproject.foundation.rest_kit.callers import caller_of
+
+
+class HasScope(BasePermission):
+    """The view's ``scopes`` name one for each method; a method without one is refused."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        caller = caller_of(request)
+        if caller is None:
+            return False
+        method = str(request.method)
+        if method == "OPTIONS" or method not in view.allowed_methods:
+            return True  # answered with what there is, or with 405
+        method = "GET" if method == "HEAD" else method
+        scope = getattr(view, "scopes", {}).get(method)
+        who = "Your account lacks" if caller.is_staff else "The token lacks"
+        if caller.is_staff and method in view.staff_rights:
+            lacking = [
+                name for name in view.staff_rights[method] if not request.user.has_perm(name)
+            ]
+            if lacking:
+                raise PermissionDenied(f"{who} the permission {', '.join(lacking)}.")
+        elif scope is None or scope not in caller.scopes:
+            raise PermissionDenied(f"{who} the scope {scope or 'for this'}.")
+        if caller.is_bound and not view.bound_tokens:
+            raise PermissionDenied("The token is bound to chats, and this concerns all of them.")
+        return True

@@ -1,0 +1,175 @@
+"""What the schema says of every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+
+from memoryproject.foundation.rest_kit.answers import Refusal, refusals
+from memoryproject.foundation.rest_kit.idempotency import LONGEST_KEY, PRINTABLE, REPLAYED
+from memoryproject.foundation.rest_kit.serializers import ErrorsSerializer, Strict
+from memoryproject.foundation.rest_kit.views import ListView
+
+KEY_PARAMETER = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": PRINTABLE},
+    OpenApiParameter.HEADER,
+    description="The same key and body give the same answer and one effect, for 24 hours.",
+)
+REPLAYED_HEADER = OpenApiParameter(
+    REPLAYED,
+    {"type": "string", "enum": ["true"]},
+    OpenApiParameter.HEADER,
+    description="This is the answer of an earlier call with the same Idempotency-Key.",
+    response=[200, 201],
+)
+
+
+class Schema(AutoSchema):
+    """Adds what all operations share: the errors, and the headers of those that create."""
+
+    def get_override_parameters(self) -> list[Any]:
+        query = getattr(self.view, "query_serializer_class", None)
+        parameters = [query] if query is not None and self.method == "GET" else []
+        return [*parameters, *([KEY_PARAMETER, REPLAYED_HEADER] if self._takes_key() else [])]
+
+    def _get_parameters(self) -> list[Any]:
+        """Texts in a query aren't empty: the views refuse it."""
+        parameters: list[Any] = super()._get_parameters()
+        for each in parameters:
+            schema = each["schema"]
+            if each["in"] == "query" and schema.get("type") == "string" and len(schema) == 1:
+                each["schema"] = {"type": "string", "minLength": 1}
+        return parameters
+
+    def _get_request_body(self, direction: Literal["request", "response"] = "request") -> Any:
+        """A body is needed unless all of it may be left out."""
+        body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        if body is not None and self.method != "PATCH" and getattr(self.view, "needs_body", True):
+            body["required"] = True
+        return body
+
+    def get_tags(self) -> list[str]:
+        """By the first word of the address."""
+        words = [word for word in self.path.split("/") if word and not word.startswith("{")]
+        return [words[2] if words[:2] == ["api", "v1"] and len(words) > 2 else words[-1]]
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        """Pages are of the view's own serializer; what else it answers with is one thing."""
+        if isinstance(self.view, ListView):
+            own = self.view.get_serializer_class()
+            return self.method == "GET" and (serializer is None or isinstance(serializer, own))
+        return bool(super()._is_list_view(serializer))
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        """Strict objects refuse fields that they don't know."""
+        mapped = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        return (
+            {**mapped, "additionalProperties": False} if isinstance(serializer, Strict) else mapped
+        )
+
+    def _takes_key(self) -> bool:
+        handler = getattr(self.view, self.method.lower(), None)
+        return bool(getattr(handler, "takes_idempotency_key", False))
+
+    def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> Any:
+        bodies = super()._get_response_bodies(direction)
+        own = getattr(self.view, "answers", {}).get(self.method, ())
+        for code, told in refusals(self.method, takes_key=self._takes_key(), own=own):
+            bodies[code] = self._refused(code, told)
+        return bodies
+
+    def _refused(self, code: str, told: Sequence[Refusal]) -> dict[str, Any]:
+        """The one shape of errors, with an example of each meaning."""
+        found = self._get_response_for_code(  # type: ignore[no-untyped-call]
+            ErrorsSerializer, code, ["application/json"]
+        )
+        found["description"] = " ".join(each.meaning for each in told)
+        examples = {each.code: {"value": each.example()} for each in told}
+        found["content"]["application/json"]["examples"] = examples
+        headers = {name: text for each in told for name, text in each.headers().items()}
+        return {**found, "headers": headers} if headers else dict(found)
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema tells of tokens."""
+
+    target_class = "memoryproject.foundation.rest_kit.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`Token …`, by `manage.py create_api_token NAME`.",
+        }
+
+
+class StaffScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema tells of staff's sessions."""
+
+    target_class = "memoryproject.foundation.rest_kit.authentication.StaffAuthentication"
+    name = "staff"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "sessionid",
+            "description": "The admin's session; what writes needs the CSRF token.",
+        }
+
+
+def sent(name: str, value: Any) -> OpenApiExample:
+    """An example of a body."""
+    return OpenApiExample(name, value=value, request_only=True)
+
+
+def answered(
+    name: str, value: Any, *, status: int = 200, media_type: str | None = None
+) -> OpenApiExample:
+    """An example of an answer."""
+    return OpenApiExample(
+        name,
+        value=value,
+        response_only=True,
+        status_codes=[str(status)],
+        media_type=media_type,
+    )
+
+
+def header(name: str, told: str, *statuses: int, always: bool = True) -> OpenApiParameter:
+    """A header of the answers with these statuses."""
+    return OpenApiParameter(
+        name,
+        str,
+        OpenApiParameter.HEADER,
+        description=told,
+        required=always,
+        response=list(statuses),
+    )
+
+
+def etag(*statuses: int) -> OpenApiParameter:
+    return header("ETag", "This version: for `If-None-Match` and `If-Match`.", *statuses)
+
+
+def named(name: str, told: str, schema: dict[str, Any]) -> OpenApiParameter:
+    """A parameter of the address."""
+    return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=told)
+
+
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="ETags that are known: else 304."
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag of the version that is meant: else 412.",
+)

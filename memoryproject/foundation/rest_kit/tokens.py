@@ -1,0 +1,133 @@
+"""Makes, finds and revokes tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.rest_kit.models import ApiToken
+from memoryproject.foundation.rest_kit.scopes import SCOPES
+
+# By it people, and scanners for leaked secrets, know what it is.
+MARK = "mem_"
+SHOWN = len(MARK) + 6
+LONGEST_NAME = 100
+USE_NOTED_EACH = timedelta(minutes=1)
+
+
+class TokenError(ValueError):
+    """The token can't be made like that; the text says why."""
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token that was just made. ``secret`` is shown once and can't be had again."""
+
+    token: ApiToken
+    secret: str
+
+
+def token_create(
+    *,
+    name: str,
+    scopes: Collection[str] = SCOPES,
+    chat_ids: Collection[UUID] | None = None,
+    expires_at: datetime | None = None,
+    actor: Actor,
+) -> NewToken:
+    """Make a token. ``chat_ids``: bound to these chats; None: not bound. Raises TokenError."""
+    _check(name, scopes, chat_ids, expires_at)
+    secret = MARK + secrets.token_urlsafe(32)
+    with transaction.atomic():
+        token = ApiToken.objects.create(
+            name=name.strip(),
+            prefix=secret[:SHOWN],
+            digest=digest_of(secret),
+            scopes=[scope for scope in SCOPES if scope in scopes],
+            chat_ids=None if chat_ids is None else sorted(set(chat_ids)),
+            expires_at=expires_at,
+            created_by=actor.name or actor.kind,
+        )
+        _record("token.create", token, actor)
+    return NewToken(token, secret)
+
+
+def _check(
+    name: str,
+    scopes: Collection[str],
+    chat_ids: Collection[UUID] | None,
+    expires_at: datetime | None,
+) -> None:
+    if not name.strip() or len(name.strip()) > LONGEST_NAME or not name.isprintable():
+        text = _("A token needs a name of 1 to %(most)s printable characters.")
+        raise TokenError(text % {"most": LONGEST_NAME})
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        text = _("It needs a scope. Scopes are %(known)s.")
+        if unknown:
+            text = _("There is no scope %(unknown)s. Scopes are %(known)s.")
+        names = {"unknown": ", ".join(unknown), "known": ", ".join(SCOPES)}
+        raise TokenError(text % names)
+    if chat_ids is not None and not chat_ids:
+        raise TokenError(_("A bound token needs at least one chat."))
+    if expires_at is not None and expires_at <= timezone.now():
+        raise TokenError(_("A token can't expire in the past."))
+
+
+def token_revoke(*, token_id: int, actor: Actor) -> bool:
+    """Make a token worthless from now on; whether it was worth anything before."""
+    with transaction.atomic():
+        live = ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True)
+        if not live.update(revoked_at=timezone.now()):
+            return False
+        _record("token.revoke", ApiToken.objects.get(pk=token_id), actor)
+    return True
+
+
+def _record(action: str, token: ApiToken, actor: Actor) -> None:
+    audit_record(
+        action=action,
+        actor=actor,
+        object_type="token",
+        object_id=token.pk,
+        details={"scopes": list(token.scopes), "bound": token.chat_ids is not None},
+    )
+
+
+def token_find(secret: str) -> ApiToken | None:
+    """The token with this secret, whatever has become of it."""
+    return ApiToken.objects.filter(digest=digest_of(secret)).first()
+
+
+def token_used(token: ApiToken, now: datetime) -> None:
+    """Note that it was used, at most once a minute."""
+    if token.last_used_at is not None and now - token.last_used_at < USE_NOTED_EACH:
+        return
+    stale = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - USE_NOTED_EACH)
+    ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)
+
+
+def tokens_move(*, from_chat: UUID, to_chat: UUID) -> int:
+    """Two chats are one person: tokens that were bound to the one are bound to the other. Call
+    it in the transaction that merges them. Returns how many."""
+    bound = list(ApiToken.objects.select_for_update().filter(chat_ids__contains=[from_chat]))
+    for token in bound:
+        kept = {chat for chat in token.chat_ids or [] if chat != from_chat}
+        token.chat_ids = sorted(kept | {to_chat})
+        token.save(update_fields=["chat_ids"])
+    return len(bound)
+
+
+def digest_of(secret: str) -> str:
+    """Its SHA-256. The secret has 256 random bits: nobody finds it by trying."""
+    return hashlib.sha256(secret.encode()).hexdigest()

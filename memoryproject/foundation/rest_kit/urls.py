@@ -1,0 +1,17 @@
+"""The schema and its page; and the answer to addresses that aren't there."""
+
+from django.urls import path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from memoryproject.foundation.rest_kit.nowhere import nowhere
+
+schema_urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(throttle_classes=()), name="api-schema"),
+    path(
+        "docs/",
+        SpectacularSwaggerSplitView.as_view(url_name="api-schema", throttle_classes=()),
+        name="api-docs",
+    ),
+]
+# The last of all.
+nowhere_urlpatterns = [re_path(r"^", nowhere, name="api-nowhere")]

@@ -1,0 +1,176 @@
+"""What every view of the API is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django_filters.rest_framework import DjangoFilterBackend
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.process.narrowing import present
+from memoryproject.foundation.rest_kit import bodies
+from memoryproject.foundation.rest_kit.answers import Refusal
+from memoryproject.foundation.rest_kit.callers import Caller, caller_of
+from memoryproject.foundation.rest_kit.errors import LengthRequired, refuse
+from memoryproject.foundation.rest_kit.pages import CursorPages
+from memoryproject.foundation.rest_kit.renderers import Json
+
+# What may stand in any query: which renderer answers.
+ALWAYS_ALLOWED = frozenset({"format"})
+
+
+class ApiView(GenericAPIView[Any]):
+    """See the package's docstring for what a view declares.
+
+    ``staff_rights``: by method, the admin's permissions that staff need for it, where they aren't
+    those of its scope: who may not do a thing in the admin may not do it here.
+    ``raises``: for each error of the services, what makes an answer of it. The first that fits.
+    ``answers``: by method, what the schema tells of besides what all operations may answer.
+    ``max_body_bytes``: larger bodies are refused with 413. ``needs_body``: whether POST
+    means anything without one. ``repeatable``: parameters that may be given several times.
+    """
+
+    scopes: ClassVar[Mapping[str, str]] = {}
+    staff_rights: ClassVar[Mapping[str, Sequence[str]]] = {}
+    kinds: ClassVar[Mapping[str, str]] = {}
+    raises: ClassVar[Mapping[type[Exception], Callable[[Exception], APIException]]] = {}
+    answers: ClassVar[Mapping[str, Sequence[Refusal]]] = {}
+    bound_tokens: ClassVar[bool] = True
+    query_serializer_class: ClassVar[type[Serializer[Any]] | None] = None
+    max_body_bytes: ClassVar[int] = bodies.LARGEST_BODY
+    needs_body: ClassVar[bool] = True
+    repeatable: ClassVar[frozenset[str]] = frozenset()
+    pagination_class: Any = None
+    filter_backends: Any = ()
+    # For the schema alone: views check bodies with ``body``.
+    serializer_class = Serializer
+    idempotency_ref: str | None = None
+    query: dict[str, Any]
+
+    @property
+    def caller(self) -> Caller:
+        # Permissions let nobody through who isn't known.
+        return present(caller_of(self.request))
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """With the body that comes in chunks, which Django takes for an empty one."""
+        made = super().initialize_request(request, *args, **kwargs)
+        if _is_chunked(request) and request.META.get("wsgi.input_terminated"):
+            made._stream = request.META["wsgi.input"]
+        return made
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if _is_chunked(request._request) and not request.META.get("wsgi.input_terminated"):
+            raise LengthRequired
+        if any("\x00" in value for value in kwargs.values() if isinstance(value, str)):
+            raise NotFound("The address holds a NUL character.")
+        self._check_query(request)
+
+    def _check_query(self, request: Request) -> None:
+        """Refuse parameters that would otherwise be ignored, and read those that the view has a
+        serializer for into ``self.query``."""
+        known = self.query_parameters()
+        for name, texts in request.query_params.lists():
+            if name not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise refuse(
+                    f"There is no such parameter here. There are: {listed}.",
+                    code="unknown_parameter",
+                    attr=name[:100],
+                )
+            if len(texts) > 1 and name not in self.repeatable:
+                raise refuse("It is given more than once.", code="repeated", attr=name)
+            if not all(texts):
+                # As from a script's unset variable: it would widen what is asked for.
+                raise refuse("It is empty: leave it out.", code="blank", attr=name)
+        self.query = {}
+        if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
+            names = set(self.query_serializer_class().fields)
+            given = {name: text for name, text in request.query_params.items() if name in names}
+            checked = self.query_serializer_class(data=given)
+            checked.is_valid(raise_exception=True)
+            self.query = checked.validated_data
+
+    def query_parameters(self) -> set[str]:
+        """The names that may stand after the question mark."""
+        known = set(ALWAYS_ALLOWED)
+        if self.query_serializer_class is not None:
+            known |= set(self.query_serializer_class().fields)
+        return known
+
+    def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
+        """The body's data, checked. Raises ValidationError."""
+        serializer = serializer_class(data=self.request.data)
+        serializer.is_valid(raise_exception=True)
+        checked: dict[str, Any] = serializer.validated_data
+        return checked
+
+    def handle_exception(self, exc: Exception) -> Response:
+        for kind, make in self.raises.items():
+            if isinstance(exc, kind):
+                exc = make(exc)
+                break
+        request = self.request._request
+        if not getattr(request, "_read_started", True):
+            # A client that is still sending is to see the answer.
+            bodies.drain((_is_chunked(request) and self.request.stream) or request)
+        # Also for who asked for YAML or events: all errors have one shape.
+        self.request.accepted_renderer = Json()
+        self.request.accepted_media_type = Json.media_type
+        return super().handle_exception(exc)
+
+    def record_read(
+        self, *, object_type: str, object_id: object, chat_id: UUID | None = None
+    ) -> None:
+        """Tell the audit log that staff read what people said. Integrations read all the time:
+        theirs are not recorded."""
+        if self.caller.is_staff:
+            audit_record(
+                action="conversation.read",
+                actor=self.caller.actor,
+                object_type=object_type,
+                object_id=object_id,
+                chat_id=chat_id,
+            )
+
+
+def _is_chunked(request: HttpRequest) -> bool:
+    coding = str(request.META.get("HTTP_TRANSFER_ENCODING", ""))
+    return "chunked" in coding.lower() and not request.META.get("CONTENT_LENGTH")
+
+
+class ListView(ApiView):
+    """GET answers with pages. ``ordering``: see CursorPages; ``reach_field``: where a row's chat
+    is; ``filterset_class``: django-filter's, whose parameters are the known ones."""
+
+    pagination_class = CursorPages
+    filter_backends = (DjangoFilterBackend,)
+    ordering: ClassVar[tuple[str, ...]] = ("-id",)
+    reach_field: ClassVar[str] = "chat_id"
+    filterset_class: Any = None
+
+    def query_parameters(self) -> set[str]:
+        filters = set(self.filterset_class.base_filters) if self.filterset_class else set()
+        return super().query_parameters() | {"cursor", "limit"} | filters
+
+    def within_reach(self) -> QuerySet[Any]:
+        """The view's queryset, as far as who calls may see it."""
+        return self.get_queryset().filter(self.caller.reach(self.reach_field))
+
+    def page_of(
+        self, rows: QuerySet[Any], serializer_class: type[Serializer[Any]] | None = None
+    ) -> Response:
+        """A page of the rows, filtered as the query says."""
+        page = self.paginate_queryset(self.filter_queryset(rows))
+        serializer = (serializer_class or self.get_serializer_class())(page, many=True)
+        return self.get_paginated_response(serializer.data)

@@ -1,0 +1,208 @@
+"""How relevant texts are to a question, judged beside each other.
+
+A question for the price of one thing finds five texts that name the thing, and one of them has
+the price. By itself each of the five holds a good share of the question. So beside what a text
+holds counts whether it leads the others or is behind, and whether it has the kind of answer that
+is asked for. A question for a name and nothing else ("what do we know about Zeta?") has no best
+answer: there each text counts by itself. Most questions are between.
+
+The weights are fitted by ``benchmarks/fit_rivals.py``: see docs/recall.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryproject.foundation.retrieval.relevance import (
+    IN_USE,
+    TELLING,
+    Constants,
+    LexicalQuery,
+    fused_log_odds,
+    log_odds,
+)
+from memoryproject.foundation.text.kinds import Kind
+
+Floats = NDArray[np.float64]
+
+# So much information asked for beside a name (in nats) makes a question half specific.
+HALF_SPECIFIC = 0.3
+# Further behind than this is no worse.
+FARTHEST = 6.0
+# Further ahead than this is no better.
+LONGEST_LEAD = 4.0
+# What the best text of all is ahead of where there is no other: one that holds no word of the
+# question.
+_NO_WORD = log_odds(IN_USE.lowest_lexical)
+# So that two texts of one coverage are not told apart by rounding.
+_AS_MUCH = 0.999
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A text as evidence for one question: its index terms that the question asks for, its
+    length in words, and its semantic relevance to the question (None without a vector)."""
+
+    counts: Mapping[str, float]
+    length: float
+    semantic: float | None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each kind of evidence counts, in log-odds a unit.
+
+    offset: for nothing. fused: the log-odds of the words and the vector by themselves. lead: how
+    far these are ahead of the second best text, for the best one, where it isn't about
+    another name. behind: how far they are behind
+    the best. crowd: the logarithm of how many texts hold as much of the question. telling: the
+    information of words that are no names that it holds. farther: how much farther its vector is
+    than the nearest, in log-odds. answers, lacks: it has the kind of answer that is asked for, or
+    hasn't. least: how well it has that telling word of the question which it has least. other:
+    the question has names and the text none of them.
+    """
+
+    offset: float
+    fused: float
+    lead: float
+    behind: float
+    crowd: float
+    telling: float
+    farther: float
+    answers: float
+    lacks: float
+    least: float
+    other: float
+
+
+# Fitted by benchmarks/fit_rivals.py, rounded.
+IN_OFFICE = Weights(
+    offset=-1.88,
+    fused=0.58,
+    lead=0.92,
+    behind=-0.26,
+    crowd=-0.21,
+    telling=0.2,
+    farther=-0.27,
+    answers=0.58,
+    lacks=-1.51,
+    least=2.47,
+    other=-0.1,
+)
+
+_NAMES = [field.name for field in fields(Weights)]
+FUSED, BEHIND = _NAMES.index("fused"), _NAMES.index("behind")
+# What being behind counts for a question for a name and nothing else: "Dana Levi" is named in the
+# best text, and only "Dana" in this one.
+BEHIND_ALONE = -0.3
+
+
+def features_of(
+    query: LexicalQuery, texts: Sequence[Evidence], constants: Constants = IN_USE
+) -> Floats:
+    """One row a text, one column for each of ``Weights``."""
+    matches = [query.matches(text.counts, text.length) for text in texts]
+    shares = np.array([query.coverage(match) for match in matches])
+    fused = np.array(
+        [
+            fused_log_odds(query.relevance_of(match), text.semantic, constants)
+            for text, match in zip(texts, matches, strict=True)
+        ]
+    )
+    behind = np.minimum(fused.max(initial=-60.0) - fused, FARTHEST)
+    asks = Kind.SOUGHT in query.kinds
+    answers = np.array([_answers(query, match) for match in matches], dtype=float)
+    other = np.array([_other_name(query, match) for match in matches], dtype=float)
+    columns = [
+        np.ones(len(texts)),
+        fused,
+        _lead(fused) * (1 - other),
+        behind,
+        np.log1p(len(texts) - np.searchsorted(np.sort(shares), shares * _AS_MUCH)),
+        np.array([query.held(match, TELLING) for match in matches]),
+        _farther([text.semantic for text in texts]),
+        answers,
+        asks - answers,
+        np.array([_least_held(query, match) for match in matches]),
+        other,
+    ]
+    return np.stack(columns, axis=1)
+
+
+def chances(
+    query: LexicalQuery,
+    texts: Sequence[Evidence],
+    *,
+    weights: Weights = IN_OFFICE,
+    constants: Constants = IN_USE,
+) -> list[float]:
+    """For each text how likely it is relevant to the question, in [0, 1]. All texts of the scope
+    that may be relevant belong into ``texts``."""
+    if not texts:
+        return []
+    total = mixed(features_of(query, texts, constants), weights, specific_share(query))
+    found: list[float] = (query.substance / (1 + np.exp(-np.clip(total, -60, 60)))).tolist()
+    return found
+
+
+def mixed(features: Floats, weights: Weights, specific: float) -> Floats:
+    """The log-odds of each text: the weighed sum of its evidence, as far as the question is
+    specific, and for the rest what it has by itself."""
+    judged: Floats = features @ np.array(astuple(weights)) * specific
+    return judged + by_itself(features) * (1 - specific)
+
+
+def by_itself(features: Floats) -> Floats:
+    """The log-odds of each text for a question for a name."""
+    own: Floats = features[:, FUSED] + BEHIND_ALONE * features[:, BEHIND]
+    return own
+
+
+def specific_share(query: LexicalQuery) -> float:
+    """How far the question is for something in particular, in [0, 1]."""
+    return 1 - math.exp(-query.specific * math.log(2) / HALF_SPECIFIC)
+
+
+def _lead(fused: Floats) -> Floats:
+    """How far the best text is ahead of the second, 0 for the others and where two are best."""
+    best = fused.argmax()
+    second = np.delete(fused, best).max(initial=_NO_WORD)
+    lead = np.zeros(len(fused))
+    lead[best] = np.clip(fused[best] - second, 0.0, LONGEST_LEAD)
+    return lead
+
+
+def _farther(semantic: Sequence[float | None]) -> Floats:
+    """How much farther each vector is than the nearest, 0 where there is none."""
+    near = np.array([0.0 if value is None else log_odds(value) for value in semantic])
+    known = np.array([value is not None for value in semantic])
+    farther: Floats = np.minimum(near[known].max(initial=-60.0) - near, FARTHEST) * known
+    return farther
+
+
+def _answers(query: LexicalQuery, matches: Sequence[float]) -> bool:
+    """Whether the text has the kind of answer that is asked for."""
+    kinds = zip(query.kinds, matches, strict=True)
+    return any(kind is Kind.SOUGHT and match > 0 for kind, match in kinds)
+
+
+def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
+    """How well the text matches that telling word of the question which it matches least, in
+    [0, 1]; 0 where the question has none."""
+    told = [
+        match
+        for kind, match in zip(query.kinds, matches, strict=True)
+        if kind in TELLING or kind is Kind.NAME
+    ]
+    return min(1.0, min(told, default=0.0))
+
+
+def _other_name(query: LexicalQuery, matches: Sequence[float]) -> bool:
+    """Whether the question has names and the text none of them."""
+    named = [match for kind, match in zip(query.kinds, matches, strict=True) if kind is Kind.NAME]
+    return bool(named) and max(named) <= 0

@@ -1,0 +1,162 @@
+"""Finds copies and parts of texts that are to be forgotten, and takes them out.
+
+A fragment is a run of ``RUN`` words of a text; of a shorter text all its words. Words are
+compared without case; in scripts without spaces each character counts as a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from memoryproject.foundation.text.kinds import Kind
+from memoryproject.foundation.text.query import query_terms
+from memoryproject.foundation.text.terms import index_terms
+
+MARK = "[forgotten]"
+RUN = 4
+# A text of fewer words than this is too common to be looked for inside of others.
+FEWEST_WORDS = 2
+
+_WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_]+")
+# Between sentences and lines. What is indented below a line belongs to it: the marks of a list.
+_BETWEEN = re.compile(r"(?<=[.!?…])(?=\s)(?!\n {4})|(?<=\n)(?! {4})")
+
+
+class Fragments:
+    """The fragments of some texts. ``fewest_words``: a text of fewer words is found only where
+    it is all that is said."""
+
+    def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = FEWEST_WORDS) -> None:
+        self._fewest_words = fewest_words
+        self._runs: set[tuple[str, ...]] = set()
+        self._lengths: set[int] = set()
+        self._whole: set[tuple[str, ...]] = set()
+        # Telling words of texts and of their sentences, and which of them hold a word.
+        self._telling: list[frozenset[str]] = []
+        self._holding: defaultdict[str, list[int]] = defaultdict(list)
+        self._quoted: list[str] = []
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> bool:
+        """Also look for this text; returns whether that is anything new."""
+        words = _words(text)
+        if not words or tuple(words) in self._whole:
+            return False
+        self._whole.add(tuple(words))
+        if len(words) >= self._fewest_words:
+            self._runs.update(_runs(words))
+            self._lengths.add(_run_length(words))
+        for telling in {_telling(part) for part in [text, *_pieces(text)]}:
+            if len(telling) > 1:
+                for word in telling:
+                    self._holding[word].append(len(self._telling))
+                self._telling.append(telling)
+        return True
+
+    def add_quoted(self, text: str) -> None:
+        """``cleaned`` also looks for this text as a whole."""
+        words = " ".join(_words(text))
+        if words:
+            self._quoted.append(words)
+
+    def __bool__(self) -> bool:
+        return bool(self._whole)
+
+    def are_in(self, text: str) -> bool:
+        """Whether the text is one of those that are looked for, or holds a fragment of one."""
+        words = _words(text)
+        if tuple(words) in self._whole:
+            return True
+        return any(
+            tuple(words[start : start + length]) in self._runs
+            for length in self._lengths
+            for start in range(len(words) - length + 1)
+        )
+
+    def retold_in(self, text: str) -> bool:
+        """Whether the text holds a fragment, or half and at least two of the telling words of
+        a text that is looked for, or of a sentence in it: the same in other words."""
+        if self.are_in(text):
+            return True
+        held = Counter(
+            place for word in set(index_terms(text)) for place in self._holding.get(word, ())
+        )
+        return any(
+            shared >= max(2, len(self._telling[place]) / 2) for place, shared in held.items()
+        )
+
+    def cut(self, text: str) -> tuple[str, list[str]]:
+        """The text without the sentences and lines that tell any of it, each replaced by
+        ``MARK``, and what was cut out; unchanged where there is none."""
+        if not self.retold_in(text):
+            return text, []
+        kept: list[str] = []
+        gone: list[str] = []
+        for piece in _pieces(text):
+            if not self.retold_in(piece):
+                kept.append(piece)
+                continue
+            gone.append(piece.strip())
+            if not kept or kept[-1].strip() != MARK:
+                blank = piece[: len(piece) - len(piece.lstrip())]
+                kept.append(blank + MARK + ("\n" if piece.endswith("\n") else ""))
+        cleaned = "".join(kept).strip()
+        if not gone or self.are_in(cleaned):
+            # It was told over several sentences.
+            return MARK, [text]
+        return cleaned, gone
+
+    def cleaned(self, value: Any) -> Any:
+        """A value of JSON with every string that holds a fragment replaced by ``MARK``."""
+        if isinstance(value, str):
+            return MARK if self.are_in(value) or self._quotes(value) else value
+        if isinstance(value, list):
+            return [self.cleaned(item) for item in value]
+        if isinstance(value, dict):
+            return {
+                MARK if self.are_in(str(key)) else key: self.cleaned(item)
+                for key, item in value.items()
+            }
+        return value
+
+    def _quotes(self, text: str) -> bool:
+        if not self._quoted:
+            return False
+        words = " ".join(_words(text))
+        return any(quoted in words for quoted in self._quoted)
+
+
+def is_one_telling_word(text: str) -> bool:
+    """Whether a text is a single word that says something, such as a number or a name: too
+    common to be looked for everywhere, and yet all of a fact."""
+    return len(_words(text)) < FEWEST_WORDS and bool(_telling(text))
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _telling(text: str) -> frozenset[str]:
+    """The words that say what it is about."""
+    return frozenset(
+        term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)
+    )
+
+
+def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+    length = _run_length(words)
+    for start in range(len(words) - length + 1):
+        yield tuple(words[start : start + length])
+
+
+def _run_length(words: list[str]) -> int:
+    return min(RUN, len(words))
+
+
+def _pieces(text: str) -> list[str]:
+    """The sentences and lines of a text; together they are the text."""
+    return [piece for piece in _BETWEEN.split(text) if piece]

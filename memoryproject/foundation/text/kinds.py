@@ -1,0 +1,72 @@
+"""How much a word says about what a text is about, from word lists and from its spelling."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from memoryproject.foundation.text import english_words, hebrew_words
+from memoryproject.foundation.text.english import stem
+from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.tokens import Token
+
+
+class Kind(Enum):
+    """From the least telling to the most. SOUGHT is no word but the kind of answer asked for."""
+
+    FUNCTION = "function"
+    SOUGHT = "sought"
+    VAGUE = "vague"
+    COMMON = "common"
+    PLAIN = "plain"
+    NAME = "name"
+
+
+def _bare(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word.replace("'", "") for word in words)
+
+
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    return _bare(words) | frozenset(stem(word) for word in _bare(words))
+
+
+_ENGLISH = (
+    (Kind.FUNCTION, _bare(english_words.FUNCTION)),
+    (Kind.VAGUE, _stems(english_words.VAGUE)),
+    (Kind.COMMON, _stems(english_words.COMMON)),
+)
+_HEBREW = (
+    (Kind.FUNCTION, hebrew_words.FUNCTION),
+    (Kind.VAGUE, hebrew_words.VAGUE),
+    (Kind.COMMON, hebrew_words.COMMON),
+)
+# Before a word of grammar only these are written together with it.
+_JOINED = ("ו", "ש", "ה")
+
+
+def kind_of(token: Token) -> Kind:
+    """The kind of ``token`` by itself; PLAIN where no list has it."""
+    if token.part:
+        return Kind.VAGUE
+    if token.script == "hebrew":
+        return _hebrew_kind(token.text)
+    if token.identifier:
+        return Kind.NAME
+    if token.script == "number":
+        return Kind.COMMON
+    for kind, words in _ENGLISH:
+        if token.text in words or (kind is not Kind.FUNCTION and stem(token.text) in words):
+            return kind
+    return Kind.NAME if token.camel_parts else Kind.PLAIN
+
+
+def _hebrew_kind(word: str) -> Kind:
+    for kind, words in _HEBREW:
+        if word in words:
+            return kind
+    if word.startswith(_JOINED) and word[1:] in hebrew_words.FUNCTION:
+        return Kind.FUNCTION
+    rests = without_prefixes(word)[1:]
+    for kind, words in _HEBREW[1:]:
+        if any(rest in words for rest in rests):
+            return kind
+    return Kind.PLAIN

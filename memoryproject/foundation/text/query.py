@@ -1,0 +1,123 @@
+"""What a question looks for: its words, how telling each is, and which terms count as a match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from memoryproject.foundation.text import english_words, hebrew_words
+from memoryproject.foundation.text.answers import answers_sought
+from memoryproject.foundation.text.kinds import Kind, kind_of
+from memoryproject.foundation.text.terms import WordForms, word_forms
+from memoryproject.foundation.text.tokens import Token, tokenize
+
+# A question longer than this is a pasted text: its first words say what it is about.
+MAX_QUERY_TERMS = 64
+
+_BARE_ONE_SIDE = 0.95
+_BARE_BOTH_SIDES = 0.8
+_CONCEPT = 0.8
+_SOUND = 0.75
+_ROOT = 0.6
+
+_ORDER = list(Kind)
+_TELL_LITTLE = (Kind.FUNCTION, Kind.SOUGHT, Kind.VAGUE)
+_PIECES = re.compile(r"\w+(?:['’]\w+)?|\W+")
+
+
+@dataclass(frozen=True)
+class QueryTerm:
+    """One word of a question. ``alternatives`` maps each index term that counts as this word to
+    how much of a match it is, in (0, 1]; the word itself counts 1."""
+
+    word: str
+    kind: Kind
+    alternatives: tuple[tuple[str, float], ...]
+
+
+def query_terms(text: str) -> list[QueryTerm]:
+    """The words of ``text`` in order, each once, at most ``MAX_QUERY_TERMS`` of them."""
+    tokens = list(tokenize(text[: 64 * MAX_QUERY_TERMS]))
+    tokens = _without_shouting(tokens)
+    terms: dict[str, QueryTerm] = {}
+    for token, kind in zip(tokens, _kinds(tokens), strict=True):
+        term = _query_term(word_forms(token), kind)
+        known = terms.get(term.word)
+        if known is None and len(terms) == MAX_QUERY_TERMS:
+            break
+        if known is not None and _ORDER.index(known.kind) >= _ORDER.index(kind):
+            continue
+        terms[term.word] = term
+    sought = answers_sought(text[: 64 * MAX_QUERY_TERMS])
+    if sought and terms:
+        alternatives = tuple((f"?{kind}", 1.0) for kind in sought)
+        terms["?"] = QueryTerm("?", Kind.SOUGHT, alternatives)
+    return list(terms.values())[:MAX_QUERY_TERMS]
+
+
+def telling_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
+    """Those words that can make a text a candidate; all of them where none is telling."""
+    telling = [term for term in terms if term.kind not in _TELL_LITTLE]
+    return telling or list(terms)
+
+
+def text_without(text: str, words: Collection[str]) -> str:
+    """``text`` without those words, as they are named by ``QueryTerm.word``; the text itself
+    where nothing telling would be left."""
+    if not words:
+        return text
+    kept = "".join(piece for piece in _PIECES.findall(text) if not _names(piece, words))
+    if any(term.kind not in (Kind.FUNCTION, Kind.SOUGHT) for term in query_terms(kept)):
+        return kept
+    return text
+
+
+def _names(piece: str, words: Collection[str]) -> bool:
+    return any(word_forms(token).word in words for token in tokenize(piece))
+
+
+def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
+    alternatives = {forms.word: 1.0, "~" + forms.word: _BARE_ONE_SIDE}
+    if kind is Kind.FUNCTION and forms.concept is None:
+        # Grammar is compared as written: its variants are in every text.
+        return QueryTerm(forms.word, kind, ((forms.word, 1.0),))
+    for form in forms.bare:
+        alternatives.setdefault(form, _BARE_ONE_SIDE)
+        alternatives.setdefault("~" + form, _BARE_BOTH_SIDES)
+    for sound in forms.sounds:
+        alternatives["@" + sound] = _SOUND
+    if forms.concept:
+        alternatives["=" + forms.concept] = _CONCEPT
+    if forms.root:
+        alternatives["*" + forms.root] = _ROOT
+    return QueryTerm(forms.word, kind, tuple(alternatives.items()))
+
+
+def _without_shouting(tokens: list[Token]) -> list[Token]:
+    """Where every word is capitalised, capitals tell nothing."""
+    latin = [token for token in tokens if token.script == "latin" and not token.whole]
+    if len(latin) > 2 and all(token.capitalised for token in latin):
+        return [replace(token, capitalised=False) for token in tokens]
+    return tokens
+
+
+def _kinds(tokens: list[Token]) -> list[Kind]:
+    hebrew = any(token.script == "hebrew" for token in tokens)
+    kinds = []
+    topic_next = False
+    for token in tokens:
+        kind = kind_of(token)
+        named = topic_next or _spelt_as_name(token) or (hebrew and token.script == "latin")
+        if kind is Kind.PLAIN and named:
+            kind = Kind.NAME
+        kinds.append(kind)
+        if token.text in english_words.TOPIC_MARKERS | hebrew_words.TOPIC_MARKERS:
+            topic_next = True
+        elif kind is not Kind.FUNCTION:
+            topic_next = False
+    return kinds
+
+
+def _spelt_as_name(token: Token) -> bool:
+    return token.capitalised and not token.starts_sentence

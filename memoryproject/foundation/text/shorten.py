@@ -1,0 +1,17 @@
+"""Cuts text to a length, for people and models to read."""
+
+from __future__ import annotations
+
+from memoryproject.foundation.text.characters import cut_between_characters
+
+
+def cut_at_word(text: str, longest: int, *, mark: str = "…") -> str:
+    """The text in at most ``longest`` characters: cut where a word ends, with ``mark`` for
+    what was cut; a single word that is too long is cut inside, between two characters as a
+    reader sees them. ``longest`` is more than the mark's length."""
+    if len(text) <= longest:
+        return text
+    room = longest - len(mark)
+    # The character after the room is a space or part of a cut word: either way it goes.
+    whole_words = text[: room + 1].rpartition(" ")[0].rstrip()
+    return (whole_words or text[: cut_between_characters(text, room)]) + mark

@@ -1,0 +1,136 @@
+"""Cuts text into words, numbers and identifiers, each with what its spelling gives away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from memoryproject.foundation.text.normalise import fold, readable
+
+MAX_TEXT = 100_000
+MAX_TERM = 64
+
+# An Indic vowel sign is no "word character" to Python, but part of the word to its reader.
+_LETTER = r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
+_CHUNK = re.compile(rf"""{_LETTER}+(?:[-–'"’‘”״׳.,:/@_&]{_LETTER}+)*""")
+_UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_SCRIPT_RUN = re.compile(rf"[\u05d0-\u05ea'\"’‘”״׳]+|[{_UNSPACED}]+|[^\u05d0-\u05ea{_UNSPACED}]+")
+_HEBREW = re.compile("[\u05d0-\u05ea]")
+_LATIN = re.compile("[A-Za-z]")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DECIMAL = re.compile(r"\d+\.\d{1,2}")
+_QUOTES = re.compile("['\"’‘”״׳]")
+_JOINTS = re.compile(r"[-–.,:/@_&]+")
+_POSSESSIVE = re.compile("['’‘][sS]$")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_SENTENCE_END = re.compile(r"[.!?…\n:;\"“”(\[]\s*\W*$")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One word: ``text`` folded for comparison, ``script`` one of latin, hebrew, unspaced,
+    number, other; ``whole`` for an identifier joined out of the ``part``s that follow it."""
+
+    text: str
+    script: str
+    capitalised: bool = False
+    starts_sentence: bool = False
+    whole: bool = False
+    part: bool = False
+    camel_parts: tuple[str, ...] = ()
+
+    @property
+    def identifier(self) -> bool:
+        """Whether digits stand in it, but it isn't a plain short number."""
+        digits = sum(character.isdigit() for character in self.text)
+        return bool(digits) and (digits < len(self.text) or digits >= 3)
+
+
+def tokenize(text: str) -> Iterator[Token]:
+    """The words of the first ``MAX_TEXT`` characters of ``text``, in order."""
+    clean = readable(text[:MAX_TEXT])[:MAX_TEXT]
+    for match in _CHUNK.finditer(clean):
+        before = clean[max(0, match.start() - 8) : match.start()]
+        starts = not before.strip() or bool(_SENTENCE_END.search(before))
+        yield from _chunk_tokens(match.group(), starts)
+
+
+def _chunk_tokens(chunk: str, starts: bool) -> Iterator[Token]:
+    if _THOUSANDS.fullmatch(chunk) or _DECIMAL.fullmatch(chunk):
+        yield Token(_plain_number(chunk), "number")
+        return
+    whole = _identifier(chunk)
+    if whole is not None:
+        yield whole
+    for piece in _JOINTS.split(chunk):
+        for run in _SCRIPT_RUN.findall(piece):
+            for token in _run_tokens(run, starts):
+                yield token if whole is None else replace(token, part=True)
+        starts = False
+
+
+def _plain_number(digits: str) -> str:
+    """One spelling of an amount: 5,000.00 is 5000."""
+    number = digits.replace(",", "")
+    if "." in number:
+        number = number.rstrip("0").rstrip(".")
+    return number[:MAX_TERM]
+
+
+def _identifier(chunk: str) -> Token | None:
+    """Invoice numbers, phones, dates, addresses of mail and web: also findable as a whole,
+    however their parts were joined."""
+    if len(chunk) > MAX_TERM or not _JOINTS.search(chunk) or _HEBREW.search(chunk):
+        return None
+    digits = sum(character.isdigit() for character in chunk)
+    letters = bool(_LATIN.search(chunk))
+    if "@" in chunk or (digits and letters) or digits >= 6 or (letters and "." in chunk):
+        bare = _POSSESSIVE.sub("", chunk)
+        joined = fold(_QUOTES.sub("", _JOINTS.sub("", bare)))[:MAX_TERM]
+        return Token(joined, "latin" if letters else "number", whole=True)
+    return None
+
+
+def _run_tokens(run: str, starts: bool) -> Iterator[Token]:
+    if _HEBREW.search(run):
+        word = fold(_QUOTES.sub("", run))[:MAX_TERM]
+        # A single letter is a prefix that a hyphen or a change of script cut off.
+        if len(word) > 1:
+            yield Token(word, "hebrew", starts_sentence=starts)
+        return
+    if _IS_UNSPACED.search(run):
+        yield from _bigrams(fold(run))
+        return
+    bare = _QUOTES.sub("", _POSSESSIVE.sub("", run))
+    word = fold(bare)[:MAX_TERM]
+    if not word:
+        return
+    if word.isdigit():
+        yield Token(word, "number")
+        return
+    yield Token(
+        word,
+        "latin" if _LATIN.search(bare) else "other",
+        capitalised=bare[0].isupper() or bare != bare.lower(),
+        starts_sentence=starts and not _mixed_case(bare),
+        camel_parts=_camel_parts(bare),
+    )
+
+
+def _bigrams(run: str) -> Iterator[Token]:
+    """Scripts without spaces are indexed by pairs of characters."""
+    for index in range(max(1, len(run) - 1)):
+        yield Token(run[index : index + 2], "unspaced")
+
+
+def _mixed_case(word: str) -> bool:
+    return word[1:] != word[1:].lower() and word != word.upper()
+
+
+def _camel_parts(word: str) -> tuple[str, ...]:
+    if len(word) > MAX_TERM or not _mixed_case(word):
+        return ()
+    parts = [fold(part) for part in _CAMEL.findall(word) if len(part) > 2]
+    return tuple(parts) if len(parts) > 1 else ()

@@ -1,0 +1,197 @@
+"""The lock after failed logins: whom django-axes counts, from where, and what it answers.
+
+Of a name that was typed only a keyed mark is kept: people type passwords there. Of everything else
+that was typed nothing is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from axes.backends import AxesStandaloneBackend
+from axes.handlers.proxy import AxesProxyHandler
+from axes.helpers import get_client_ip_address, get_client_username
+from axes.models import AccessAttempt
+from axes.signals import user_locked_out
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_login_failed
+from django.db import transaction
+from django.db.models import Max, QuerySet, Sum
+from django.db.models.signals import pre_save
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.logins import typed_name_mark
+from memoryproject.foundation.audit.wiring import audit_key
+
+V6_PREFIX = 64
+
+
+class LockoutBackend(AxesStandaloneBackend):  # type: ignore[misc]
+    """Refuses who is locked out. Where there is no request, nobody can be locked out."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if request is not None:
+            super().authenticate(request, username=username, password=password, **kwargs)
+
+
+def name_mark(name: str) -> str:
+    """What is kept of a name that was typed; the form for logins makes it NFKC, too."""
+    return typed_name_mark(audit_key(), unicodedata.normalize("NFKC", name))
+
+
+def typed_name(request: HttpRequest, credentials: Mapping[str, Any] | None = None) -> str:
+    """For django-axes: who tries to come in."""
+    typed = credentials if credentials else request.POST
+    return name_mark(str(typed.get("username") or ""))
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """For django-axes: where a request comes from, behind TRUSTED_PROXIES proxies of ours. Each
+    adds to X-Forwarded-For whom it speaks with; what stands further left anybody can write. Who
+    has one IPv6 address has its whole network, so that counts."""
+    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    hops = [*(hop.strip() for hop in forwarded if hop.strip()), request.META.get("REMOTE_ADDR", "")]
+    return _network(hops[max(0, len(hops) - 1 - settings.TRUSTED_PROXIES)])
+
+
+def _network(hop: str) -> str | None:
+    """The address without a port, which some proxies add."""
+    host = hop[1:].partition("]")[0] if hop.startswith("[") else hop
+    if host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        network = ipaddress.ip_network((address.packed, V6_PREFIX), strict=False)
+        return str(network.network_address)
+    return str(address)
+
+
+def lock_holds(request: HttpRequest, username: str) -> bool:
+    """Whether this name is locked from where the request comes. Then the answer says so, whatever
+    the view makes of it."""
+    if AxesProxyHandler.is_allowed(request, {"username": username}):
+        return False
+    request.axes_locked_out = True  # type: ignore[attr-defined]
+    request.axes_credentials = {"username": username}  # type: ignore[attr-defined]
+    return True
+
+
+def failure_count(request: HttpRequest, username: str, step: str) -> None:
+    """A password or a code was wrong somewhere else than in the form for logins: it counts for
+    the lock like a failed login, and the audit log tells of it. ``step``: which of the two."""
+    credentials = {"username": username, "step": step}
+    user_login_failed.send(__name__, credentials=credentials, request=request)
+
+
+def locked_page(
+    request: HttpRequest,
+    original_response: HttpResponse | None = None,
+    credentials: Mapping[str, Any] | None = None,
+) -> HttpResponse:
+    """For django-axes: what is answered while a lock lasts. It is the same whether there is
+    somebody of that name or not."""
+    attempts = AccessAttempt.objects.filter(
+        username=get_client_username(request, dict(credentials or {})),
+        ip_address=get_client_ip_address(request),
+    )
+    last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
+    left = (last + lock_lasts() - timezone.now()).total_seconds()
+    minutes = max(1, -(-int(left) // 60))
+    context = {"minutes": minutes, "failures": settings.LOGIN_FAILURES}
+    answer = render(request, "admin/access/locked.html", context, status=429)
+    answer["Retry-After"] = str(minutes * 60)
+    return answer
+
+
+def lock_lasts() -> timedelta:
+    return timedelta(minutes=settings.LOGIN_LOCK_MINUTES)
+
+
+def attempts_that_count(now: datetime) -> QuerySet[AccessAttempt]:
+    """Failures that are not too old to count."""
+    return AccessAttempt.objects.filter(attempt_time__gt=now - lock_lasts())
+
+
+def failures_by_pair(now: datetime) -> list[tuple[str | None, str | None, int]]:
+    """Of each name's mark and address, how often it failed; the most first."""
+    pairs = attempts_that_count(now).values("username", "ip_address").order_by()
+    counted = pairs.annotate(failures=Sum("failures_since_start")).order_by("-failures")
+    return list(counted.values_list("username", "ip_address", "failures"))
+
+
+def pairs_locked(now: datetime) -> set[tuple[str | None, str | None]]:
+    """Each locked name's mark, with the address from which it is locked."""
+    limit = settings.LOGIN_FAILURES
+    return {(mark, where) for mark, where, count in failures_by_pair(now) if count >= limit}
+
+
+def names_by_mark() -> dict[str, str]:
+    """The names of all who have an account, by their marks: whose login it was that failed."""
+    names = get_user_model()._default_manager.values_list("username", flat=True)
+    return {name_mark(name): name for name in names}
+
+
+@transaction.atomic
+def login_unlock(*, attempts: Iterable[AccessAttempt], actor: Actor) -> int:
+    """Let names be tried again at once from the addresses of these failures; returns how many
+    pairs of name and address were set free."""
+    pairs = {(attempt.username, attempt.ip_address) for attempt in attempts}
+    freed = 0
+    for mark, address in sorted(pairs, key=str):
+        gone, _ = AccessAttempt.objects.filter(username=mark, ip_address=address).delete()
+        if gone:
+            freed += 1
+            _record("login.unlock", actor, mark or "")
+    return freed
+
+
+def record_locks() -> None:
+    user_locked_out.connect(_locked, dispatch_uid="audit_login_locked")
+
+
+def keep_nothing_typed() -> None:
+    """django-axes stores with a failure what was posted, but for fields whose names it is told.
+    Each page has other names, and one that nobody thought of is a password in the database."""
+    pre_save.connect(_nothing_typed, sender=AccessAttempt, dispatch_uid="failed_login_typed")
+
+
+def _nothing_typed(instance: AccessAttempt, **_: Any) -> None:
+    instance.get_data = instance.post_data = ""
+
+
+def _locked(request: HttpRequest, **_: Any) -> None:
+    """Recorded when it begins. Who tries on while it lasts is refused without being counted."""
+    if getattr(request, "axes_failures_since_start", None) is None:
+        return
+    mark = get_client_username(request, getattr(request, "axes_credentials", None))
+    _record("login.locked", Actor("system"), mark)
+
+
+def _record(action: str, actor: Actor, mark: str) -> None:
+    name = names_by_mark().get(mark)
+    user = get_user_model()._default_manager.filter(username=name).first() if name else None
+    audit_record(
+        action=action,
+        actor=actor,
+        object_type="user" if user else "typed name",
+        object_id=user.pk if user else mark,
+    )

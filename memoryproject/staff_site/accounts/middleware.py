@@ -1,0 +1,94 @@
+"""Ends sessions in which nothing is done, and asks for a second factor where one must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memoryproject.foundation.admin_kit.live import is_live
+from memoryproject.staff_site.accounts.sessions import Standing, keep_alive, standing_of
+
+# What can be opened before a second factor is set up.
+ALLOWED_BEFORE = ("admin:two_factor", "admin:logout", "admin:jsi18n")
+
+
+class StaffSessions:
+    """The API takes logged-in staff, too: there, a session that doesn't stand is nobody's."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        of_admin = request.path.startswith(reverse("admin:index"))
+        answer: HttpResponseBase | None = None
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
+            answer = self._answer(request, standing_of(request), of_admin=of_admin)
+        elif of_admin and is_live(request):
+            answer = _nobody()
+        return answer or self.get_response(request)
+
+    def _answer(
+        self, request: HttpRequest, standing: Standing, *, of_admin: bool
+    ) -> HttpResponseBase | None:
+        """None where the request is let through, perhaps as nobody's."""
+        if standing is Standing.GOOD:
+            keep_alive(request)
+            return None
+        if standing is Standing.TO_SET_UP:
+            if of_admin:
+                return _to_set_up(request)
+            request.user = AnonymousUser()
+            return None
+        logout(request)
+        if not of_admin:
+            return None
+        if is_live(request):
+            return _nobody()
+        messages.info(request, _why(standing))
+        return HttpResponseRedirect(_login_address(request))
+
+
+def _nobody() -> JsonResponse:
+    return JsonResponse({"detail": _("You are logged out.")}, status=401)
+
+
+def _why(standing: Standing) -> str:
+    if standing is Standing.UNPROVED:
+        return _("Log in again: this account has a second factor by now.")
+    minutes: int = settings.STAFF_SESSION_MINUTES
+    if minutes % 60:
+        return ngettext(
+            "You were logged out, since nothing was done for %(count)d minute.",
+            "You were logged out, since nothing was done for %(count)d minutes.",
+            minutes,
+        ) % {"count": minutes}
+    return ngettext(
+        "You were logged out, since nothing was done for %(count)d hour.",
+        "You were logged out, since nothing was done for %(count)d hours.",
+        minutes // 60,
+    ) % {"count": minutes // 60}
+
+
+def _login_address(request: HttpRequest) -> str:
+    """Back to the page, or to the first one where something was to be posted."""
+    back = request.get_full_path() if request.method == "GET" else reverse("admin:index")
+    return f"{reverse('admin:login')}?{urlencode({'next': back})}"
+
+
+def _to_set_up(request: HttpRequest) -> HttpResponseBase | None:
+    keep_alive(request)
+    if request.path in map(reverse, ALLOWED_BEFORE):
+        return None
+    if request.method != "GET" or is_live(request):
+        raise PermissionDenied
+    return HttpResponseRedirect(reverse("admin:two_factor"))

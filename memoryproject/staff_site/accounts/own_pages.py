@@ -1,0 +1,173 @@
+"""What staff do about their own account: the second factor, and the password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.views import PasswordChangeView
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.staff_site.accounts.forms import CodeForm, PasswordForm, ProofForm
+from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
+from memoryproject.staff_site.accounts.login import code_checked, refusal_of
+from memoryproject.staff_site.accounts.second_factor import (
+    backup_codes_left,
+    backup_codes_renew,
+    begun_of,
+    qr_code,
+    second_factor_begin,
+    second_factor_confirm,
+    second_factor_remove,
+    secret_shown,
+)
+from memoryproject.staff_site.accounts.sessions import device_of, prove
+
+BEGIN, CONFIRM, CODES, REMOVE = "begin", "confirm", "codes", "remove"
+BEGUN = "second_factor_begun"
+BEGUN_SECONDS = 900
+
+
+@sensitive_post_parameters("code", "password")
+@never_cache
+def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """``context``: what every page of the site has."""
+    doing = request.POST.get("do", "") if request.method == "POST" else ""
+    has_one = device_of(request.user) is not None
+    if doing == BEGIN and not has_one:
+        return _begin(request, context)
+    if doing == CONFIRM and not has_one:
+        return _confirm(request, context)
+    if doing in (CODES, REMOVE) and has_one:
+        return _with_proof(request, context, doing)
+    return _page(request, context)
+
+
+def _begin(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Who found a session open would lock its owner out by a phone of his own."""
+    form = PasswordForm(request.POST)
+    if not form.is_valid() or not _knows_password(request, form):
+        return _page(request, context, **{BEGIN: form})
+    device = second_factor_begin(user=request.user)
+    request.session[BEGUN] = {"device": device.pk, "at": int(timezone.now().timestamp())}
+    return _here()
+
+
+def _begun_here(request: HttpRequest) -> TOTPDevice | None:
+    """What waits for its first code, for a while and only where the password was given: anywhere
+    else its secret isn't shown, and no code turns it on."""
+    device, begun = begun_of(request.user), request.session.get(BEGUN)
+    if device is None or begun is None or begun["device"] != device.pk:
+        return None
+    return device if timezone.now().timestamp() - begun["at"] <= BEGUN_SECONDS else None
+
+
+def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    if _begun_here(request) is None:
+        messages.info(request, _("Begin again: this was too long ago, or done elsewhere."))
+        return _here()
+    form = CodeForm(request.POST)
+    if form.is_valid():
+        codes = second_factor_confirm(user=request.user, code=form.cleaned_data["code"])
+        device = device_of(request.user)
+        if codes is not None and device is not None:
+            prove(request, device)
+            return _codes_page(request, context, codes)
+        form.add_error("code", _("This code is wrong. Is the clock of the phone right?"))
+    return _page(request, context, confirm=form)
+
+
+def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> HttpResponse:
+    """New backup codes, or none at all any more: for who proves both factors."""
+    form = ProofForm(request.POST)
+    if not form.is_valid() or not _proved(request, form):
+        return _page(request, context, **{doing: form})
+    if doing == CODES:
+        return _codes_page(request, context, backup_codes_renew(user=request.user))
+    second_factor_remove(user=request.user, actor=staff_actor(request))
+    messages.success(request, _("The second factor was removed."))
+    return _here()
+
+
+def _proved(request: HttpRequest, form: ProofForm) -> bool:
+    """The code isn't looked at where the password is wrong, so that none is used up."""
+    if not _knows_password(request, form):
+        return False
+    checked = code_checked(request, request.user, form.cleaned_data["code"])
+    if checked.device is None:
+        form.add_error("code", refusal_of(checked))
+    return checked.device is not None
+
+
+def _knows_password(request: HttpRequest, form: PasswordForm) -> bool:
+    name = request.user.get_username()
+    if lock_holds(request, name):
+        return False
+    if not request.user.check_password(form.cleaned_data["password"]):
+        failure_count(request, name, "password")
+        form.add_error("password", _("The password is wrong."))
+        return False
+    return True
+
+
+def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpResponse:
+    device = device_of(request.user)
+    begun = _begun_here(request) if device is None else None
+    shown = {
+        "title": _("Two-factor login"),
+        "device": device,
+        "codes_left": backup_codes_left(request.user) if device else 0,
+        "qr_code": qr_code(begun) if begun else None,
+        "secret": secret_shown(begun) if begun else "",
+        "begin_form": forms.get(BEGIN) or PasswordForm(),
+        "confirm_form": forms.get(CONFIRM) or CodeForm(),
+        "codes_form": forms.get(CODES) or ProofForm(auto_id="codes_%s"),
+        "remove_form": forms.get(REMOVE) or ProofForm(auto_id="remove_%s"),
+    }
+    return TemplateResponse(request, "admin/access/second_factor.html", {**context, **shown})
+
+
+def _codes_page(request: HttpRequest, context: dict[str, Any], codes: list[str]) -> HttpResponse:
+    """The only time that they are shown."""
+    shown = {"title": _("Backup codes"), "codes": codes}
+    return TemplateResponse(request, "admin/access/backup_codes.html", {**context, **shown})
+
+
+def _here() -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:two_factor"))
+
+
+class OwnPassword(PasswordChangeView):
+    """Changing it logs out all other sessions of the person, which Django sees to. Who found a
+    session open doesn't guess the old one here: wrong ones count as failed logins."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if lock_holds(request, request.user.get_username()):
+            return self.get(request, *args, **kwargs)
+        return super().post(request, *args, **kwargs)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if form.has_error("old_password", "password_incorrect"):
+            failure_count(self.request, self.request.user.get_username(), "password")
+        return super().form_invalid(form)
+
+    @transaction.atomic
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        audit_record(
+            action="user.password",
+            actor=staff_actor(self.request),
+            object_type="user",
+            object_id=self.request.user.pk,
+        )
+        return answer

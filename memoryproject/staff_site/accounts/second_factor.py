@@ -1,0 +1,173 @@
+"""The second factor of a login: codes of an app on a phone (TOTP), and backup codes on paper.
+
+Of a backup code a keyed hash is stored. A code counts once: the device's row is locked while one
+is looked at, and remembers the last. Wrong ones make the next wait: 1, 2, 4, 8 seconds and so on.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b32encode
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.utils.crypto import salted_hmac
+from django.utils.safestring import SafeString, mark_safe
+from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.staff_site.accounts.sessions import device_of
+
+BACKUP_CODES = 10
+# Without 0, 1, l and o, which look alike.
+_ALPHABET = "23456789abcdefghijkmnpqrstuvwxyz"
+_LENGTH = 10
+_STORED = 16
+
+
+@dataclass(frozen=True)
+class Checked:
+    """``device``: the right one, where the code was right. ``wait_until``: codes aren't looked at
+    before, after wrong ones."""
+
+    device: TOTPDevice | None = None
+    wait_until: datetime | None = None
+
+
+def begun_of(user: Any) -> TOTPDevice | None:
+    """A second factor that waits for its first code."""
+    return TOTPDevice.objects.filter(user=user, confirmed=False).order_by("-pk").first()
+
+
+def backup_codes_left(user: Any) -> int:
+    return StaticToken.objects.filter(device__user=user).count()
+
+
+@transaction.atomic
+def second_factor_begin(*, user: Any) -> TOTPDevice:
+    """A new secret; it counts once a code proves that the app has it. There must be no second
+    factor yet."""
+    _lock(user)
+    TOTPDevice.objects.filter(user=user, confirmed=False).delete()
+    return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
+
+
+@transaction.atomic
+def second_factor_confirm(*, user: Any, code: str) -> list[str] | None:
+    """The app shows this code: from now on it is asked for. Returns backup codes, which nobody
+    sees again; None where the code is wrong."""
+    _lock(user)
+    device = begun_of(user)
+    if device is None or device_of(user) is not None:
+        return None
+    if not device.verify_token(_digits(code)):
+        # A secret that nobody has yet needs no guarding: whoever mistypes may try again at once.
+        device.throttle_reset()
+        return None
+    device.confirmed = True
+    device.save(update_fields=["confirmed"])
+    _record("second_factor.set_up", user, Actor("staff", user.get_username()))
+    return _new_backup_codes(user)
+
+
+@transaction.atomic
+def backup_codes_renew(*, user: Any) -> list[str]:
+    """New backup codes; the old ones count no more."""
+    _lock(user)
+    _record("second_factor.backup_codes", user, Actor("staff", user.get_username()))
+    return _new_backup_codes(user)
+
+
+@transaction.atomic
+def second_factor_remove(*, user: Any, actor: Actor) -> bool:
+    """Whether there was one. ``actor``: the person, or who does it for them."""
+    _lock(user)
+    gone, _ = TOTPDevice.objects.filter(user=user).delete()
+    codes, _ = StaticDevice.objects.filter(user=user).delete()
+    if not gone and not codes:
+        return False
+    own = actor.name == user.get_username()
+    _record("second_factor.remove" if own else "second_factor.reset", user, actor)
+    return True
+
+
+@transaction.atomic
+def code_check(*, user: Any, code: str) -> Checked:
+    """Use up a code: six digits of the app, or a backup code."""
+    typed = _digits(code)
+    own = TOTPDevice.objects.select_for_update().filter(user=user, confirmed=True).order_by("pk")
+    app = own.first()
+    if app is None:
+        return Checked()
+    if len(typed) == app.digits and typed.isascii() and typed.isdigit():
+        return _checked(app, app, typed)
+    papers = StaticDevice.objects.select_for_update().filter(user=user).order_by("pk")
+    paper = papers.first()
+    if paper is None:
+        return Checked()
+    found = _checked(app, paper, _stored(user, typed))
+    if found.device is not None:
+        _record("second_factor.backup_code", user, Actor("staff", user.get_username()))
+    return found
+
+
+def _checked(app: TOTPDevice, asked: TOTPDevice | StaticDevice, token: str) -> Checked:
+    allowed, why = asked.verify_is_allowed()
+    if not allowed:
+        return Checked(wait_until=why["locked_until"])
+    return Checked(device=app if asked.verify_token(token) else None)
+
+
+def secret_shown(device: TOTPDevice) -> str:
+    """The secret for who types it, in groups of four."""
+    text = b32encode(device.bin_key).decode().rstrip("=")
+    return " ".join(text[start : start + 4] for start in range(0, len(text), 4))
+
+
+def qr_code(device: TOTPDevice) -> SafeString:
+    """A drawing (SVG) that apps read; it needs no script and no other file."""
+    import qrcode  # noqa: PLC0415 slow to import, and rarely needed
+    from qrcode.image.svg import SvgPathImage  # noqa: PLC0415
+
+    image = qrcode.make(device.config_url, image_factory=SvgPathImage, box_size=12)
+    written = BytesIO()
+    image.save(written)
+    drawing = written.getvalue().decode().partition("?>")[2]
+    return mark_safe(drawing)  # noqa: S308 our own drawing: squares alone
+
+
+def _new_backup_codes(user: Any) -> list[str]:
+    StaticDevice.objects.filter(user=user).delete()
+    device = StaticDevice.objects.create(user=user, name="paper")
+    codes = [_random_code() for _ in range(BACKUP_CODES)]
+    StaticToken.objects.bulk_create(
+        [StaticToken(device=device, token=_stored(user, code)) for code in codes]
+    )
+    return [f"{code[:5]}-{code[5:]}" for code in codes]
+
+
+def _random_code() -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+
+
+def _stored(user: Any, code: str) -> str:
+    return salted_hmac("backup code", f"{user.pk}:{code}", algorithm="sha256").hexdigest()[:_STORED]
+
+
+def _digits(code: str) -> str:
+    """As it was meant: apps and papers show codes in groups."""
+    return "".join(code.split()).replace("-", "").lower()[:64]
+
+
+def _lock(user: Any) -> None:
+    """Two pages of one person at once: one after the other."""
+    get_user_model()._default_manager.select_for_update().get(pk=user.pk)
+
+
+def _record(action: str, user: Any, actor: Actor) -> None:
+    audit_record(action=action, actor=actor, object_type="user", object_id=user.pk)

@@ -1,0 +1,254 @@
+"""Accounts of the staff and their groups, in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, ManyToManyField, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+
+from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.staff_site.accounts.groups import GROUPS, group_shown
+from memoryproject.staff_site.accounts.rights import (
+    groups_to_give,
+    may_manage_group,
+    may_manage_user,
+    permissions_to_give,
+)
+from memoryproject.staff_site.accounts.second_factor import second_factor_remove
+from memoryproject.staff_site.accounts.sessions import device_of
+
+# What nobody changes of the own account, so that nobody lifts or locks out himself.
+OWN = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
+
+
+class GroupFilter(admin.RelatedFieldListFilter):
+    """The groups by the names that staff read elsewhere."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        found = super().field_choices(field, request, model_admin)
+        return [(key, group_shown(str(name))) for key, name in found]
+
+
+class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
+    """Only a superuser makes superusers and changes them. Everybody else gives no right that he
+    lacks, and changes nobody who has more than he."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = (
+        "username",
+        "first_name",
+        "last_name",
+        "shown_groups",
+        "is_active",
+        "last_login",
+    )
+    list_filter = ("is_active", "is_superuser", ("groups", GroupFilter))
+    fieldsets = (
+        (None, {"fields": ("username", "password", "shown_second_factor")}),
+        (gettext_lazy("Person"), {"fields": ("first_name", "last_name", "email")}),
+        (
+            gettext_lazy("Rights"),
+            {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")},
+        ),
+        (gettext_lazy("Dates"), {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (None, {"fields": ("username", "password1", "password2", "is_staff", "groups")}),
+    )
+    # Django's pair of boxes can't be read by screen readers; see formfield_for_manytomany.
+    filter_horizontal = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        return super().get_queryset(request).prefetch_related("groups")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().get_changeform_initial_data(request), "is_staff": True}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        always = ("last_login", "date_joined", "shown_second_factor")
+        if obj is not None and obj.pk == request.user.pk:
+            own = OWN if not request.user.is_superuser else OWN[:3]
+            return (*always, *own)
+        return always if request.user.is_superuser else (*always, "is_superuser")
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_manage_user(request.user, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        if not super().has_delete_permission(request, obj):
+            return False
+        if obj is None:
+            return True
+        return obj.pk != request.user.pk and may_manage_user(request.user, obj)
+
+    def formfield_for_manytomany(
+        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "groups":
+            kwargs |= {
+                "queryset": groups_to_give(request.user),
+                "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
+            }
+            field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+            field.label_from_instance = lambda group: group_shown(group.name)
+            return field
+        kwargs["queryset"] = permissions_to_give(request.user)
+        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.reset_view)
+        address = path("<id>/second-factor/", view, name="auth_user_reset_second_factor")
+        return [address, *super().get_urls()]
+
+    def reset_view(self, request: HttpRequest, id: str) -> HttpResponse:
+        """For who lost phone and backup codes: the password alone lets in again."""
+        user = self.get_object(request, id)
+        if not self.has_change_permission(request, user):
+            raise PermissionDenied
+        if user is None:
+            raise Http404
+        if user.pk == request.user.pk:
+            return HttpResponseRedirect(reverse("admin:two_factor"))
+        if request.method == "POST":
+            if second_factor_remove(user=user, actor=staff_actor(request)):
+                messages.success(request, _("The second factor was reset."))
+            return HttpResponseRedirect(reverse("admin:auth_user_change", args=[user.pk]))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Reset the second factor"),
+            "opts": self.opts,
+            "original": user,
+        }
+        return TemplateResponse(request, "admin/access/reset_second_factor.html", context)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        """Whose it is is found as Django finds it: 7, +7 and 007 are one account. One's own goes
+        by the page that asks for the old one: who found a session open doesn't keep the account."""
+        user = self.get_object(request, unquote(id))
+        own = user is not None and user.pk == request.user.pk
+        if own and self.has_change_permission(request, user):
+            return HttpResponseRedirect(reverse("admin:password_change"))
+        if user is None or request.method != "POST":
+            return super().user_change_password(request, id, form_url)
+        with transaction.atomic():
+            before = User.objects.select_for_update().get(pk=user.pk)
+            answer = super().user_change_password(request, id, form_url)
+            if User.objects.get(pk=user.pk).password != before.password:
+                _record(request, "user.password", user)
+        return answer
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        fields = {"password" if "password" in name else name for name in form.changed_data}
+        if fields or not change:
+            _record(request, "user.change" if change else "user.create", obj, sorted(fields))
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        _record(request, "user.remove", obj)
+        super().delete_model(request, obj)
+
+    @transaction.atomic
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for user in queryset:
+            _record(request, "user.remove", user)
+        super().delete_queryset(request, queryset)
+
+    @admin.display(description=gettext_lazy("groups"))
+    def shown_groups(self, user: User) -> str:
+        return ", ".join(group_shown(group.name) for group in user.groups.all()) or "–"
+
+    @admin.display(description=gettext_lazy("two-factor login"))
+    def shown_second_factor(self, user: User) -> str:
+        if device_of(user) is None:
+            return _("off")
+        address = reverse("admin:auth_user_reset_second_factor", args=[user.pk])
+        return format_html('{} · <a href="{}">{}</a>', _("on"), address, _("Reset it"))
+
+
+class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
+    """The groups of every installation keep their names, by which later versions find them."""
+
+    list_display = ("shown_name", "shown_people")
+    fields = ("name", "permissions")
+    filter_horizontal = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        return super().get_queryset(request).annotate(people=Count("user"))
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Group | None = None
+    ) -> tuple[str, ...]:
+        return ("name",) if obj is not None and obj.name in GROUPS else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_manage_group(request.user, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        if not allowed or obj is None:
+            return allowed
+        return obj.name not in GROUPS and may_manage_group(request.user, obj)
+
+    def formfield_for_manytomany(  # type: ignore[override]
+        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        kwargs["queryset"] = permissions_to_give(request.user)
+        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if form.changed_data:
+            action = "group.change" if change else "group.create"
+            _record(request, action, obj, sorted(form.changed_data))
+
+    def delete_model(self, request: HttpRequest, obj: Group) -> None:
+        _record(request, "group.remove", obj)
+        super().delete_model(request, obj)
+
+    @transaction.atomic
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
+        for group in queryset:
+            _record(request, "group.remove", group)
+        super().delete_queryset(request, queryset)
+
+    @admin.display(description=gettext_lazy("group"))
+    def shown_name(self, group: Group) -> str:
+        return group_shown(group.name)
+
+    @admin.display(description=gettext_lazy("people"))
+    def shown_people(self, group: Any) -> int:
+        return int(group.people)
+
+
+def _record(
+    request: HttpRequest, action: str, obj: User | Group, fields: list[str] | None = None
+) -> None:
+    audit_record(
+        action=action,
+        actor=staff_actor(request),
+        object_type="user" if isinstance(obj, User) else "group",
+        object_id=obj.pk,
+        details={"fields": fields} if fields else {},
+    )

@@ -1,0 +1,10 @@
+"""What the staff's room registers in the admin, and the lists of other packages in its frame."""
+
+from __future__ import annotations
+
+from memoryproject.staff_site.accounts import admin as access_admin
+from memoryproject.staff_site.operations.job_admin import replace_stock_lists
+
+__all__ = ["access_admin"]
+
+replace_stock_lists()

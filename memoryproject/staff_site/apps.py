@@ -1,0 +1,26 @@
+"""The staff's room as an app, and Django's admin with our site in place of the stock one."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig
+from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
+
+
+class DashboardConfig(AppConfig):
+    name = "memoryproject.staff_site"
+    label = "dashboard"
+    verbose_name = _("Operations")
+
+    def ready(self) -> None:
+        from memoryproject.staff_site.accounts import groups, lockout, sessions  # noqa: PLC0415 models
+
+        post_migrate.connect(groups.after_migrate, dispatch_uid="staff_groups")
+        lockout.record_locks()
+        lockout.keep_nothing_typed()
+        sessions.connect()
+
+
+class StaffAdminConfig(AdminConfig):
+    default_site = "memoryproject.staff_site.site.StaffSite"

@@ -1,0 +1,54 @@
+"""Where each figure's list is, and who may open it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import NoReverseMatch, reverse
+
+from memoryproject.foundation.admin_kit.period_filter import PARAMETER
+from sessions_app.models.turns import WAITING_STATES
+
+MESSAGES = "sessions_app_message"
+CHATS = "sessions_app_chat"
+TURNS = "sessions_app_turn"
+MEMORIES = "memories_app_memory"
+RECEIPTS = "sessions_app_forgetreceipt"
+SCHEDULES = "django_q_schedule"
+QUEUE = "django_q_ormq"
+
+# What besides the period makes the list hold what the figure counts.
+ALL_MEMORIES = {"state": "all"}
+# Raw lookups, as Django's own lists take them.
+WAITING = {"state__in": ",".join(WAITING_STATES)}
+
+
+class Places:
+    """The lists that a person may open."""
+
+    def __init__(self, user: Any) -> None:
+        self._user = user
+        self._lists: dict[str, str] = {}
+
+    def may(self, right: str) -> bool:
+        return bool(self._user.has_perm(right))
+
+    def list_of(self, name: str, when: str = "", **filters: str) -> str:
+        """The address of a list within a period; empty where there is none for this person."""
+        if name not in self._lists:
+            app_label, model = name.rsplit("_", 1)
+            mine = self.may(f"{app_label}.view_{model}")
+            self._lists[name] = self._address(f"admin:{name}_changelist") if mine else ""
+        address = self._lists[name]
+        values = {**({PARAMETER: when} if when else {}), **filters}
+        return f"{address}?{urlencode(values)}" if address and values else address
+
+    def operations(self) -> str:
+        return self._address("admin:operations") if self.may("dashboard.operate_server") else ""
+
+    def _address(self, name: str) -> str:
+        try:
+            return reverse(name)
+        except NoReverseMatch:
+            return ""

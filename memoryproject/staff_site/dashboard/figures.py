@@ -1,0 +1,103 @@
+"""The figures of a period and of each of its hours or days."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memoryproject.foundation.admin_kit.periods import Period
+from memoryproject.staff_site.dashboard.durations import percentile
+from memoryproject.staff_site.dashboard.prices import ModelTokens, model_tokens
+from memoryproject.staff_site.dashboard.rollups import slots_read
+
+SUMS = (
+    "messages",
+    "messages_in",
+    "messages_out",
+    "answers",
+    "failed",
+    "missed",
+    "memories_added",
+    "receipts",
+    "memories_forgotten",
+)
+
+
+@dataclass
+class Figures:
+    """``chats``: with a message or a turn. ``durations``: answers by bin (see ``durations``).
+    ``tokens``: those sent and received, by model. ``receipts``: of forgetting."""
+
+    start: datetime
+    end: datetime
+    messages: int = 0
+    messages_in: int = 0
+    messages_out: int = 0
+    chats: int = 0
+    answers: int = 0
+    failed: int = 0
+    missed: int = 0
+    memories_added: int = 0
+    receipts: int = 0
+    memories_forgotten: int = 0
+    durations: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    tokens: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def p50(self) -> float | None:
+        return percentile(self.durations, 0.5)
+
+    @property
+    def p95(self) -> float | None:
+        return percentile(self.durations, 0.95)
+
+    @property
+    def tokens_in(self) -> int:
+        return sum(prompt for prompt, _ in self.tokens.values())
+
+    @property
+    def tokens_out(self) -> int:
+        return sum(completion for _, completion in self.tokens.values())
+
+    def by_model(self, prices: Mapping[str, tuple[float, float]]) -> list[ModelTokens]:
+        """The tokens of each model with their cost, the most used first."""
+        found = [model_tokens(model, *tokens, prices) for model, tokens in self.tokens.items()]
+        return sorted(found, key=lambda one: (-one.prompt - one.completion, one.model))
+
+    def _add(self, found: Mapping[str, Any]) -> None:
+        """A slot's figures but its chats, which can't be added up."""
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + int(found["sums"].get(name, 0)))
+        for number, answers in found["bins"]:
+            self.durations[number] += int(answers)
+        for model, prompt, completion in found["tokens"]:
+            before = self.tokens.get(model, (0, 0))
+            self.tokens[model] = (before[0] + int(prompt), before[1] + int(completion))
+
+
+@dataclass(frozen=True)
+class PeriodFigures:
+    period: Period
+    whole: Figures
+    slots: list[Figures]
+
+    @property
+    def is_empty(self) -> bool:
+        whole = self.whole
+        return not (whole.chats or whole.messages or whole.memories_added or whole.receipts)
+
+
+def figures_of(period: Period) -> PeriodFigures:
+    """All figures of a period, as they are now."""
+    read = slots_read(period.borders)
+    whole = Figures(period.start, period.end, chats=read.chats)
+    slots = []
+    for start, end, found in zip(period.borders, period.borders[1:], read.slots, strict=False):
+        figures = Figures(start, end, chats=int(found["chats"]))
+        slots.append(figures)
+        for each in (figures, whole):
+            each._add(found)
+    return PeriodFigures(period, whole, slots)

@@ -1,0 +1,165 @@
+"""What a Prometheus server asks: read from the database when it asks, so that it is the same
+from every process. Numbers and states only, never a text or an address of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Count, Min, Model
+from django.utils import timezone
+from django_q.models import Schedule
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from memories_app.models import Memory
+from memoryproject import __version__
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.staff_site.broker import BrokerGoneError, queue_depth
+from memoryproject.staff_site.readiness import Part, parts
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models.turns import WAITING_STATES, TurnState
+
+TABLES: tuple[type[Model], ...] = (Chat, ChatSession, Message, Turn, Memory, AuditEvent)
+OPEN_STATES = (*WAITING_STATES, TurnState.SENDING)
+RECENT = timedelta(hours=1)
+# Of a busier hour the newest turns stand for all, so that asking costs the same in any.
+RECENT_TURNS = 10_000
+QUANTILES = (0.5, 0.95)
+
+RECENT_SQL = """
+SELECT state, count(*), percentile_cont(%s) WITHIN GROUP
+       (ORDER BY extract(epoch FROM finished_at - created_at))
+FROM (SELECT state, created_at, finished_at, by_hand FROM {table} ORDER BY id DESC LIMIT %s)
+     AS newest
+WHERE finished_at > %s AND NOT by_hand GROUP BY state
+"""
+ROWS_SQL = """
+SELECT relname, n_live_tup, n_tup_ins FROM pg_stat_user_tables WHERE relname = ANY(%s)
+"""
+
+
+class ServerCollector(Collector):
+    """Everything, anew for each scrape. Where the database is out of reach what depends on it is
+    missing, and ``memory_part_ready`` says so."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield InfoMetricFamily("memory_server", "The version.", {"version": __version__})
+        found = parts()
+        yield _readiness(found)
+        yield GaugeMetricFamily(
+            "memory_data_dir_free_bytes", "Room left for DATA_DIR.", free_bytes(settings.DATA_DIR)
+        )
+        if any(part.name == "migrations" and part.ready for part in found):
+            for made in (_waiting, _recent, _rows, _jobs):
+                yield from _of_database(made)
+
+
+def metrics_registry() -> CollectorRegistry:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ServerCollector())
+    return registry
+
+
+def _of_database(made: Callable[[], Iterable[Metric]]) -> list[Metric]:
+    try:
+        return list(made())
+    except (DatabaseError, BrokerGoneError):
+        return []
+
+
+def _readiness(found: list[Part]) -> Metric:
+    ready = GaugeMetricFamily(
+        "memory_part_ready",
+        "1 where a part of the server is ready, as in /readyz.",
+        labels=["part"],
+    )
+    for part in found:
+        ready.add_metric([part.name], float(part.ready))
+    return ready
+
+
+def _waiting() -> Iterator[Metric]:
+    """The turns that are not over."""
+    open_turns = Turn.objects.filter(state__in=OPEN_STATES).order_by()
+    counted = dict(open_turns.values_list("state").annotate(Count("id")))
+    turns = GaugeMetricFamily(
+        "memory_open_turns", "Messages whose answer is not out, by state.", labels=["state"]
+    )
+    for state in OPEN_STATES:
+        turns.add_metric([str(state)], counted.get(str(state), 0))
+    yield turns
+    oldest = Turn.objects.filter(state__in=WAITING_STATES).aggregate(Min("created_at"))
+    since = oldest["created_at__min"]
+    waited = (timezone.now() - since).total_seconds() if since else 0.0
+    yield GaugeMetricFamily(
+        "memory_oldest_waiting_turn_seconds", "How long the oldest of them waits.", max(waited, 0.0)
+    )
+
+
+def _recent() -> Iterator[Metric]:
+    """How the turns of the last hour ended, and how long answers took."""
+    ended = GaugeMetricFamily(
+        "memory_turns_last_hour", "Turns that ended in the last hour, by how.", labels=["state"]
+    )
+    took = GaugeMetricFamily(
+        "memory_answer_seconds_last_hour",
+        "From a message's arrival to its answer's end, of the last hour.",
+        labels=["quantile"],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            RECENT_SQL.format(table=Turn._meta.db_table),
+            [list(QUANTILES), RECENT_TURNS, timezone.now() - RECENT],
+        )
+        rows = {state: (count, seconds) for state, count, seconds in cursor.fetchall()}
+    for state in TurnState.values:
+        if state not in OPEN_STATES:
+            ended.add_metric([state], rows.get(state, (0, ()))[0])
+    _, answered = rows.get(str(TurnState.SENT), (0, ()))
+    # Nothing was answered: there is no time to tell, and none is told.
+    for quantile, seconds in zip(QUANTILES if answered else (), answered, strict=True):
+        took.add_metric([str(quantile)], seconds)
+    yield ended
+    yield took
+
+
+def _rows() -> Iterator[Metric]:
+    """From the database's own statistics: counting a million rows would take too long."""
+    names = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in TABLES}
+    there = GaugeMetricFamily("memory_rows", "Rows, estimated.", labels=["of"])
+    stored = CounterMetricFamily(
+        "memory_rows_stored", "Rows stored since the statistics began.", labels=["of"]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS_SQL, [list(names)])
+        for table, live, inserted in cursor.fetchall():
+            there.add_metric([names[table]], live)
+            stored.add_metric([names[table]], inserted)
+        cursor.execute("SELECT pg_database_size(current_database())")
+        (size,) = cursor.fetchone()
+    yield there
+    yield stored
+    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", size)
+
+
+def _jobs() -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "memory_queued_jobs", "Jobs that no worker has taken yet.", queue_depth()
+    )
+    due = Schedule.objects.filter(next_run__isnull=False).aggregate(Min("next_run"))[
+        "next_run__min"
+    ]
+    late = (timezone.now() - due).total_seconds() if due else 0.0
+    yield GaugeMetricFamily(
+        "memory_schedule_late_seconds", "By how much the latest schedule is late.", max(late, 0.0)
+    )

@@ -1,0 +1,51 @@
+"""Figures in words, in the language and the time zone of who looks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memoryproject.foundation.admin_kit.periods import Period
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+
+def count_shown(number: float) -> str:
+    return number_format(number, force_grouping=True)
+
+
+def seconds_shown(seconds: float | None) -> str:
+    """As exact as it is known; a dash where there is nothing to tell."""
+    if seconds is None:
+        return "–"
+    if seconds < 10:
+        return _("%(seconds)s s") % {"seconds": number_format(seconds, 1)}
+    if seconds < 2 * MINUTE:
+        return _("%(seconds)s s") % {"seconds": number_format(seconds, 0)}
+    if seconds < 2 * HOUR:
+        minutes = round(seconds / MINUTE)
+        return ngettext("%(number)s minute", "%(number)s minutes", minutes) % {"number": minutes}
+    if seconds < 2 * DAY:
+        hours = round(seconds / HOUR)
+        return ngettext("%(number)s hour", "%(number)s hours", hours) % {"number": hours}
+    days = round(seconds / DAY)
+    return ngettext("%(number)s day", "%(number)s days", days) % {"number": days}
+
+
+def cost_shown(cost: float) -> str:
+    """To a hundredth, or as far as the first digits that say anything."""
+    return number_format(cost, 2 if cost >= 0.1 or not cost else 5, force_grouping=True)
+
+
+def since_shown(since: datetime, *, now: datetime) -> str:
+    return seconds_shown(max((now - since) / timedelta(seconds=1), 0.0))
+
+
+def slot_shown(start: datetime, period: Period) -> str:
+    """An hour of today, or a day."""
+    local = timezone.localtime(start)
+    return date_format(local, "H:i" if period.is_hourly else "j M")

@@ -1,0 +1,60 @@
+"""The dashboard's page, and the part of it that is fetched anew while somebody looks."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from memoryproject.foundation.admin_kit.periods import DAYS, TODAY
+from memoryproject.staff_site.dashboard.board import board_for, sees_figures
+
+
+def overview_context(request: HttpRequest) -> dict[str, Any]:
+    """What the page needs besides what every page has."""
+    period = _period(request)
+    board = _board(request, period)
+    names = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
+    return {
+        "period": period,
+        "periods": [(key, names[key]) for key in DAYS],
+        "figures": board,
+        "tag": _tag(board),
+    }
+
+
+@never_cache
+@require_safe
+def figures_page(request: HttpRequest) -> HttpResponseBase:
+    """The figures alone; 304 where they are what the browser shows."""
+    if not sees_figures(request.user):
+        raise PermissionDenied
+    board = _board(request, _period(request))
+    tag = _tag(board)
+    answer = render(request, "dashboard/fragment.html", {"figures": board})
+    answer["ETag"] = tag
+    return get_conditional_response(request, etag=tag, response=answer) or answer
+
+
+def _board(request: HttpRequest, period: str) -> str:
+    board = board_for(request.user, period=period, now=timezone.now())
+    return render_to_string("dashboard/board.html", {"board": board}, request)
+
+
+def _period(request: HttpRequest) -> str:
+    period = request.GET.get("period", TODAY)
+    return period if period in DAYS else TODAY
+
+
+def _tag(board: str) -> str:
+    return quote_etag(hashlib.sha256(board.encode()).hexdigest())

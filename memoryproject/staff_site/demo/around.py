@@ -1,0 +1,194 @@
+"""What stands around the conversations: the profile, memories that staff look after, receipts,
+tokens, webhooks, jobs and schedules."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django_q.models import OrmQ, Schedule, Task
+
+from memories_app.models import Memory, MergeProposal, ProposalKind
+from memories_app.review.facade import memories_propose_merges
+from memories_app.store.facade import memory_remember, memory_update, proposal_add
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
+from memoryproject.foundation.outgoing_webhooks.models import (
+    DeliveryState,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
+from memoryproject.staff_site.demo.people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
+from memoryproject.staff_site.demo.story import Story
+from sessions_app.cards.facade import cards_make
+from sessions_app.forgetting.facade import ForgetTools, object_forget
+from sessions_app.history.facade import sessions_expire
+from sessions_app.models import AssistantProfile, Chat, ChatSession, Message
+from sessions_app.schedules import schedules_install
+
+STAFF = (("noa", "Noa", "Peretz"), ("amir", "Amir", "Haddad"))
+NOA = Actor("staff", "noa")
+TRACE = """could not be reached : Traceback (most recent call last):
+  File "/srv/app/sessions_app/services/embed.py", line 41, in session_embed
+    vectors = embedder.embed(texts)
+memoryproject.foundation.integrations.embedders.base.EmbedderError: could not be reached
+"""
+
+
+def before(story: Story) -> None:
+    """The profile, the staff, and what the assistant knew when the month began."""
+    for name, first, last in STAFF:
+        user = User.objects.create_user(name, first_name=first, last_name=last, is_staff=True)
+        user.set_unusable_password()
+        user.save()
+    AssistantProfile.objects.update_or_create(
+        pk=1,
+        defaults={
+            "name": "Shaked",
+            "persona": "You are the friendly voice of Café Shaked, a small bakery in Haifa.",
+            "business_facts": "Bakery and café, Masada Street 24, Haifa. Cakes are ordered two "
+            "days ahead.",
+            "opening_hours": "Sunday to Thursday 7:00–19:00, Friday 7:00–14:30",
+            "languages": "he, en",
+        },
+    )
+    for fact in FACTS:
+        with story.at(fact.days, "08:00"):
+            _remember(story, fact)
+    _corrections(story)
+
+
+def after(story: Story) -> None:
+    """What staff did, and what is left to decide."""
+    for fact in (*OF_PEOPLE, *PROPOSED):
+        with story.at(fact.days, "19:30"):
+            _remember(story, fact)
+    with story.at(1, "09:00"):
+        _propose(story)
+        _forget(story)
+    with story.at(0, "06:00"):
+        sessions_expire(now=timezone.now(), timeout=timedelta(hours=24))
+        over = ChatSession.objects.filter(status="expired").values_list("pk", flat=True)
+        cards_make(session_ids=list(over))
+    _integrations(story)
+    _jobs(story)
+
+
+def _remember(story: Story, fact: Fact) -> None:
+    chat = None
+    if fact.of is not None:
+        chat = Chat.objects.get(whatsapp_chat=fact.of.whatsapp_chat)
+    source = _source_of(chat) if fact.proposed else None
+    memory_remember(
+        content=fact.content,
+        visibility=fact.visibility,
+        embedder=story.embedder,
+        actor=NOA,
+        chat_id=chat.pk if chat else None,
+        category=fact.category,
+        tags=fact.tags,
+        source="extraction" if fact.proposed else "staff",
+        source_message_id=source,
+        confidence=fact.confidence,
+        pinned=fact.pinned,
+        proposed=fact.proposed,
+    )
+
+
+def _source_of(chat: Chat | None) -> UUID | None:
+    said = Message.objects.filter(chat=chat, role="user").exclude(content="")
+    return said.order_by("-timestamp").values_list("pk", flat=True).first()
+
+
+def _corrections(story: Story) -> None:
+    for fact in FACTS:
+        if not fact.corrected:
+            continue
+        with story.at(fact.days - 3, "18:10"):
+            memory = Memory.objects.filter(content=fact.content).first()
+            if memory is not None:
+                memory_update(
+                    memory_id=memory.pk, actor=NOA, embedder=story.embedder, content=fact.corrected
+                )
+
+
+def _propose(story: Story) -> None:
+    """Two that say the same, and one that says otherwise."""
+    memories_propose_merges(model_id=story.embedder.model_id)
+    alike = list(Memory.objects.filter(content__startswith="Delivery").order_by("created_at"))
+    if len(alike) == 2 and not MergeProposal.objects.exists():
+        proposal_add(
+            kind=ProposalKind.MERGE, memories=alike, content=alike[0].content, similarity=0.91
+        )
+
+
+def _forget(story: Story) -> None:
+    """A fact, a message and a whole person, each with its receipt."""
+    tools = ForgetTools(embedder=story.embedder, chat_memory=story.rules.chat_memory)
+    oven = Memory.objects.filter(content__startswith="The oven").first()
+    if oven is not None:
+        object_forget(kind="memory", object_id=oven.pk, tools=tools, actor=NOA)
+    said = Message.objects.filter(chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread")
+    if message := said.first():
+        object_forget(kind="message", object_id=message.pk, tools=tools, actor=NOA)
+    if chat := Chat.objects.filter(whatsapp_chat=ERASED.whatsapp_chat).first():
+        object_forget(kind="chat", object_id=chat.pk, tools=tools, actor=NOA)
+
+
+def _integrations(story: Story) -> None:
+    with story.at(20, "12:00"):
+        token_create(name="Till", scopes=["read", "write"], actor=NOA)
+        old = token_create(name="Old website", scopes=["read"], actor=NOA)
+        token_revoke(token_id=old.token.pk, actor=NOA)
+        token_create(
+            name="Newsletter",
+            scopes=["read"],
+            expires_at=story.now + timedelta(days=60),
+            actor=NOA,
+        )
+    shop = WebhookEndpoint.objects.create(
+        name="Order desk",
+        url="https://orders.cafe-shaked.example/hooks",
+        event_types=["turn.failed", "memory.created"],
+        secret="whsec_" + "demo" * 8,
+        last_success_at=story.now - timedelta(minutes=12),
+        created_by="noa",
+    )
+    for hours, state, status in ((30, "delivered", 200), (6, "delivered", 200), (1, "failed", 500)):
+        delivery = delivery_test(endpoint_id=shop.pk)
+        at = story.now - timedelta(hours=hours)
+        WebhookDelivery.objects.filter(pk=delivery.pk).update(
+            state=DeliveryState(state),
+            occurred_at=at,
+            due_at=at,
+            attempts=1 if status == 200 else 8,
+            last_status=status,
+            last_attempt_at=at,
+            finished_at=at,
+            error="" if status == 200 else ErrorText("webhook_status", status=500),
+        )
+
+
+def _jobs(story: Story) -> None:
+    """Schedules that ran, a failed job, and nothing in the queue: sweeps take up what the story
+    left to workers."""
+    schedules_install()
+    OrmQ.objects.all().delete()
+    for number, schedule in enumerate(Schedule.objects.order_by("name")):
+        at = story.now - timedelta(seconds=40)
+        job = Task.objects.create(
+            id=f"{number:032x}", name=schedule.name, func=schedule.func, group=schedule.name,
+            args=(), kwargs={}, result=0, started=at, stopped=at, success=True, attempt_count=1,
+        )  # fmt: skip
+        # Workers that begin soon find nothing late.
+        later = story.now + timedelta(minutes=max(schedule.minutes or 1, 15))
+        Schedule.objects.filter(pk=schedule.pk).update(task=job.id, next_run=later)
+    at = story.now - timedelta(hours=3)
+    Task.objects.create(
+        id=f"{99:032x}", name="vectors", func="sessions_app.tasks.embed_session", args=("",),
+        kwargs={}, result=TRACE, started=at, stopped=at, success=False, attempt_count=3,
+    )  # fmt: skip

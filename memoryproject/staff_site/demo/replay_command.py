@@ -1,0 +1,189 @@
+"""Replay recorded WhatsApp conversations against the running server."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from argparse import ArgumentParser
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.loopback.graph import GraphServer
+from memoryproject.foundation.integrations.loopback.green import GreenServer
+from memoryproject.foundation.integrations.loopback.provider import ProviderServer
+from memoryproject.foundation.integrations.loopback.recordings import (
+    CONVERSATIONS,
+    FILES,
+    conversation,
+    recorded_file,
+    with_files_at,
+)
+from memoryproject.foundation.integrations.loopback.restamp import restamp_cloud, restamp_green
+from memoryproject.foundation.integrations.loopback.webhooks import body_bytes
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
+from memoryproject.foundation.integrations.whatsapp.events import (
+    Event,
+    InboundMessage,
+    MessageEdited,
+    Reaction,
+)
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from sessions_app.models import Turn
+from sessions_app.models.turns import WAITING_STATES, TurnState
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+ANSWER_WITHIN_SECONDS = 60
+# As the recording has him.
+GODFATHER = "15550199999@c.us"
+TITLES = {
+    "cloud": "WhatsApp Cloud API",
+    "green": "Green API",
+    "en": "a client, in English",
+    "he": "a client, in Hebrew",
+    "godfather": "the godfather, and a client who asks the same",
+}
+
+
+class Command(BaseCommand):
+    """The providers are stood in for by servers on this machine, at the addresses in
+    WHATSAPP_CLOUD_API_URL and GREEN_API_URL; nothing leaves it."""
+
+    help = (
+        "Replay recorded conversations of both WhatsApp providers, in English and Hebrew and "
+        "with the godfather, against the running server, and print the answers. Can be run "
+        "again and again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--url",
+            default=f"http://127.0.0.1:{settings.PORT}",
+            help="The running server. Default: %(default)s",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        url = options["url"].rstrip("/")
+        self._check_ready(url)
+        with ExitStack() as stack:
+            servers = {
+                name: stack.enter_context(server) for name, server in _stand_ins(url).items()
+            }
+            for server in servers.values():
+                for name, mime_type in FILES.items():
+                    server.add_file(recorded_file(name), mime_type, file_id=name)
+            for provider, name in CONVERSATIONS:
+                self._replay(url, provider, name, servers[provider])
+            for server in servers.values():
+                server.courier.wait_until_idle()
+        self.stdout.write(f"\nRead the conversations: {url}/admin/sessions_app/chat/")
+
+    def _check_ready(self, url: str) -> None:
+        try:
+            ready = httpx.get(f"{url}/readyz", timeout=10, trust_env=False)
+        except httpx.HTTPError as error:
+            raise CommandError(f"No server at {url} ({error}). Start it: make run") from error
+        if ready.status_code != httpx.codes.OK:
+            raise CommandError(f"The server isn't ready: {ready.text}")
+
+    def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> None:
+        self.stdout.write(f"\n— {TITLES[provider]}: {TITLES[name]} —")
+        if name == "godfather" and GODFATHER not in settings.GODFATHER_PHONE:
+            self.stdout.write(f"    (GODFATHER_PHONE is not {GODFATHER}: here he is a client.)")
+        unique = uuid.uuid4().hex
+        restamp = restamp_cloud if provider == "cloud" else restamp_green
+        for recorded in conversation(provider, name):
+            payload = restamp(recorded, timezone.now(), unique)
+            payload = with_files_at(payload, server.file_url)
+            for event in _events(provider, payload):
+                self.stdout.write(_shown(event))
+            seen = len(server.sent)
+            self._post(f"{url}/webhooks/whatsapp/{provider}/", payload, server)
+            _wait_for_answers()
+            for sent in server.sent[seen:]:
+                text = sent["text"]["body"] if provider == "cloud" else sent["message"]
+                self.stdout.write(self.style.SUCCESS(f"    ← {text}"))
+
+    def _post(self, address: str, payload: dict[str, Any], server: ProviderServer) -> None:
+        body = body_bytes(payload)
+        answer = httpx.post(
+            address,
+            content=body,
+            headers=server.webhook_headers(body),
+            timeout=30,
+            trust_env=False,
+        )
+        if answer.status_code != httpx.codes.OK:
+            raise CommandError(
+                f"The webhook answered {answer.status_code}: {answer.text}. Does this command "
+                "see the same settings as the server?"
+            )
+
+
+def _stand_ins(url: str) -> dict[str, ProviderServer]:
+    """The providers' stand-ins, not started yet. Raises CommandError for a real address, and
+    for one that is in use."""
+    cloud_port = _loopback_port("WHATSAPP_CLOUD_API_URL")
+    green_port = _loopback_port("GREEN_API_URL")
+    try:
+        return {
+            "cloud": GraphServer(
+                access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+                phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+                app_secret=settings.WHATSAPP_CLOUD_APP_SECRET,
+                webhook_url=f"{url}/webhooks/whatsapp/cloud/",
+                port=cloud_port,
+            ),
+            "green": GreenServer(
+                token=settings.GREEN_API_TOKEN,
+                id_instance=settings.GREEN_API_ID_INSTANCE,
+                webhook_token=settings.GREEN_API_WEBHOOK_TOKEN,
+                webhook_url=f"{url}/webhooks/whatsapp/green/",
+                port=green_port,
+            ),
+        }
+    except OSError as error:
+        raise CommandError(
+            f"Port {cloud_port} or {green_port} is in use ({error.strerror}). Does the demo run "
+            "already? They are set by WHATSAPP_CLOUD_API_URL and GREEN_API_URL."
+        ) from error
+
+
+def _loopback_port(setting: str) -> int:
+    address = urlsplit(getattr(settings, setting))
+    if address.hostname not in LOOPBACK or not address.port:
+        raise CommandError(
+            f"{setting} is {address.geturl()}. The demo talks to this machine only: set it to "
+            "an address such as http://127.0.0.1:8791 for the server and for this command."
+        )
+    return address.port
+
+
+def _events(provider: str, payload: dict[str, Any]) -> list[Event]:
+    return parse_cloud(payload) if provider == "cloud" else parse_green(payload)
+
+
+def _shown(event: Event) -> str:
+    if isinstance(event, MessageEdited):
+        return f"    → {event.party.name} corrects a message: {event.text}"
+    if isinstance(event, Reaction):
+        return f"    → {event.party.name} reacts with {event.emoji}"
+    if not isinstance(event, InboundMessage):
+        return f"    → ({type(event).__name__})"
+    kind = "" if event.kind == "text" else f"[{event.kind}] "
+    return f"    → {event.party.name}: {kind}{event.text}"
+
+
+def _wait_for_answers() -> None:
+    """Wait until no turn is open any more. Raises CommandError when that takes too long."""
+    open_turns = Turn.objects.filter(state__in=[*WAITING_STATES, TurnState.SENDING])
+    for _ in range(ANSWER_WITHIN_SECONDS * 10):
+        if not open_turns.exists():
+            return
+        time.sleep(0.1)
+    raise CommandError("No answer came: are the workers running (make run)?")

@@ -1,0 +1,271 @@
+"""Tells the story: every message through the services that webhooks and workers call, so that
+turns, replays, memories, receipts and the audit log are what they would be."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import timezone
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.events import (
+    Event,
+    InboundMessage,
+    Media,
+    MessageEdited,
+    MessageRevoked,
+    Party,
+    Reaction,
+    StatusUpdate,
+)
+from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from memoryproject.staff_site.demo.clock import StoryClock
+from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
+from memoryproject.staff_site.demo.people import EMMA, OWNER, Person, Said
+from memoryproject.staff_site.demo.summaries import SUMMARY_OF
+from memoryproject.staff_site.demo.team import DEEDS, Deed
+from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
+from sessions_app.inbound.facade import IntakeRules, events_receive
+from sessions_app.models import Chat, ChatSession, Turn, TurnReplay
+from sessions_app.models.deliveries import PartState
+from sessions_app.summaries.facade import SKILLS, Summarizer
+from sessions_app.turns.facade import Tools, chat_answer, turn_settle
+
+NUMBER_IDS = {"cloud": "100000000000001", "green": "1101000001"}
+MODEL = "gpt-4o-mini"
+# How often a conversation is summed up here: the longest has some twenty messages.
+SUM_UP_EVERY = 12
+DAYS = 30
+STEPS = {"sent": 1, "delivered": 2, "read": 3}
+FAILURES = {
+    "failed": SendError("HTTP 401: Invalid OAuth access token", permanent=True, code=190),
+    "unconfirmed": SendError(
+        ErrorText("send_connection_broke", kind="ReadTimeout"), outcome_unknown=True
+    ),
+}
+
+
+@dataclass
+class Story:
+    """``now``: when it is told; everything lies before it. ``days`` of passers-by; ``chance``
+    gives the same ones each time."""
+
+    now: datetime
+    embedder: Embedder
+    days: int = DAYS
+    chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311 no secret
+    answers: dict[str, str] = field(default_factory=dict)
+    late: int = 0
+
+    def __post_init__(self) -> None:
+        self.clock = StoryClock(self.now)
+        self.zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+        self.model = ScriptedChatModel(self._answer, name=MODEL)
+        self.providers = {
+            "cloud": RecordingProvider(name="cloud"),
+            "green": RecordingProvider(name="green", text_limit=20_000),
+            "console": RecordingProvider(name="console"),
+        }
+        strategy = SummarizationStrategy(
+            summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
+        )
+        memory = ChatMemoryService(godfather=frozenset({OWNER.whatsapp_chat}), strategy=strategy)
+        self.rules = IntakeRules(memory_enabled=True, chat_memory=memory)
+        self.tools = Tools(
+            chat_model=self.model,
+            embedder=self.embedder,
+            providers=self.providers,
+            chat_memory=memory,
+            sleep=self.clock.pass_by,
+        )
+
+    @contextmanager
+    def at(self, days: int, clock: str) -> Iterator[None]:
+        """Everything inside happens so many days ago at that time of the business's day."""
+        day = self.now.astimezone(self.zone).date() - timedelta(days=days)
+        moment = datetime.combine(day, time.fromisoformat(clock), tzinfo=self.zone)
+        # Today's story never lies ahead.
+        self.clock.moment = min(moment.astimezone(timezone.get_default_timezone()), self._latest())
+        with self.clock.set():
+            yield
+
+    def _latest(self) -> datetime:
+        """Of what happens today before that hour has come, each a little later."""
+        self.late += 1
+        return self.now - timedelta(minutes=max(90 - 6 * self.late, 3))
+
+    def tell(self, progress: Callable[[int, int], object]) -> None:
+        """All conversations, and what staff do with them, oldest first."""
+        all_of_it: list[Said | Deed] = [*CONVERSATIONS, *self._small_talk(), *DEEDS]
+        all_of_it.sort(key=lambda each: (-each.days, each.time))
+        for number, each in enumerate(all_of_it, start=1):
+            with self.at(each.days, each.time):
+                if isinstance(each, Deed):
+                    each.do()
+                else:
+                    self._say(each)
+                    if each.person == EMMA:
+                        self._sum_up(_newest_session(EMMA))
+            progress(number, len(all_of_it))
+
+    def _sum_up(self, session: ChatSession) -> None:
+        """What a worker does soon after a commit."""
+        self.rules.chat_memory.strategy.post_add_messages_hook(session=session)
+        self.rules.chat_memory.manage(conversation_id=session.pk)
+
+    def _small_talk(self) -> Iterator[Said]:
+        for days in range(1, self.days):
+            for _ in range(self.chance.randint(2, 6)):
+                phone, name = self.chance.choice(PASSERS_BY)
+                text, answer = self.chance.choice(SMALL_TALK)
+                provider = "green" if self.chance.random() < 0.3 else "cloud"
+                at = f"{self.chance.randint(7, 19):02d}:{self.chance.randint(0, 59):02d}"
+                yield Said(Person(phone, name, provider), days, at, text, answer)
+
+    def _say(self, said: Said) -> None:
+        event = self._event(said)
+        if said.fails == "missed":
+            event = replace(event, timestamp=event.timestamp - timedelta(hours=30))
+        if said.answer:
+            self.answers[said.text] = said.answer
+        self._receive(event)
+        if said.fails == "waiting":
+            # Where workers run, they would answer it by whatever model is configured.
+            held = Turn.objects.filter(provider_message_id=event.provider_message_id)
+            held.update(not_before=self.now + timedelta(days=1))
+        if said.fails in ("missed", "waiting"):
+            return
+        if said.answer or said.group is None:
+            self._answer_chat(said, event)
+        if said.then:
+            self.clock.pass_by(0 if said.then == "revoked" else 40)
+            self._receive(self._then(said, event))
+
+    def _answer_chat(self, said: Said, event: InboundMessage) -> None:
+        provider = self.providers[said.person.provider]
+        if said.fails in FAILURES:
+            provider.fail_next(FAILURES[said.fails])
+        self.clock.pass_by(self.chance.uniform(0.2, 0.9))
+        turn = Turn.objects.get(provider_message_id=event.provider_message_id)
+        chat_answer(chat_id=turn.chat_id, tools=self.tools)
+        _timings(turn, self.chance)
+        if said.fails == "unconfirmed":
+            turn.parts.update(state=PartState.UNCONFIRMED)
+            turn_settle(turn=turn)
+        if not said.fails:
+            self._statuses(said, turn)
+
+    def _statuses(self, said: Said, turn: Turn) -> None:
+        ids = turn.parts.values_list("provider_message_id", flat=True)
+        for provider_id in [each for each in ids if each]:
+            for status in list(STEPS)[: STEPS[said.status]]:
+                self.clock.pass_by(self.chance.uniform(0.5, 20))
+                self._receive(
+                    StatusUpdate(
+                        **_about(said, f"{provider_id}:{status}"),
+                        provider_message_id=provider_id,
+                        status=status,
+                        timestamp=timezone.now(),
+                    )
+                )
+
+    def _event(self, said: Said) -> InboundMessage:
+        key = f"wamid.{uuid.UUID(int=self.chance.getrandbits(128)).hex}"
+        media = {
+            "image": Media(media_id="1234567890", mime_type="image/jpeg"),
+            "voice": Media(media_id="1234567891", mime_type="audio/ogg"),
+        }
+        return InboundMessage(
+            **_about(said, f"message:{key}"),
+            provider_message_id=key,
+            party=Party(phone=said.person.phone, name=said.person.name),
+            timestamp=timezone.now(),
+            kind=said.kind,
+            text=said.text,
+            media=media.get(said.kind),
+            business_address="15550100001",
+            **_group_of(said, name="group_name"),
+        )
+
+    def _then(self, said: Said, event: InboundMessage) -> Event:
+        """What the person does with the message afterwards."""
+        what, _, text = said.then.partition(":")
+        about: dict[str, Any] = {
+            **_about(said, f"{what}:{event.provider_message_id}"),
+            "party": event.party,
+            "timestamp": timezone.now(),
+            **_group_of(said),
+        }
+        if what == "edited":
+            return MessageEdited(**about, original_id=event.provider_message_id, text=text)
+        if what == "revoked":
+            return MessageRevoked(**about, original_id=event.provider_message_id)
+        return Reaction(**about, target_id=event.provider_message_id, emoji=text)
+
+    def _receive(self, event: Event) -> None:
+        events_receive(received=[event], rules=self.rules, enqueue=lambda _chat: None)
+
+    def _answer(self, request: ChatRequest) -> str:
+        """Takes as long as a model does."""
+        self.clock.pass_by(self.chance.uniform(1.1, 4.8))
+        first = request.messages[0].content
+        if any(first.startswith((skill.task, skill.fold)) for skill in SKILLS.values()):
+            return SUMMARY_OF
+        asked = request.messages[-1].content
+        # What was sent with a picture stands behind a word about it.
+        found = [text for text in self.answers if text and asked.endswith(text)]
+        return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
+
+
+def _group_of(said: Said, name: str = "") -> dict[str, Any]:
+    """Where it was said in a group: its id and, where it is asked for, its name."""
+    if said.group is None:
+        return {}
+    return {"group_id": said.group.group_id, **({name: said.group.name} if name else {})}
+
+
+def _about(said: Said, key: str) -> dict[str, Any]:
+    number = NUMBER_IDS[said.person.provider]
+    raw = {"from": said.person.phone, "text": said.text}
+    return {
+        "provider": said.person.provider,
+        "number_id": number,
+        "delivery_key": f"{number}:{key}",
+        "raw": raw,
+    }
+
+
+def _timings(turn: Turn, chance: random.Random) -> None:
+    """What the steps of an answer take where a model is asked over the network."""
+    turn.refresh_from_db()
+    replay = TurnReplay.of(turn)
+    if "model_ms" not in replay.timings:
+        return
+    took = turn.finished_at - turn.created_at if turn.finished_at else timedelta(seconds=2)
+    total = int(took.total_seconds() * 1_000)
+    recall = chance.randint(6, 30)
+    TurnReplay.objects.filter(pk=turn.pk).update(
+        timings={
+            **replay.timings,
+            "recall_ms": recall,
+            "model_ms": max(total - recall - 40, 400),
+            "total_ms": max(total - 20, 450),
+        }
+    )
+
+
+def _newest_session(person: Person) -> ChatSession:
+    chat = Chat.objects.get(whatsapp_chat=person.whatsapp_chat)
+    return chat.sessions.latest("created_at")

@@ -1,0 +1,64 @@
+"""The first page, and what a load balancer asks."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client.exposition import choose_encoder
+
+from memoryproject.staff_site.dashboard.metrics import metrics_registry
+from memoryproject.staff_site.front_page.first_steps import first_steps
+from memoryproject.staff_site.readiness import parts
+from sessions_app.conversations.facade import profile_current
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The web server answers."""
+    return JsonResponse({"status": "ok"})
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when everything is up, else 503; tells which part isn't."""
+    found = parts()
+    ready = all(part.ready for part in found)
+    body = {
+        "status": "ready" if ready else "not ready",
+        "parts": {part.name: "ready" if part.ready else part.hint for part in found},
+    }
+    return JsonResponse(body, status=200 if ready else 503)
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What Prometheus reads, in the form that it asks for."""
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(metrics_registry()), content_type=content_type)
+
+
+@require_safe
+@never_cache
+def home(request: HttpRequest) -> HttpResponse:
+    """What this is, whether it runs, and what to do next."""
+    found = parts()
+    try:
+        name = profile_current().name
+    except DatabaseError:
+        name = _("The assistant")
+    context = {
+        "assistant": name,
+        "parts": found,
+        "ready": all(part.ready for part in found),
+        "steps": first_steps(request.build_absolute_uri("/")),
+        "memory_enabled": settings.ENABLE_MEMORY_SYSTEM,
+    }
+    return render(request, "dashboard/home.html", context)

@@ -1,0 +1,43 @@
+"""Fill an empty database with a month of a small business."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.process.progress import ProgressBar
+from memoryproject.staff_site.demo.around import after, before
+from memoryproject.staff_site.demo.story import Story
+from sessions_app.models import Chat
+
+
+class Command(BaseCommand):
+    """What it writes can't be told from real records, in the audit log, too, which keeps it."""
+
+    help = (
+        "Fill an empty database with a month of a small café: conversations in English and "
+        "Hebrew, memories, summaries, receipts, failed answers. For trying the admin out; never "
+        "for a database that is to be used. Nothing is sent to anybody."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--force", action="store_true", help="Also where the database holds chats already."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if Chat.objects.exists() and not options["force"]:
+            raise CommandError(
+                "This database holds chats. The demo's would stand among them: use an empty one "
+                "(DATA_DIR), or --force."
+            )
+        story = Story(now=timezone.now(), embedder=WordLlamaEmbedder())
+        before(story)
+        story.tell(ProgressBar(sys.stderr))
+        after(story)
+        self.stdout.write(f"{Chat.objects.count()} chats. Read them: /admin/sessions_app/chat/")

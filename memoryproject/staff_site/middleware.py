@@ -1,0 +1,85 @@
+"""The staff's language, times in the business's time zone, addresses that can be read, a plain page
+where the disk is full."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.middleware.locale import LocaleMiddleware
+from django.shortcuts import render
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
+
+logger = logging.getLogger(__name__)
+
+
+class StaffLanguage(LocaleMiddleware):
+    """The language that a staff member chose, else the browser's, for the staff's pages and the
+    first one alone: what the API says is a contract and stays English."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        # A page's language ends with it, so that the next one in this thread finds none.
+        with translation.override(settings.LANGUAGE_CODE):
+            if request.path != "/" and not request.path.startswith("/admin/"):
+                return self.get_response(request)
+            return super().__call__(request)
+
+
+class BusinessTimeZone:
+    """Shows the admin's times in BUSINESS_TIME_ZONE; everything is stored in UTC."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path.startswith("/admin/"):
+            return self.get_response(request)
+        with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
+            return self.get_response(request)
+
+
+class ReadableAddress:
+    """Takes NUL out of what a page of the staff's is asked for: PostgreSQL can't compare with it,
+    and no text holds it. Only where something is shown: what is done with all that a filter leaves
+    isn't done with more."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        asked = request.META.get("QUERY_STRING", "")
+        is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")
+        if is_page and ("%00" in asked or "\x00" in asked):
+            readable = request.GET.copy()
+            for name, values in request.GET.lists():
+                readable.setlist(name, [value.replace("\x00", "") for value in values])
+            request.GET = readable  # type: ignore[assignment]
+        return self.get_response(request)
+
+
+class StorageFull:
+    """Answers 507 where a page can't be made because nothing can be written (ERR-SESSION-002)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponseBase | None:
+        if not is_caused_by_full_disk(exception, settings.DATA_DIR):
+            return None
+        logger.critical("The disk is full: %s could not be served.", request.path)
+        if request.path.startswith("/api/"):
+            error = {"code": "storage_full", "detail": STORAGE_FULL, "attr": None}
+            return JsonResponse({"type": "server_error", "errors": [error]}, status=507)
+        return render(request, "507.html", {"text": _(STORAGE_FULL)}, status=507)

@@ -1,0 +1,128 @@
+"""Answers that didn't get out: failed, missed, unconfirmed and stuck ones, with the reason in
+words. Texts of conversations are on other pages, where reading them is on record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memoryproject.staff_site.operations.job_words import ERRORS, words_for
+from sessions_app.models import Chat, Turn
+from sessions_app.models.turns import WAITING_STATES, TurnState
+
+STUCK = "stuck"
+STUCK_AFTER = timedelta(minutes=5)
+ENDED = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.MISSED)
+OPEN = (*WAITING_STATES, TurnState.SENDING)
+KINDS = (str(TurnState.FAILED), str(TurnState.UNCONFIRMED), str(TurnState.MISSED), STUCK)
+# Nobody counts further than this to show a page.
+MOST_COUNTED = 1_000
+FAULT = re.compile(r"([A-Za-z_]\w{0,80}): ")
+HTTP = re.compile(r"HTTP (\d{3})")
+# Meta's code for a closed window, as it stands in its messages.
+WINDOW = "(#131047)"
+
+
+@dataclass(frozen=True)
+class DeadTurn:
+    """``kind`` is one of KINDS. ``held``: a worker is at it at this moment."""
+
+    turn: Turn
+    kind: str
+    reason: str
+    at: datetime
+    held: bool
+
+
+def turns_of(kind: str, *, now: datetime | None = None) -> QuerySet[Turn]:
+    """The turns of a kind, newest first; of all kinds for an empty one."""
+    now = now or timezone.now()
+    if kind == STUCK:
+        which = _stuck(now)
+    elif kind:
+        which = Q(state=kind)
+    else:
+        # By their keys: so each half is found by an index of its own.
+        stuck = Turn.objects.filter(_stuck(now)).order_by().values_list("pk", flat=True)
+        which = Q(state__in=ENDED) | Q(pk__in=list(stuck[:MOST_COUNTED]))
+    found = Turn.objects.filter(which).select_related("chat").order_by("-id")
+    return found.defer("unstored_text", "unstored_reply")
+
+
+def _stuck(now: datetime) -> Q:
+    """Begun or waiting for long, and not put off until later."""
+    old = now - STUCK_AFTER
+    put_off = Q(not_before__isnull=True) | Q(not_before__lt=old)
+    waits = Q(state__in=WAITING_STATES) | Q(state=TurnState.SENDING)
+    return waits & Q(created_at__lt=old) & put_off
+
+
+def counts(*, now: datetime | None = None) -> dict[str, int]:
+    """How many there are of each kind, up to MOST_COUNTED."""
+    now = now or timezone.now()
+    return {kind: turns_of(kind, now=now)[:MOST_COUNTED].count() for kind in KINDS}
+
+
+def dead_turn(turn: Turn, *, now: datetime | None = None) -> DeadTurn:
+    now = now or timezone.now()
+    ended = turn.state in ENDED
+    return DeadTurn(
+        turn=turn,
+        kind=turn.state if ended else STUCK,
+        reason=reason_of(turn),
+        at=turn.created_at,
+        held=not ended and turn.is_held(now),
+    )
+
+
+def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
+    """One page's turns by chat, the chat of the newest first."""
+    found: dict[UUID, list[DeadTurn]] = {}
+    for each in turns:
+        found.setdefault(each.turn.chat_id, []).append(each)
+    return [(group[0].turn.chat, group) for group in found.values()]
+
+
+def reason_of(turn: Turn) -> str:
+    """Why, in words that hold nothing of what was said."""
+    fixed: dict[str, Callable[[], str]] = {
+        TurnState.MISSED: lambda: _("The message was too old to be answered when its turn came."),
+        TurnState.UNCONFIRMED: lambda: _(
+            "The connection broke while the answer was being sent: it may have arrived."
+        ),
+        TurnState.SENDING: lambda: _("It is not known yet whether the answer went out."),
+        TurnState.REPLIED: lambda: _("The answer is stored and waits to be sent."),
+        TurnState.PENDING: lambda: _("No worker has taken it up."),
+        TurnState.RUNNING: lambda: _("A worker began with it and has not ended."),
+    }
+    if turn.error and turn.state not in (TurnState.MISSED, TurnState.UNCONFIRMED):
+        return error_words(turn.error)
+    return fixed[turn.state]() if turn.state in fixed else words_for("")
+
+
+def error_words(error: str) -> str:
+    """A turn's error: the provider's HTTP status in words, or the kind of fault."""
+    status = HTTP.match(error)
+    if WINDOW in error:
+        return _("The person has not written for more than 24 hours: WhatsApp allows no answer.")
+    if status and status[1] in ("401", "403"):
+        return _("The provider did not accept our credentials (HTTP %(status)s).") % {
+            "status": status[1]
+        }
+    if status:
+        return _("The provider refused the answer (HTTP %(status)s).") % {"status": status[1]}
+    if error.startswith("the provider can't be reached"):
+        return _("The provider could not be reached.")
+    if error.startswith("The disk is full"):
+        return _("The disk is full.")
+    fault = FAULT.match(error)
+    if fault and fault[1] in ERRORS:
+        return words_for(fault[1])
+    return words_for(fault[1]) if fault else _("The answer could not be sent.")

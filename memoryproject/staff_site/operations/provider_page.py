@@ -1,0 +1,137 @@
+"""The page that tests the providers. The number that is typed there is used and let go: it is
+in no table, log, session or message of ours."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.core import signing
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.process.narrowing import instance
+from memoryproject.staff_site.operations.pages import operations_page
+from memoryproject.staff_site.operations.provider_test import (
+    Result,
+    credentials_check,
+    message_send,
+    number_read,
+    providers_there,
+)
+
+SALT = "operations.provider-test"
+# A page that stood open for longer is loaded again.
+GOOD_FOR_SECONDS = 3_600
+# So many tests may begin within so many seconds, whoever asks.
+TESTS, WITHIN_SECONDS = 5, 300
+
+
+class TestForm(forms.Form):
+    """``once`` is good for one test: a page that is loaded again sends nothing twice."""
+
+    __test__ = False
+
+    provider = forms.ChoiceField(label=gettext_lazy("Provider"))
+    number = forms.CharField(
+        label=gettext_lazy("Phone number"),
+        max_length=32,
+        required=False,
+        help_text=gettext_lazy("International, such as +972 50 123 4567. It isn't stored."),
+        widget=forms.TextInput(
+            attrs={"type": "tel", "autocomplete": "off", "inputmode": "tel", "dir": "ltr"}
+        ),
+    )
+    once = forms.CharField(widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, sends: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sends = sends
+        there = [(each.name, each.title) for each in providers_there() if each.configured]
+        instance(self.fields["provider"], forms.ChoiceField).choices = there
+
+    def clean_number(self) -> str:
+        if not self.sends:
+            return ""
+        digits = number_read(self.cleaned_data["number"])
+        if digits is None:
+            raise forms.ValidationError(
+                _("Write the whole number with its country code: 7 to 15 digits.")
+            )
+        return digits
+
+    def clean_once(self) -> str:
+        try:
+            return str(
+                signing.loads(self.cleaned_data["once"], salt=SALT, max_age=GOOD_FOR_SECONDS)
+            )
+        except signing.BadSignature:
+            raise forms.ValidationError(_("This page is too old: load it again.")) from None
+
+
+@sensitive_post_parameters("number")
+@require_http_methods(["GET", "HEAD", "POST"])
+def provider_page(request: HttpRequest) -> HttpResponseBase:
+    """GET: the form. POST: the test and what came of it, on a page that nothing keeps."""
+    result, status, form = None, 200, _fresh_form()
+    if request.method == "POST":
+        sends = request.POST.get("do") != "check"
+        posted = TestForm(request.POST, sends=sends)
+        refusal = None
+        if not posted.is_valid():
+            form, status = _form_again(posted, request.POST), 400
+        elif refusal := _refusal(posted.cleaned_data["once"]):
+            posted.add_error(None, refusal)
+            form, status = _form_again(posted, request.POST), 429
+        else:
+            result = _test(request, posted.cleaned_data, sends=sends)
+            form = _fresh_form(provider=posted.cleaned_data["provider"])
+    context = {"providers": providers_there(), "form": form, "result": result}
+    return operations_page(
+        request, "provider", title=_("Provider test"), context=context, status=status
+    )
+
+
+def _fresh_form(provider: str = "") -> TestForm:
+    return TestForm(initial={"provider": provider, "once": _new_once()})
+
+
+def _form_again(posted: TestForm, given: QueryDict) -> TestForm:
+    """With what was typed and what is wrong with it, good for another try."""
+    data = given.copy()
+    data["once"] = _new_once()
+    posted.data = data
+    return posted
+
+
+def _new_once() -> str:
+    return signing.dumps(uuid.uuid4().hex, salt=SALT)
+
+
+def _refusal(once: str) -> str:
+    """Why no test may begin now; else it counts as begun. Each place is taken by one alone."""
+    if not cache.add(f"provider-test:{once}", 1, GOOD_FOR_SECONDS):
+        return _("This test was made already.")
+    places = (f"provider-test-place:{number}" for number in range(TESTS))
+    if not any(cache.add(place, 1, WITHIN_SECONDS) for place in places):
+        return _("There were many tests just now. Wait a few minutes.")
+    return ""
+
+
+def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
+    """Recorded before anything is sent, without the number."""
+    provider = data["provider"]
+    audit_record(
+        action="provider.test" if sends else "provider.check",
+        actor=staff_actor(request),
+        object_type="provider",
+        object_id=provider,
+    )
+    return message_send(provider, data["number"]) if sends else credentials_check(provider)

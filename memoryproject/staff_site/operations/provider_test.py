@@ -1,0 +1,210 @@
+"""“Send me a message”: whether the configured providers take our credentials and a message."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLateError
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.integrations.whatsapp.accounts import (
+    Account,
+    cloud_account,
+    green_account,
+)
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Recipient,
+    SendError,
+    SendResult,
+    WhatsAppProvider,
+)
+from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
+from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
+
+# Between two signs of life of the provider, and for all of it: no page waits longer.
+QUIET_SECONDS = 6.0
+LONGEST_SECONDS = 12.0
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+NUMBER = re.compile(r"[1-9][0-9]{6,14}")
+PUNCTUATION = re.compile(r"[\s()\-./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+NEEDED = {
+    "cloud": ("WHATSAPP_CLOUD_PHONE_NUMBER_ID", "WHATSAPP_CLOUD_ACCESS_TOKEN"),
+    "green": ("GREEN_API_ID_INSTANCE", "GREEN_API_TOKEN"),
+}
+TITLES = {"cloud": "WhatsApp Cloud API", "green": "Green API"}
+TEXT = (
+    "This is a test message of your WhatsApp assistant. It arrived, so sending works. / "
+    "זו הודעת בדיקה של העוזר שלך בוואטסאפ. היא הגיעה, כלומר השליחה עובדת."
+)
+
+Answered = TypeVar("Answered")
+
+
+@dataclass(frozen=True)
+class ProviderState:
+    """A provider that could be tested. ``missing``: its settings that aren't there; ``demo``:
+    its address is on this machine."""
+
+    name: str
+    title: str
+    missing: list[str]
+    demo: bool
+
+    @property
+    def configured(self) -> bool:
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of it: ``told`` in one sentence, ``words`` the provider's own, ``facts`` what
+    it said about our account, ``took`` in seconds."""
+
+    ok: bool
+    told: str
+    took: float
+    words: str = ""
+    todo: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+class TooSlowError(Exception):
+    """The provider was still at it when nobody waited any longer."""
+
+
+def providers_there() -> list[ProviderState]:
+    return [_state(name) for name in NEEDED]
+
+
+def _state(name: str) -> ProviderState:
+    missing = [setting for setting in NEEDED[name] if not getattr(settings, setting)]
+    address = settings.WHATSAPP_CLOUD_API_URL if name == "cloud" else settings.GREEN_API_URL
+    return ProviderState(name, TITLES[name], missing, urlsplit(address).hostname in LOOPBACK)
+
+
+def number_read(text: str) -> str | None:
+    """The digits of an international number, however it is written; None where it is none."""
+    digits = PUNCTUATION.sub("", text[:64]).removeprefix("+").removeprefix("00")
+    return digits if NUMBER.fullmatch(digits) else None
+
+
+def message_send(provider: str, number: str) -> Result:
+    """Send the test text by the real client. Nothing of it is stored."""
+    client: WhatsAppProvider = _cloud() if provider == "cloud" else _green()
+    to = Recipient(f"{number}@c.us", phone=number)
+
+    def ended(sent: SendResult) -> Result:
+        told = _("The provider took the message. Look at the phone: it should be there soon.")
+        return Result(True, told, 0.0, words=sent.provider_message_id)
+
+    callback = str(uuid.uuid4())
+    return _asked(
+        provider,
+        lambda: client.send_text(to=to, text=TEXT, callback_id=callback),
+        ended,
+        sends=True,
+    )
+
+
+def credentials_check(provider: str) -> Result:
+    """Ask the provider about our account."""
+
+    def ended(found: Account) -> Result:
+        if found.ready:
+            return Result(True, _("The credentials are good."), 0.0, facts=found.facts)
+        advice = advice_for_state(found.state)
+        return Result(False, advice.what, 0.0, found.state, advice.todo, found.facts)
+
+    return _asked(provider, lambda: _account(provider), ended, sends=False)
+
+
+def _account(provider: str) -> Account:
+    if provider == "green":
+        return green_account(_green())
+    return cloud_account(
+        api_url=settings.WHATSAPP_CLOUD_API_URL,
+        phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+        access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+        timeout=QUIET_SECONDS,
+    )
+
+
+def _cloud() -> CloudProvider:
+    return CloudProvider(
+        api_url=settings.WHATSAPP_CLOUD_API_URL,
+        phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
+        access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+        timeout=QUIET_SECONDS,
+    )
+
+
+def _green() -> GreenProvider:
+    return GreenProvider(
+        api_url=settings.GREEN_API_URL,
+        id_instance=settings.GREEN_API_ID_INSTANCE,
+        token=settings.GREEN_API_TOKEN,
+        timeout=QUIET_SECONDS,
+    )
+
+
+def _asked(
+    provider: str,
+    ask: Callable[[], Answered],
+    ended: Callable[[Answered], Result],
+    *,
+    sends: bool,
+) -> Result:
+    """With the time that it took; errors in words, without anything secret. Only ``ask`` runs in
+    another thread: words are in the language of this one."""
+    started = time.monotonic()
+    try:
+        result = ended(_within(ask, LONGEST_SECONDS))
+    except SendError as error:
+        words = _without_credentials(error)
+        result = _failed(advice_for(provider, error, sends=sends), words)
+    except TooSlowError:
+        unknown = SendError(ErrorText("send_timeout"), outcome_unknown=True)
+        result = _failed(advice_for(provider, unknown, sends=sends), "")
+    took = time.monotonic() - started
+    return replace(result, took=took)
+
+
+def _failed(advice: Advice, words: str) -> Result:
+    return Result(False, advice.what, 0.0, words, advice.todo)
+
+
+def _without_credentials(error: SendError) -> str:
+    """A server that repeats what it was sent must not put it on the page."""
+    text = translate_error(error_text(error))
+    for name in ("WHATSAPP_CLOUD_ACCESS_TOKEN", "GREEN_API_TOKEN"):
+        secret = getattr(settings, name)
+        text = text.replace(secret, "•••") if secret else text
+    return text
+
+
+@lru_cache(maxsize=1)
+def _waiting_room() -> ThreadPoolExecutor:
+    """Two at once: a provider that drips its answer holds up nobody but other tests."""
+    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="provider-test")
+
+
+def _within(ask: Callable[[], Answered], seconds: float) -> Answered:
+    """Raises TooSlowError where it takes longer, and whatever it raises itself."""
+    future: Future[Answered] = _waiting_room().submit(ask)
+    try:
+        return future.result(timeout=seconds)
+    except TooLateError:
+        future.cancel()
+        raise TooSlowError from None

@@ -1,0 +1,187 @@
+"""What a provider's refusal means, and what to do about it, in words for staff."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+
+@dataclass(frozen=True)
+class Advice:
+    """``what`` is wrong, and what ``todo`` about it."""
+
+    what: str
+    todo: str
+
+
+_Pair = tuple["_StrPromise", "_StrPromise"]
+
+_TOKEN: _Pair = (
+    gettext_lazy("Meta does not accept the access token: it is wrong or has expired."),
+    gettext_lazy(
+        "Make a permanent token of a system user with whatsapp_business_messaging, put it into "
+        ".env as WHATSAPP_CLOUD_ACCESS_TOKEN, and start the server again."
+    ),
+)
+_RIGHTS: _Pair = (
+    gettext_lazy("The access token may not do this."),
+    gettext_lazy(
+        "Give the system user the rights whatsapp_business_messaging and "
+        "whatsapp_business_management on this account, and make a new token."
+    ),
+)
+_NUMBER: _Pair = (
+    gettext_lazy("Meta does not know this phone number id, or the token may not see it."),
+    gettext_lazy(
+        "Copy the phone number ID (not the number) from WhatsApp → API setup into "
+        "WHATSAPP_CLOUD_PHONE_NUMBER_ID, and start the server again."
+    ),
+)
+_LATER: _Pair = (
+    gettext_lazy("There were too many calls or messages for the moment."),
+    gettext_lazy("Wait a minute and try again."),
+)
+_WINDOW: _Pair = (
+    gettext_lazy("This person has not written to you in the last 24 hours."),
+    gettext_lazy("Write something to your business's number from that phone, then try again."),
+)
+_DOWN: _Pair = (
+    gettext_lazy("The provider has trouble of its own."),
+    gettext_lazy("Wait a few minutes and try again; see the provider's status page."),
+)
+CLOUD: dict[int, _Pair] = {
+    0: _TOKEN,
+    190: _TOKEN,
+    3: _RIGHTS,
+    10: _RIGHTS,
+    131005: _RIGHTS,
+    33: _NUMBER,
+    100: _NUMBER,
+    4: _LATER,
+    80007: _LATER,
+    130429: _LATER,
+    131056: _LATER,
+    1: _DOWN,
+    2: _DOWN,
+    131000: _DOWN,
+    131016: _DOWN,
+    131047: _WINDOW,
+    131026: (
+        gettext_lazy("This number can't be reached on WhatsApp."),
+        gettext_lazy("Check the number; the phone needs a current WhatsApp."),
+    ),
+    131030: (
+        gettext_lazy("A test number may only write to numbers on its list."),
+        gettext_lazy("Add the number under WhatsApp → API setup → To."),
+    ),
+    131042: (
+        gettext_lazy("There is a problem with how the account is paid."),
+        gettext_lazy("Look into the payment settings of the WhatsApp Business account."),
+    ),
+    131031: (
+        gettext_lazy("The WhatsApp Business account is locked."),
+        gettext_lazy("Look into Meta's Business Support for the reason."),
+    ),
+    131045: (
+        gettext_lazy("The phone number is not registered for the Cloud API."),
+        gettext_lazy("Register it under WhatsApp → API setup."),
+    ),
+    133010: (
+        gettext_lazy("The phone number is not registered for the Cloud API."),
+        gettext_lazy("Register it under WhatsApp → API setup."),
+    ),
+}
+GREEN: dict[int, _Pair] = {
+    401: (
+        gettext_lazy("Green API does not accept the token."),
+        gettext_lazy(
+            "Copy apiTokenInstance from the instance's console into GREEN_API_TOKEN, and start "
+            "the server again."
+        ),
+    ),
+    403: (
+        gettext_lazy("Green API knows no such instance, or it is not ours."),
+        gettext_lazy("Copy idInstance and apiUrl from the instance's console."),
+    ),
+    404: (
+        gettext_lazy("Green API knows no such instance at this address."),
+        gettext_lazy("Copy idInstance and apiUrl from the instance's console."),
+    ),
+    429: _LATER,
+    466: (
+        gettext_lazy("The plan's quota of chats is used up."),
+        gettext_lazy("Choose another plan in the console, or wait for the next month."),
+    ),
+}
+STATES: dict[str, _Pair] = {
+    "notAuthorized": (
+        gettext_lazy("The instance is not connected to a phone."),
+        gettext_lazy("Scan the QR code in the instance's console with WhatsApp on the phone."),
+    ),
+    "blocked": (
+        gettext_lazy("WhatsApp has blocked the number."),
+        gettext_lazy("Only WhatsApp can lift this: see the app on the phone."),
+    ),
+    "sleepMode": (
+        gettext_lazy("The phone is switched off or was offline for long."),
+        gettext_lazy("Switch it on and wait up to five minutes."),
+    ),
+    "starting": (
+        gettext_lazy("The instance is starting."),
+        gettext_lazy("Wait up to five minutes and try again."),
+    ),
+    "yellowCard": (
+        gettext_lazy("WhatsApp has limited the number for a while."),
+        gettext_lazy("Restart the instance in the console, and send less."),
+    ),
+}
+
+
+def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
+    """The provider's code decides; where there is none, how the connection ended. ``sends``: a
+    message was to be sent, not a question asked."""
+    known = (CLOUD if provider == "cloud" else GREEN).get(-1 if error.code is None else error.code)
+    if known is None and provider == "cloud" and 200 <= (error.code or 0) <= 299:
+        known = _RIGHTS
+    if known is not None:
+        return Advice(str(known[0]), str(known[1]))
+    return _advice_without_code(error, sends)
+
+
+def _advice_without_code(error: SendError, sends: bool) -> Advice:
+    if error.code is None and not error.permanent and not error.outcome_unknown:
+        return Advice(
+            _("The provider can't be reached."),
+            _("Check the address in the settings and this server's way to the internet."),
+        )
+    if error.outcome_unknown and not sends:
+        return Advice(_("The provider did not answer in time."), _("Wait a minute and try again."))
+    if error.outcome_unknown:
+        return Advice(
+            _("The provider did not answer in time: nobody knows whether it took the request."),
+            _("Look at the phone before trying again."),
+        )
+    if error.alert:
+        return Advice(
+            _("The provider does not accept our credentials."),
+            _("Compare the settings with the provider's console."),
+        )
+    return Advice(_("The provider refused it."), _("Its own words say why."))
+
+
+def advice_for_state(state: str) -> Advice:
+    """Of a Green API instance that isn't authorized."""
+    if state in STATES:
+        what, todo = STATES[state]
+        return Advice(str(what), str(todo))
+    return Advice(
+        _("The instance is not ready."), _("Look into the instance's console for its state.")
+    )

@@ -1,0 +1,187 @@
+"""Every setting with its value in force, where that came from, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from django.conf import settings
+from django.core.checks import CheckMessage
+from django.core.checks.registry import registry
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.staff_site.operations.masking import (
+    address_shown,
+    is_address,
+    is_secret,
+    secret_shown,
+    without_secrets,
+)
+from memoryproject.staff_site.operations.setting_meanings import GROUPS, MADE_HERE
+
+SERIOUS = 40  # checks.ERROR: such a problem stops the next start
+# Those of the embedder may ask a server elsewhere, which no page waits for.
+CHECKED_HERE = ("memoryproject.checks",)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a system check found. ``serious``: it stops the next start."""
+
+    text: str
+    hint: str
+    serious: bool
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``value`` and ``origin`` are words to be shown; nothing of a secret is in them."""
+
+    name: str
+    value: str
+    origin: str
+    meaning: str
+    is_set: bool
+    is_default: bool
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    settings: list[Setting]
+
+
+@dataclass(frozen=True)
+class SettingsInForce:
+    """``general`` are the problems that name no setting."""
+
+    groups: list[Group]
+    general: list[Problem]
+
+    @property
+    def count(self) -> int:
+        """Of the problems, each once."""
+        beside = {each for group in self.groups for one in group.settings for each in one.problems}
+        return len(beside) + len(self.general)
+
+
+def settings_in_force() -> SettingsInForce:
+    """As this process has them."""
+    problems = problems_found()
+    named: set[str] = set()
+    groups = []
+    for title, meanings in _groups():
+        rows = [_setting(name, meaning, problems) for name, meaning in meanings.items()]
+        named |= set(meanings)
+        groups.append(Group(title, rows))
+    general = [each for each in problems if not _names_in(each) & named]
+    return SettingsInForce(groups, general)
+
+
+def problems_found() -> list[Problem]:
+    """What our own checks of the settings say now, without the secrets that they may repeat, in
+    the reader's language."""
+    secrets = [_text(getattr(settings, name, "")) for name in _all_names() if is_secret(name)]
+    secrets += [_text(getattr(settings, name, "")) for name in _all_names() if is_address(name)]
+    found = [_problem(message, secrets) for check in _checks() for message in check()]
+    notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
+    texts = [without_secrets(translate_error(note.text), secrets) for note in notes]
+    return found + [Problem(text, "", False) for text in texts]
+
+
+def _checks() -> list[Callable[[], Iterable[CheckMessage]]]:
+    return [
+        cast("Callable[[], Iterable[CheckMessage]]", check)
+        for check in registry.get_checks()
+        if check.__module__ in CHECKED_HERE
+    ]
+
+
+def _problem(message: CheckMessage, secrets: list[str]) -> Problem:
+    text = translate_error(message.msg)
+    name = message.msg.partition(" ")[0]
+    if is_secret(name) or is_address(name):
+        text = _without_value(message.msg)
+    return Problem(
+        text=without_secrets(text, secrets),
+        hint=without_secrets(translate_error(message.hint or ""), secrets),
+        serious=message.level >= SERIOUS,
+    )
+
+
+def _without_value(text: str) -> str:
+    problem = text.params.get("problem") if isinstance(text, ErrorText) else None
+    return translate_error(text) if problem is None else f"{translate_error(problem)}."
+
+
+def _groups() -> list[tuple[str, dict[str, str]]]:
+    """Those that are described, and at the end those that nobody described yet."""
+    found = [
+        (str(title), {name: str(text) for name, text in meanings.items()})
+        for title, meanings in GROUPS
+    ]
+    known = {name for _title, meanings in found for name in meanings}
+    others = {name: "" for name in settings.CONFIG_ORIGINS if name not in known}
+    return [*found, (_("Others"), others)] if others else found
+
+
+def _all_names() -> list[str]:
+    return [name for _title, meanings in _groups() for name in meanings]
+
+
+def _setting(name: str, meaning: str, problems: list[Problem]) -> Setting:
+    value = getattr(settings, name, "")
+    origin = settings.CONFIG_ORIGINS.get(name, "default")
+    refused = any(error.startswith(f"{name} ") for error in settings.CONFIG_ERRORS)
+    return Setting(
+        name=name,
+        value=value_shown(name, value),
+        origin=_origin_shown(name, "refused" if refused else origin),
+        meaning=meaning,
+        is_set=value not in (None, "", frozenset(), []),
+        is_default=origin == "default",
+        problems=[problem for problem in problems if name in _names_in(problem)],
+    )
+
+
+def value_shown(name: str, value: object) -> str:
+    """In words; of a secret only that it is set and how long it is."""
+    text = _text(value)
+    if is_secret(name):
+        return secret_shown(text)
+    if is_address(name):
+        return address_shown(text)
+    return text or _("not set")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, frozenset | list | tuple | set):
+        return ", ".join(sorted(map(str, value)))
+    return str(value)
+
+
+def _origin_shown(name: str, origin: str) -> str:
+    if origin == "default" and name in MADE_HERE:
+        return _("made by itself, in DATA_DIR")
+    words = {
+        "environment": _("environment"),
+        ".env": ".env",
+        "config.json": "config.json",
+        "default": _("default"),
+        "refused": _("default: what was given is wrong"),
+    }
+    return words[origin]
+
+
+def _names_in(problem: Problem) -> set[str]:
+    """The settings that a problem names, in its text alone: a hint names others to choose."""
+    return set(re.findall(r"\b[A-Z][A-Z_]{2,}\b", problem.text))

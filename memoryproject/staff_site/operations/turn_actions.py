@@ -1,0 +1,31 @@
+"""What staff do about a turn that nobody is at. (Failed ones have a page of their own.)"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.staff_site.broker import enqueue
+from memoryproject.staff_site.operations.dead_turns import OPEN
+from sessions_app.models import Turn
+
+
+def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
+    """Let a worker look at a turn that is stuck. False where it is over, or a worker has it.
+    Raises BrokerGoneError; the sweep of each minute tries the same."""
+    if turn.state not in OPEN or turn.is_held(timezone.now()):
+        return False
+    # The queue last, as in queue_actions: what can't be recorded isn't done.
+    with transaction.atomic():
+        audit_record(
+            action="turn.take_up",
+            actor=actor,
+            object_type="turn",
+            object_id=turn.turn_id,
+            details={"state": turn.state},
+            chat_id=turn.chat_id,
+        )
+        name = f"answer {turn.chat_id}"
+        enqueue("sessions_app.tasks.answer_chat", str(turn.chat_id), task_name=name)
+    return True

@@ -1,0 +1,162 @@
+"""The pages of operations: each reads, or does one thing and leads back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+from django_q.models import Failure
+
+from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.staff_site.broker import BrokerGoneError
+from memoryproject.staff_site.operations import dead_turns
+from memoryproject.staff_site.operations.pages import operations_page
+from memoryproject.staff_site.operations.provider_test import providers_there
+from memoryproject.staff_site.operations.queue import failed_job, queue_state
+from memoryproject.staff_site.operations.queue_actions import job_drop, job_retry, schedule_run
+from memoryproject.staff_site.operations.schedules import schedules_shown
+from memoryproject.staff_site.operations.settings_in_force import settings_in_force
+from memoryproject.staff_site.operations.turn_actions import turn_take_up
+from memoryproject.staff_site.readiness import parts
+from sessions_app.models import Turn
+
+PER_PAGE = 50
+RERUN = "sessions_app.rerun_turn"
+
+
+@require_safe
+def overview_page(request: HttpRequest) -> HttpResponseBase:
+    """How the server is, at one glance; each figure leads to its page."""
+    schedules, providers = schedules_shown(), providers_there()
+    context = {
+        "parts": parts(),
+        "problems": settings_in_force().count,
+        "queue": queue_state(),
+        "failed": Failure.objects.count(),
+        "late": [row for row in schedules.rows if row.late],
+        "schedules": schedules,
+        "dead": dead_turns.counts(),
+        "providers": providers,
+        "configured": any(each.configured for each in providers),
+    }
+    return operations_page(request, "overview", title=_("Operations"), context=context)
+
+
+@require_safe
+def settings_page(request: HttpRequest) -> HttpResponseBase:
+    context = {"found": settings_in_force()}
+    return operations_page(request, "settings", title=_("Settings in force"), context=context)
+
+
+@require_safe
+def queue_page(request: HttpRequest) -> HttpResponseBase:
+    failures = Failure.objects.defer("args", "kwargs").order_by("-stopped", "id")
+    rows = _page_of(request, failures)
+    context = {
+        "queue": queue_state(),
+        "rows": rows,
+        "failed": [failed_job(task) for task in rows],
+        "now": timezone.now(),
+    }
+    return operations_page(request, "queue", title=_("Queue"), context=context)
+
+
+@require_POST
+def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
+    """Do a failed job again, or remove it."""
+    verbs = {"retry": job_retry, "drop": job_drop}
+    if verb not in verbs or not key.isalnum():
+        raise Http404
+    try:
+        done = verbs[verb](key=key, actor=staff_actor(request))
+    except BrokerGoneError:
+        _tell_broker_gone(request)
+        return redirect("admin:operations_queue")
+    if not done:
+        messages.warning(request, _("This job is gone: somebody was faster."))
+    elif verb == "retry":
+        messages.success(request, _("The job is in the queue again."))
+    else:
+        messages.success(request, _("The failed job was removed."))
+    return redirect("admin:operations_queue")
+
+
+@require_safe
+def schedules_page(request: HttpRequest) -> HttpResponseBase:
+    context = {"found": schedules_shown(), "now": timezone.now()}
+    return operations_page(request, "schedules", title=_("Schedules"), context=context)
+
+
+@require_POST
+def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
+    """Do a schedule's work now."""
+    try:
+        schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
+    except BrokerGoneError:
+        _tell_broker_gone(request)
+        return redirect("admin:operations_schedules")
+    if schedule is None:
+        raise Http404
+    text = _("“%(name)s” is in the queue. Load this page again to see how it went.")
+    messages.success(request, text % {"name": schedule.name})
+    return redirect("admin:operations_schedules")
+
+
+@require_safe
+def turns_page(request: HttpRequest) -> HttpResponseBase:
+    kind = request.GET.get("kind", "")
+    if kind not in dead_turns.KINDS:
+        kind = ""
+    rows = _page_of(request, dead_turns.turns_of(kind))
+    context = {
+        "kind": kind,
+        "counts": dead_turns.counts(),
+        "most": dead_turns.MOST_COUNTED,
+        "rows": rows,
+        "chats": dead_turns.by_chat([dead_turns.dead_turn(turn) for turn in rows]),
+        "may_rerun": request.user.has_perm(RERUN),
+        "may_replay": request.user.has_perm("sessions_app.view_turn"),
+        "may_chats": request.user.has_perms(
+            ("sessions_app.view_chat", "sessions_app.view_message")
+        ),
+        "now": timezone.now(),
+    }
+    return operations_page(request, "turns", title=_("Dead turns"), context=context)
+
+
+@require_POST
+def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """Let a worker take up a stuck turn."""
+    if not request.user.has_perm(RERUN):
+        raise PermissionDenied
+    turn = Turn.objects.filter(pk=turn_id).first()
+    if turn is None:
+        raise Http404
+    try:
+        done = turn_take_up(turn=turn, actor=staff_actor(request))
+    except BrokerGoneError:
+        _tell_broker_gone(request)
+        return redirect("admin:operations_turns")
+    if done:
+        messages.success(request, _("A worker takes it up now."))
+    else:
+        messages.warning(request, _("Nothing was done: this turn is not stuck, or not any more."))
+    return redirect("admin:operations_turns")
+
+
+def _page_of(request: HttpRequest, rows: Any) -> Page[Any]:
+    """The page that was asked for; the nearest one for a number that makes no sense."""
+    return BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+
+
+def _tell_broker_gone(request: HttpRequest) -> None:
+    text = _("The queue can't be reached, so nothing was done. See Q_BROKER in the settings.")
+    messages.error(request, text)

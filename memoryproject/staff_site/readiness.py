@@ -1,0 +1,72 @@
+"""Whether all parts of the server are up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.process.storage import LEAST_FREE_BYTES, free_bytes
+from memoryproject.staff_site.broker import BrokerGoneError, clusters
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the server; ``hint`` says what to do when it isn't ready."""
+
+    name: str
+    ready: bool
+    hint: str = ""
+
+    @property
+    def title(self) -> str:
+        return str(TITLES.get(self.name, self.name))
+
+
+TITLES = {
+    "storage": gettext_lazy("storage"),
+    "database": gettext_lazy("database"),
+    "migrations": gettext_lazy("migrations"),
+    "workers": gettext_lazy("workers"),
+}
+
+
+def parts() -> list[Part]:
+    """Storage, database, migrations and workers, in the order in which they depend on each
+    other."""
+    storage = _storage()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
+            has_vector = cursor.fetchone() is not None
+    except DatabaseError as error:
+        return [storage, Part("database", False, str(error).strip())]
+    found = [storage, Part("database", True)]
+    if not has_vector:
+        found.append(Part("pgvector", False, _("Run `python manage.py migrate`.")))
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    found.append(Part("migrations", not plan, _("Run `python manage.py migrate`.") if plan else ""))
+    if not plan:
+        found.append(_workers())
+    return found
+
+
+def _storage() -> Part:
+    enough = free_bytes(settings.DATA_DIR) >= LEAST_FREE_BYTES
+    hint = (
+        "" if enough else _("The disk of DATA_DIR is full: free some space (docs/operations.md).")
+    )
+    return Part("storage", enough, hint)
+
+
+def _workers() -> Part:
+    try:
+        alive = any(stat.status in ("Idle", "Working") for stat in clusters())
+    except BrokerGoneError:
+        return Part("workers", False, _("The broker doesn't answer: see Q_BROKER."))
+    return Part("workers", alive, "" if alive else _("Run `python manage.py qcluster`."))

@@ -1,0 +1,109 @@
+"""The admin site: what staff need most stands first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.sites import UnfoldAdminSite
+
+from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
+from memoryproject.staff_site.accounts.site import AccessSite
+from memoryproject.staff_site.dashboard.board import sees_figures
+from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
+from memoryproject.staff_site.navigation import navigation
+
+APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
+MODELS = (
+    "Chat",
+    "ChatSession",
+    "Message",
+    "Turn",
+    "SummarizationMetadata",
+    "AssistantProfile",
+    "Memory",
+    "MergeProposal",
+    "SourceDocument",
+    "MemoryDocument",
+    "ForgetReceipt",
+    "InboundDelivery",
+    "OutboundPart",
+    "ChatAddress",
+)
+
+
+class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
+    index_title = gettext_lazy("Dashboard")
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        context = super().each_context(request)
+        if context["has_permission"]:
+            context["staff_navigation"] = navigation(request, context["available_apps"])
+            context["account_links"] = _account_links(request)
+        return context
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Conversations before the rest, and in each app what is read before what is
+        technical; what is not named here comes last, by its name."""
+        found = super().get_app_list(request, app_label)
+        for app in found:
+            app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
+        return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
+
+    def get_urls(self) -> list[Any]:
+        """Our own pages before the models'."""
+        # Their views ask for this very site, which is being made here.
+        from memoryproject.staff_site.operations.urls import operations_urls  # noqa: PLC0415
+
+        figures = path(
+            "dashboard/figures/", self.admin_view(figures_page), name="dashboard_figures"
+        )
+        # Unfold's own search is for a box that our frame doesn't have.
+        others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
+        return [figures, *operations_urls(self), *others]
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """The dashboard, and the lists in its stead for who may not see any figure; with a word
+        on webhooks that don't get through."""
+        if request.user.has_perm("hooks.view_webhookendpoint"):
+            _tell_of_webhooks(request)
+        if not sees_figures(request.user):
+            return super().index(request, extra_context)
+        figures = {**overview_context(request), **(extra_context or {})}
+        page = super().index(request, figures)
+        page.template_name = "dashboard/overview.html"
+        return page
+
+
+def _account_links(request: HttpRequest) -> list[dict[str, str]]:
+    """What a person does with the own account, beside logging out."""
+    if not (request.user.is_authenticated and request.user.has_usable_password()):
+        return []
+    return [
+        {"title": _("Change password"), "address": reverse("admin:password_change")},
+        {"title": _("Two-factor login"), "address": reverse("admin:two_factor")},
+    ]
+
+
+def _tell_of_webhooks(request: HttpRequest) -> None:
+    failing = endpoints_failing(now=timezone.now())
+    if not failing:
+        return
+    names = ", ".join(endpoint.name for endpoint in failing)
+    address = reverse("admin:hooks_webhookendpoint_changelist")
+    told = _("Webhooks are not delivered to: %(names)s") % {"names": names}
+    text = format_html('<a href="{}">{}</a>', address, told)
+    messages.warning(request, text)
+
+
+def _place(names: tuple[str, ...], name: str) -> int:
+    return names.index(name) if name in names else len(names)

@@ -1,1 +1,0 @@
-"""REST over long-term memories: lists, one, many, recall, export and import."""

@@ -1,0 +1,108 @@
+"""Whether a backup may be restored into this database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from psycopg import sql
+
+from sessions_app.backup.archive import Manifest
+from sessions_app.backup.tables import Table, all_tables, sequences
+
+# What `migrate` and `make run` put into a fresh database. It gives way to the backup's own.
+OF_A_FRESH_DATABASE = {
+    "django_migrations",
+    "django_content_type",
+    "auth_permission",
+    "auth_group_permissions",
+    "axes_accessattempt",
+    "dashboard_defaultgrant",
+    "django_q_schedule",
+    "django_q_task",
+    "django_q_ormq",
+    "memories_app_embeddingmodel",
+    "audit_audithead",
+    "audit_auditsetting",
+    "audit_auditverification",
+    "audit_auditsealjob",
+}
+# Of these the rows that this says are somebody's data; the others give way, too.
+DATA_WHERE = {
+    "auth_group": "name NOT IN ('Viewer', 'Reviewer', 'Memory manager', 'Auditor', "
+    "'Administrator')",
+    "auth_user": "username <> 'admin' OR last_login IS NOT NULL",
+    "audit_auditevent": "action NOT IN ('setting.change', 'login.failed')",
+}
+
+
+class RestoreError(Exception):
+    """The backup can't be restored here; the text says why and what to do."""
+
+
+def migrations_of_this_version() -> set[str]:
+    """The migrations that this program brings, as "app.name", whatever is applied here."""
+    return {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+
+
+def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
+    """``here``: the migrations to compare with. Raises RestoreError where they differ."""
+    ours, theirs = set(here), set(manifest.migrations)
+    if ours == theirs:
+        return
+    differing = [
+        f"{whose}: {', '.join(sorted(names))}"
+        for whose, names in (("only in the backup", theirs - ours), ("only here", ours - theirs))
+        if names
+    ]
+    raise RestoreError(
+        f"The backup was made by version {manifest.product_version}, whose tables differ "
+        f"(migrations {'; '.join(differing)}). Restore it with that version, then upgrade."
+    )
+
+
+def check_form(manifest: Manifest, tables: list[Table]) -> None:
+    """Raises RestoreError where the tables here aren't those of the backup."""
+    columns = {table.name: list(table.columns) for table in tables}
+    there = {name: member.columns for name, member in manifest.tables.items()}
+    if columns != there or set(manifest.sequences) != set(sequences()):
+        raise RestoreError(
+            f"The backup was made by version {manifest.product_version}, whose tables have other "
+            "columns. Restore it with that version."
+        )
+
+
+def check_empty(cursor: Any) -> None:
+    """Raises RestoreError where any table of ours holds data. Tables may be missing."""
+    there = set(connection.introspection.table_names(cursor))
+    tables = [table for table in all_tables() if table.name in there]
+    full = [table.name for table in tables if _holds_data(cursor, table)]
+    if full:
+        raise RestoreError(
+            f"This database holds data already, in {', '.join(full)}. A backup is restored into "
+            "an empty one, and never over another: set DATA_DIR or DATABASE_URL to a new one."
+        )
+
+
+def _holds_data(cursor: Any, table: Table) -> bool:
+    if table.name in OF_A_FRESH_DATABASE:
+        return False
+    mine = sql.SQL(DATA_WHERE.get(table.name, "true"))
+    query = sql.SQL("SELECT 1 FROM {} WHERE {} LIMIT 1").format(sql.Identifier(table.name), mine)
+    cursor.execute(query)
+    return cursor.fetchone() is not None
+
+
+def others_connected() -> int:
+    """How many other programs are connected to this database: a server, workers, a shell."""
+    with connection.cursor() as cursor:
+        # Of another role's connections PostgreSQL doesn't tell the type.
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid() "
+            "AND coalesce(backend_type, 'client backend') = 'client backend'"
+        )
+        (count,) = cursor.fetchone()
+        return int(count)

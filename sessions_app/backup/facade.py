@@ -1,0 +1,7 @@
+"""Public face of backup: what other packages may use."""
+
+from sessions_app.backup.naming import name_file
+
+__all__ = [
+    "name_file",
+]

@@ -1,0 +1,169 @@
+"""Restores a backup into an empty database."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from django.contrib.contenttypes.models import ContentType
+from django.db import Error, OperationalError, connection, transaction
+from psycopg import sql
+from psycopg.errors import LockNotAvailable
+
+from memoryproject.foundation.audit.chain import removal_allowed
+from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, Event, audit_record_many
+from sessions_app.backup.archive import ArchiveReader, Manifest
+from sessions_app.backup.checks import (
+    DATA_WHERE,
+    OF_A_FRESH_DATABASE,
+    RestoreError,
+    check_empty,
+    check_form,
+    check_migrations,
+    migrations_of_this_version,
+)
+from sessions_app.backup.tables import Table, all_tables, rows_of, use_fixed_form
+from sessions_app.backup.write import Report, RowCount, migrations_applied, report_of
+
+logger = logging.getLogger(__name__)
+
+# Any number that nothing else uses.
+_LOCK = 0x2E5708E
+LOCK_TIMEOUT = "10s"
+
+WriteKeys = Callable[[Mapping[str, bytes]], None]
+
+
+def backup_restore(
+    *,
+    path: Path,
+    make_tables: Callable[[], None],
+    write_keys: WriteKeys,
+    progress: Callable[[int, int], None],
+    actor: Actor = COMMAND_LINE,
+) -> Report:
+    """Check the whole archive, then put all of it into the database, which must be empty.
+
+    ``make_tables`` is called once nothing speaks against the restore any more. The rows come
+    in one transaction: a process that is killed anywhere leaves the tables as they were. Before
+    the commit every table is read back and compared with the archive, and ``write_keys`` is
+    given the archive's keys. Raises ArchiveError, RestoreError and DatabaseError; then nothing
+    was restored.
+    """
+    with ArchiveReader(path) as archive:
+        archive.check_all()
+        manifest = archive.manifest
+        with _alone():
+            check_migrations(manifest, migrations_of_this_version())
+            with connection.cursor() as cursor:
+                check_empty(cursor)
+            make_tables()
+            _put_back(archive, write_keys, progress, actor)
+    ContentType.objects.clear_cache()
+    report = report_of(path, manifest)
+    logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
+    return report
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Refuses a second restore, also while the first one makes the tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        if not cursor.fetchone()[0]:
+            raise RestoreError("Another restore is at work in this database.")
+    try:
+        yield
+    finally:
+        # A connection that is lost has given up its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _put_back(
+    archive: ArchiveReader,
+    write_keys: WriteKeys,
+    progress: Callable[[int, int], None],
+    actor: Actor,
+) -> None:
+    """The one transaction."""
+    manifest = archive.manifest
+    tables = all_tables()
+    try:
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
+            use_fixed_form(cursor)
+            _lock(cursor, tables)
+            # Again: nobody can change it from here on.
+            check_migrations(manifest, migrations_applied(cursor))
+            check_form(manifest, tables)
+            check_empty(cursor)
+            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+            _empty(cursor, tables)
+            # Each row is written once and read once.
+            count = RowCount(progress, 2 * manifest.rows)
+            for table in tables:
+                _copy_in(cursor, archive, table, count)
+            _set_sequences(cursor, manifest)
+            for table in tables:
+                _check_same(cursor, manifest, table, count)
+            # What would fail at the commit fails here, before any key is replaced.
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            count.finish()
+            _record(manifest, actor)
+            write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise RestoreError(
+                "The database is in use. Stop the server and the workers, then try again."
+            ) from error
+        raise
+
+
+def _record(manifest: Manifest, actor: Actor) -> None:
+    """A worker seals it later, with the key that comes back."""
+    details = {"made_at": manifest.created_at, "rows": manifest.rows}
+    event = Event("backup.restore", actor, "backup", details=details)
+    audit_record_many(events=[event], seal=False)
+
+
+def _lock(cursor: Any, tables: list[Table]) -> None:
+    """Nobody else writes until the end."""
+    cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+    names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
+    cursor.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(names))
+
+
+def _empty(cursor: Any, tables: list[Table]) -> None:
+    with removal_allowed():
+        for table in tables:
+            if table.name in OF_A_FRESH_DATABASE or table.name in DATA_WHERE:
+                cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
+
+
+def _copy_in(cursor: Any, archive: ArchiveReader, table: Table, count: RowCount) -> None:
+    with connection.wrap_database_errors, cursor.copy(table.copy_in()) as copy:
+        for block in archive.blocks(archive.manifest.tables[table.name]):
+            copy.write(block)
+            count.add(block)
+
+
+def _set_sequences(cursor: Any, manifest: Manifest) -> None:
+    for name, (value, used) in manifest.sequences.items():
+        cursor.execute("SELECT setval(%s, %s, %s)", [name, value, used])
+
+
+def _check_same(cursor: Any, manifest: Manifest, table: Table, count: RowCount) -> None:
+    """What stands in the table now must be what stood in the one that was backed up."""
+    digest = hashlib.sha256()
+    for block in rows_of(table, cursor):
+        digest.update(block)
+        count.add(block)
+    if digest.hexdigest() != manifest.tables[table.name].sha256:
+        raise RestoreError(
+            f"{table.name} did not come back as it was backed up; nothing was restored. "
+            "Does this PostgreSQL write values in another form than the one of the backup?"
+        )

@@ -1,0 +1,92 @@
+"""Put a backup into an empty database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from memoryproject.foundation.audit.rewriting import log_set_aside, log_write
+from memoryproject.foundation.audit.wiring import log_path
+from memoryproject.foundation.process.progress import ProgressBar
+from sessions_app.backup.archive import ArchiveError
+from sessions_app.backup.checks import RestoreError, others_connected
+from sessions_app.backup.keys import keys_write
+from sessions_app.backup.restore import backup_restore
+
+
+class Command(BaseCommand):
+    """All or nothing: a restore that fails or is killed leaves the database as it was."""
+
+    help = (
+        "Check a backup, then put all of it into the database, which must be empty (what "
+        "`make run` puts into a fresh one gives way). Stop the server first. Every table is "
+        "read back and compared before anything counts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
+        parser.add_argument(
+            "--without-keys",
+            action="store_true",
+            help="Keep the keys in DATA_DIR instead of the backup's.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+
+        def write_keys(keys: Mapping[str, bytes]) -> None:
+            if not options["without_keys"]:
+                keys_write(settings.DATA_DIR, keys)
+
+        try:
+            report = backup_restore(
+                path=path,
+                make_tables=self._make_tables,
+                write_keys=write_keys,
+                progress=ProgressBar(sys.stderr),
+            )
+        except (ArchiveError, RestoreError) as error:
+            raise CommandError(str(error)) from error
+        except (DatabaseError, OSError) as error:
+            raise CommandError(f"Nothing was restored: {error}".strip()) from error
+        self._write_log()
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_dict()))
+            return
+        self.stdout.write(
+            f"{report.rows} rows of {report.tables} tables were restored from {path}. "
+            "Start the server: make run"
+        )
+
+    def _make_tables(self) -> None:
+        if others := others_connected():
+            self.stderr.write(
+                f"{others} other connections to this database are open: the server and the "
+                "workers should be stopped."
+            )
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("createcachetable", verbosity=0)
+
+    def _write_log(self) -> None:
+        """The audit log file of the restored database; one of another database is set aside."""
+        try:
+            aside = log_set_aside(log_path=log_path(), name="before-restore")
+            log_write(log_path=log_path())
+        except OSError as error:
+            self.stderr.write(
+                f"The audit log file can't be written: {error}. Once it can, run `manage.py "
+                "audit_verify --write-log`."
+            )
+        else:
+            if aside is not None:
+                self.stderr.write(f"The audit log file that was here is now {aside}.")

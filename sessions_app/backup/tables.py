@@ -1,0 +1,114 @@
+"""What of the database a backup holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import CharField, Model, TextField
+from psycopg import sql
+
+from memoryproject.foundation.process.narrowing import present
+
+# Who is logged in to the admin: after a restore staff log in again.
+LEFT_OUT: tuple[type[Model], ...] = (Session,)
+# Figures, which are counted anew from what comes back.
+COUNTED_ANEW = ("dashboard.Quarter", "dashboard.Day", "dashboard.Mark")
+
+# A server, database or role may have its own taste. The archive's text must be the same
+# everywhere, and a copy may take as long as it takes. A setting that a server lacks is skipped.
+FIXED_FORM = {
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "statement_timeout": "0",
+    "transaction_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with the columns that are written; what PostgreSQL computes is left out."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: str
+    key_is_text: bool
+
+    def copy_out(self) -> sql.Composed:
+        """All rows as text, in the order of the key, the same on every server."""
+        query = "COPY (SELECT {columns} FROM {table} ORDER BY {key}{collation}) TO STDOUT"
+        return sql.SQL(query).format(
+            columns=_names(self.columns),
+            table=sql.Identifier(self.name),
+            key=sql.Identifier(self.key),
+            collation=sql.SQL(' COLLATE "C"' if self.key_is_text else ""),
+        )
+
+    def copy_in(self) -> sql.Composed:
+        return sql.SQL("COPY {table} ({columns}) FROM STDIN").format(
+            columns=_names(self.columns), table=sql.Identifier(self.name)
+        )
+
+
+def _names(columns: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
+
+
+def all_tables() -> list[Table]:
+    """Every table of ours, Django's own among them, by name."""
+    models: list[type[Model]] = [
+        model
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.managed and not model._meta.proxy
+        if model not in LEFT_OUT and model._meta.label not in COUNTED_ANEW
+    ]
+    models.append(MigrationRecorder(connection).Migration)
+    return sorted(map(_table, models), key=lambda table: table.name)
+
+
+def _table(model: type[Model]) -> Table:
+    fields = [field for field in model._meta.local_concrete_fields if not field.generated]
+    key = present(model._meta.pk)
+    columns = tuple(field.column for field in fields if field.column)
+    is_text = isinstance(key, CharField | TextField)
+    return Table(model._meta.db_table, columns, str(key.column), is_text)
+
+
+def sequences() -> list[str]:
+    """The sequences that give our tables their keys; what else is in the schema isn't ours."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sequence.relname FROM pg_class sequence"
+            " JOIN pg_depend ON objid = sequence.oid AND classid = 'pg_class'::regclass"
+            " AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i')"
+            " JOIN pg_class owner ON owner.oid = refobjid"
+            " WHERE sequence.relkind = 'S' AND owner.relname = ANY(%s)"
+            " AND owner.relnamespace = current_schema()::regnamespace ORDER BY 1",
+            [[table.name for table in all_tables()]],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+def use_fixed_form(cursor: Any) -> None:
+    """Let values be written and read in one form until the end of the transaction."""
+    cursor.execute(
+        "SELECT set_config(name, wanted.value, true) FROM pg_settings"
+        " JOIN unnest(%s::text[], %s::text[]) AS wanted (name, value) USING (name)",
+        [list(FIXED_FORM), list(FIXED_FORM.values())],
+    )
+
+
+def rows_of(table: Table, cursor: Any) -> Iterator[bytes]:
+    """A table's rows as COPY writes them, in blocks. Raises DatabaseError."""
+    with connection.wrap_database_errors, cursor.copy(table.copy_out()) as copy:
+        for block in copy:
+            yield bytes(block)

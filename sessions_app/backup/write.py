@@ -1,0 +1,158 @@
+"""Makes a backup."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+from psycopg import sql
+
+from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from sessions_app.backup.archive import (
+    BLOCK,
+    ArchiveWriter,
+    Manifest,
+    Member,
+    key_member,
+    table_member,
+)
+from sessions_app.backup.tables import Table, all_tables, rows_of, sequences, use_fixed_form
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was backed up or restored. ``sha256`` is the archive's own."""
+
+    path: Path
+    tables: int
+    rows: int
+    size: int
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "path": str(self.path)}
+
+
+def backup_write(
+    *,
+    path: Path,
+    keys: Mapping[str, bytes],
+    product_version: str,
+    now: datetime,
+    progress: Callable[[int, int], None],
+    actor: Actor = COMMAND_LINE,
+) -> Report:
+    """Write the whole database, as it is at one moment, into an archive at ``path``.
+
+    Web server and workers may go on meanwhile. ``progress`` is told how many of how many
+    tables are done. Raises ArchiveError and DatabaseError; then there is no file at ``path``.
+    """
+    with ArchiveWriter(path) as archive:
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            use_fixed_form(cursor)
+            count = RowCount(progress, _estimated_rows(cursor))
+            tables = {table.name: _add(archive, table, cursor, count) for table in all_tables()}
+            migrations = migrations_applied(cursor)
+            values = _sequence_values(cursor)
+            cursor.execute("SHOW server_version")
+            (postgres,) = cursor.fetchone()
+        count.finish()
+        manifest = Manifest(
+            product_version=product_version,
+            created_at=now.isoformat(),
+            postgres=postgres,
+            migrations=migrations,
+            tables=tables,
+            sequences=values,
+            keys={name: archive.add(key_member(name), [key]) for name, key in keys.items()},
+        )
+        archive.publish(manifest)
+    report = report_of(path, manifest)
+    logger.info("The database was backed up: %d rows of %d tables.", report.rows, report.tables)
+    _record(report, actor)
+    return report
+
+
+def _record(report: Report, actor: Actor) -> None:
+    """Told when it is done. It is worth having also where nothing more can be stored."""
+    details = {"rows": report.rows, "tables": report.tables}
+    try:
+        audit_record(
+            action="backup.write",
+            actor=actor,
+            object_type="backup",
+            object_id=report.sha256,
+            details=details,
+        )
+    except DatabaseError:
+        logger.exception("The audit log could not be told of the backup %s.", report.sha256)
+
+
+class RowCount:
+    """Tells ``progress`` how many of about how many rows are done."""
+
+    def __init__(self, progress: Callable[[int, int], None], total: int) -> None:
+        self._progress = progress
+        self._total = max(total, 1)
+        self._done = 0
+
+    def add(self, block: bytes | bytearray) -> None:
+        self._done += block.count(b"\n")
+        self._progress(min(self._done, self._total - 1), self._total)
+
+    def finish(self) -> None:
+        self._progress(self._total, self._total)
+
+
+def report_of(path: Path, manifest: Manifest) -> Report:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    size = path.stat().st_size
+    return Report(path, len(manifest.tables), manifest.rows, size, digest.hexdigest())
+
+
+def migrations_applied(cursor: Any) -> list[str]:
+    cursor.execute("SELECT app || '.' || name FROM django_migrations ORDER BY 1")
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _estimated_rows(cursor: Any) -> int:
+    cursor.execute("SELECT coalesce(sum(n_live_tup), 0) FROM pg_stat_user_tables")
+    return int(cursor.fetchone()[0])
+
+
+def _add(archive: ArchiveWriter, table: Table, cursor: Any, count: RowCount) -> Member:
+    blocks = _in_blocks(rows_of(table, cursor), count)
+    return archive.add(table_member(table.name), blocks, columns=list(table.columns))
+
+
+def _in_blocks(rows: Iterator[bytes], count: RowCount) -> Iterator[bytes]:
+    """Rows come one by one; compressing them so would take long."""
+    buffer = bytearray()
+    for row in rows:
+        buffer += row
+        if len(buffer) >= BLOCK:
+            count.add(buffer)
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)
+
+
+def _sequence_values(cursor: Any) -> dict[str, tuple[int, bool]]:
+    values = {}
+    for name in sequences():
+        cursor.execute(sql.SQL("SELECT last_value, is_called FROM {}").format(sql.Identifier(name)))
+        values[name] = cursor.fetchone()
+    return values

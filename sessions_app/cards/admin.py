@@ -1,0 +1,214 @@
+"""Memory cards. They stand here because they are made of this app's sessions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from cards_app.models import MemoryCard
+from cards_app.selectors import cards_with_words
+from memoryproject.foundation.admin_kit.display import (
+    shown_link,
+    shown_message,
+    shown_short,
+    shown_text,
+)
+from sessions_app.cards.make_cards import cards_make
+from sessions_app.conversations.facade import cards_request
+from sessions_app.models import CardWork, Chat, ChatSession
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.links import messages_address
+
+# More are left to the workers.
+MADE_AT_ONCE = 20
+# What cards may hold, and what the pages call it.
+HELD = {
+    "decisions": gettext_lazy("decisions"),
+    "todos": gettext_lazy("tasks"),
+    "entities": gettext_lazy("names"),
+    "notable_quotes": gettext_lazy("questions"),
+}
+
+
+class HoldsFilter(admin.SimpleListFilter):
+    """Cards that say something of a kind."""
+
+    title = gettext_lazy("what it holds")
+    parameter_name = "holds"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(HELD.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> Any:
+        name = self.value()
+        return queryset.exclude(**{name: []}) if name and name in HELD else queryset
+
+
+class MakeCards(ConversationAdmin):
+    """The part of a page that makes the cards of what is chosen."""
+
+    def has_make_permission(self, request: HttpRequest) -> bool:
+        """Who only reads changes nothing."""
+        return bool(request.user.has_perm("sessions_app.review_chat"))
+
+    def make_cards(self, request: HttpRequest, session_ids: list[Any]) -> None:
+        """Some at once; of many only the work is put on record."""
+        if len(session_ids) > MADE_AT_ONCE:
+            cards_request(session_ids=session_ids)
+            count = len(session_ids)
+            told = ngettext(
+                "%(count)d card is being made.", "%(count)d cards are being made.", count
+            )
+        else:
+            count = cards_make(session_ids=session_ids)
+            told = ngettext(
+                "%(count)d card is as the messages are now.",
+                "%(count)d cards are as the messages are now.",
+                count,
+            )
+        text = told % {"count": count}
+        self.message_user(request, text, messages.SUCCESS)
+
+
+@admin.register(MemoryCard)
+class MemoryCardAdmin(MakeCards):
+    read_as = "card"
+    list_is_read = True
+    list_display = ("short_title", "chat", "counted", "session_started_at", "extracted_at")
+    list_filter = (HoldsFilter, "session_started_at")
+    sortable_by = ("session_started_at",)
+    # See get_search_results.
+    search_fields = ("title",)
+    search_help_text = gettext_lazy(
+        "Words of a card in any of their forms, a session's or a chat's id"
+    )
+    actions = ("make_again",)
+    fieldsets = (
+        (None, {"fields": ("shown_title", "chat_link", "session_link", "shown_due")}),
+        (gettext_lazy("What was said"), {"fields": ("bullets", "shown_quotes")}),
+        (gettext_lazy("What follows from it"), {"fields": ("shown_decisions", "shown_todos")}),
+        (gettext_lazy("What it was about"), {"fields": ("shown_entities", "shown_keywords")}),
+        (gettext_lazy("As YAML"), {"fields": ("shown_yaml",), "classes": ("collapse",)}),
+        (
+            gettext_lazy("Record"),
+            {"fields": ("session_id", "session_started_at", "extracted_at", "algorithm_version")},
+        ),
+    )
+    readonly_fields = (
+        *("shown_title", "chat_link", "session_link", "shown_due", "bullets", "shown_quotes"),
+        *("shown_decisions", "shown_todos", "shown_entities", "shown_keywords", "shown_yaml"),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryCard]:
+        of_it = Chat.objects.filter(pk=OuterRef("chat_id")).values("whatsapp_chat")
+        named = Subquery(of_it, output_field=CharField())
+        return super().get_queryset(request).defer("terms").annotate(whatsapp_chat=named)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[MemoryCard], search_term: str
+    ) -> tuple[QuerySet[MemoryCard], bool]:
+        """By its words as recall reads them, or by a whole id or address."""
+        asked = search_term.replace("\x00", " ").strip()
+        if not asked:
+            return queryset, False
+        with suppress(ValueError):
+            key = UUID(asked)
+            return queryset.filter(Q(session_id=key) | Q(chat_id=key)), False
+        if "@" in asked:
+            named = Chat.objects.filter(whatsapp_chat=asked).values("pk")
+            return queryset.filter(chat_id__in=named), False
+        return cards_with_words(queryset, asked), False
+
+    @admin.action(description=gettext_lazy("Make the card again"), permissions=["make"])
+    def make_again(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> None:
+        self.make_cards(request, list(queryset.values_list("pk", flat=True)))
+
+    @admin.display(description=gettext_lazy("title"))
+    def short_title(self, card: MemoryCard) -> str:
+        return shown_short(card.title)
+
+    @admin.display(description=gettext_lazy("chat"))
+    def chat(self, card: Any) -> str:
+        return card.whatsapp_chat or "–"
+
+    @admin.display(description=gettext_lazy("decisions, tasks"))
+    def counted(self, card: MemoryCard) -> str:
+        return f"{len(card.decisions)}, {len(card.todos)}"
+
+    @admin.display(description=gettext_lazy("title"))
+    def shown_title(self, card: MemoryCard) -> str:
+        return shown_text(card.title)
+
+    @admin.display(description=gettext_lazy("chat"))
+    def chat_link(self, card: Any) -> str:
+        address = reverse("admin:sessions_app_chat_change", args=[card.chat_id])
+        return shown_link(address, card.whatsapp_chat or str(card.chat_id))
+
+    @admin.display(description=gettext_lazy("session"))
+    def session_link(self, card: MemoryCard) -> str:
+        session = ChatSession.objects.filter(pk=card.session_id).first()
+        if session is None:
+            return "–"
+        address = reverse("admin:sessions_app_chatsession_change", args=[session.pk])
+        own = shown_link(address, _("%(status)s session") % {"status": session.status})
+        read = shown_link(messages_address(session), _("read the whole conversation"))
+        return format_html("{} · {}", own, read)
+
+    @admin.display(description=gettext_lazy("up to date"))
+    def shown_due(self, card: MemoryCard) -> str:
+        due = CardWork.objects.filter(pk=card.session_id).exists()
+        return _("it is being made again") if due else _("yes")
+
+    @admin.display(description=gettext_lazy("first messages"))
+    def bullets(self, card: MemoryCard) -> str:
+        """The role apart from the text, which has its own direction."""
+        parts = (bullet.removeprefix("[").partition("] ") for bullet in card.summary_bullets)
+        shown = ((shown_message(role, text),) for role, _, text in parts)
+        return format_html_join("", "<div>{}</div>", shown) or "–"
+
+    @admin.display(description=gettext_lazy("questions and exclamations"))
+    def shown_quotes(self, card: MemoryCard) -> str:
+        return _shown_list(card.notable_quotes)
+
+    @admin.display(description=gettext_lazy("decisions"))
+    def shown_decisions(self, card: MemoryCard) -> str:
+        return _shown_list(card.decisions)
+
+    @admin.display(description=gettext_lazy("tasks"))
+    def shown_todos(self, card: MemoryCard) -> str:
+        return _shown_list(card.todos)
+
+    @admin.display(description=gettext_lazy("names"))
+    def shown_entities(self, card: MemoryCard) -> str:
+        return shown_text(", ".join(card.entities))
+
+    @admin.display(description=gettext_lazy("keywords"))
+    def shown_keywords(self, card: MemoryCard) -> str:
+        return shown_text(", ".join(card.keywords))
+
+    @admin.display(description=gettext_lazy("YAML"))
+    def shown_yaml(self, card: MemoryCard) -> str:
+        return format_html('<pre class="data">{}</pre>', card.card.to_yaml())
+
+
+def card_link(session: ChatSession) -> str:
+    """The way to a session's card."""
+    card = MemoryCard.objects.filter(pk=session.pk).only("title").first()
+    if card is None:
+        return _("none yet: it is made when the session ends, or by the list's action")
+    return shown_link(reverse("admin:cards_app_memorycard_change", args=[card.pk]), card.title)
+
+
+def _shown_list(items: list[str]) -> str:
+    if not items:
+        return "–"
+    return format_html_join("", "<div>{}</div>", ((shown_text(item),) for item in items))

@@ -1,0 +1,133 @@
+"""The memory card of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cards_app.memory_card import Card
+from cards_app.models import MemoryCard
+from memoryproject.foundation.rest_kit.answers import conflicting
+from memoryproject.foundation.rest_kit.errors import conflict, not_found
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
+from sessions_app.models import ChatSession
+from sessions_app.presentation.examples import AT, SESSION_ID
+from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.renderings import CardData, CardYaml
+
+CARD: dict[str, Any] = {
+    "session_id": SESSION_ID,
+    "algorithm_version": "1.0.0",
+    "extracted_at": AT,
+    "title": "When does TestCorp pay?",
+    "summary_bullets": ["[user] When does TestCorp pay?", "[assistant] TestCorp pays in 30 days."],
+    "decisions": [],
+    "todos": [],
+    "entities": ["TestCorp"],
+    "keywords": ["pay", "pays", "days"],
+    "notable_quotes": ["When does TestCorp pay?"],
+}
+
+OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
+CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
+
+
+def texts(told: str = "") -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField(), help_text=told)
+
+
+class CardYamlSerializer(serializers.Serializer[Any]):
+    """A card as YAML; whose, and when it was made, stands above it in a comment."""
+
+    title = serializers.CharField()
+    summary_bullets = texts("The first messages.")
+    decisions = texts()
+    todos = texts()
+    entities = texts("Names of people, companies and products.")
+    keywords = texts()
+    notable_quotes = texts()
+
+
+class CardSerializer(CardYamlSerializer):
+    """What a session was, made by rules alone and free of personal data."""
+
+    session_id = serializers.UUIDField()
+    algorithm_version = serializers.CharField()
+    extracted_at = Moment()
+
+
+def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:
+    return {
+        (status, "application/json"): CardSerializer,
+        (status, "application/yaml"): CardYamlSerializer,
+    }
+
+
+class CardView(ApiView):
+    scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {
+        "GET": ["cards_app.view_memorycard"],
+        "POST": ["cards_app.view_memorycard", "sessions_app.review_chat"],
+    }
+    answers = {
+        "POST": [conflicting("The session changes all the time.", "The session is being written.")]
+    }
+    raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
+    renderer_classes = [Json, CardYaml]
+
+    @extend_schema(
+        operation_id="sessions_card",
+        summary="The memory card of a session",
+        responses=answers_of(200),
+        examples=[
+            answered("A card", CARD, media_type="application/json"),
+            answered("As YAML", CARD_YAML, media_type="application/yaml"),
+        ],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """As it was last made: at the session's end, or by POST. 404 where it wasn't yet. YAML
+        by `?format=yaml` or `Accept: application/yaml`."""
+        session = session_within(self.caller, session_id)
+        stored = MemoryCard.objects.defer("terms").filter(pk=session.pk).first()
+        if stored is None:
+            raise NotFound(
+                f"Session {session_id} has no card yet: it is made when it ends, or by POST."
+            )
+        return self._answer(session, stored.card)
+
+    @extend_schema(
+        operation_id="sessions_card_make",
+        summary="Make the memory card of a session",
+        request=None,
+        responses={**answers_of(201), **answers_of(200)},
+        examples=[
+            answered("Made", CARD, status=201, media_type="application/json"),
+            answered("Made, as YAML", CARD_YAML, status=201, media_type="application/yaml"),
+            answered("There already", CARD, media_type="application/json"),
+            answered("There already, as YAML", CARD_YAML, media_type="application/yaml"),
+        ],
+    )
+    @idempotent(atomic=False)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """201 for the session's first card; 200 for one that is still right, or was made again
+        because the session went on. 409 for a session that changes all the time."""
+        self.body(Nothing)
+        session = session_within(self.caller, session_id)
+        is_there = MemoryCard.objects.filter(pk=session.pk).exists()
+        stored = card_make(session_id=session.pk)
+        return self._answer(session, stored.card, status=200 if is_there else 201)
+
+    def _answer(self, session: ChatSession, card: Card, *, status: int = 200) -> Response:
+        self.record_read(object_type="card", object_id=session.pk, chat_id=session.chat_id)
+        return Response(CardData(card), status=status)

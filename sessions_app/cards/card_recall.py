@@ -1,0 +1,83 @@
+"""The cards of a chat's earlier sessions in the prompts of its turns, and out of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cards_app.rules.telling import card_told
+from cards_app.selectors import cards_before
+from memoryproject.foundation.text.fragments import MARK
+from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from sessions_app.models import Turn, TurnReplay
+
+# As the replay record names them.
+CARDS = "cards"
+TOKENS_A_CARD = 250
+
+
+@dataclass(frozen=True)
+class CardHit:
+    """The card of an earlier session, told in at most ``TOKENS_A_CARD``."""
+
+    session_id: UUID
+    content: str
+    said_on: datetime
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the replay record, by the names of a recalled text."""
+        return {
+            "source": CARDS,
+            "id": str(self.session_id),
+            "session_id": str(self.session_id),
+            "content": self.content,
+            "score": None,
+            "similarity": None,
+            "created_at": self.said_on.isoformat(),
+        }
+
+
+def cards_recall(*, turn: Turn, most: int) -> list[CardHit]:
+    """The cards of the latest sessions before the turn's own in its chat, newest first. What
+    was said in other chats is never among them. Sessions in which nothing was said are passed
+    over."""
+    if most < 1 or turn.session is None:
+        return []
+    found = cards_before(chat_id=turn.chat_id, before=turn.session.created_at, most=most)
+    longest = TOKENS_A_CARD * CHARACTERS_A_TOKEN
+    return [
+        CardHit(card.session_id, card_told(card.card, longest=longest), card.session_started_at)
+        for card in found
+    ]
+
+
+def cards_take_back(*, chat_id: UUID, session_ids: Sequence[UUID]) -> int:
+    """Take the cards of these sessions out of the replays of the chat's turns: what they were
+    made of is to be gone. Returns how many turns had one."""
+    cleaned = 0
+    for session_id in session_ids:
+        had_it = TurnReplay.objects.filter(
+            turn__chat_id=chat_id,
+            recalled__contains=[{"source": CARDS, "session_id": str(session_id)}],
+        )
+        for replay in had_it.only("prompt", "recalled").iterator(chunk_size=100):
+            _take_out(replay, session_id)
+            cleaned += 1
+    return cleaned
+
+
+def _take_out(replay: TurnReplay, session_id: UUID) -> None:
+    ours = {"source": CARDS, "session_id": str(session_id)}
+    recalled, prompt = [], replay.prompt
+    for entry in replay.recalled:
+        if ours.items() <= entry.items():
+            told = entry["content"]
+            prompt = [
+                {**message, "content": message["content"].replace(told, MARK)} for message in prompt
+            ]
+            entry = {**entry, "content": MARK}
+        recalled.append(entry)
+    TurnReplay.objects.filter(pk=replay.pk).update(prompt=prompt, recalled=recalled)

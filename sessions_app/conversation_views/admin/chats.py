@@ -1,0 +1,156 @@
+"""Chats and their addresses."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import StaffTabularInline
+from memoryproject.foundation.audit.staff import staff_edit_record
+from sessions_app.conversation_views.admin.conversation_page import conversation_page
+from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.inbox.presentation import chosen_chats, inbox_page, review_urls
+from sessions_app.models import Chat, ChatAddress
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.links import chat_links
+
+
+class AddressInline(StaffTabularInline):
+    model = ChatAddress
+    extra = 0
+    can_delete = False
+    readonly_fields = ("provider", "address", "left_at", "created_at")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class MemorySwitch(forms.NullBooleanSelect):
+    """Says what each choice means, and what the setting is."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        if settings.ENABLE_MEMORY_SYSTEM:
+            default = _("as ENABLE_MEMORY_SYSTEM says (on)")
+        else:
+            default = _("as ENABLE_MEMORY_SYSTEM says (off)")
+        choices = (
+            ("unknown", default),
+            ("true", _("on for this chat")),
+            ("false", _("off for this chat")),
+        )
+        forms.Select.__init__(self, attrs, choices)
+
+
+class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = Chat
+        fields = ("memory_enabled",)
+        labels: ClassVar = {"memory_enabled": gettext_lazy("Memory")}
+        help_texts: ClassVar = {
+            "memory_enabled": gettext_lazy(
+                "Off: the assistant answers from the message alone and keeps nothing of what is "
+                "said from then on."
+            )
+        }
+        widgets: ClassVar = {"memory_enabled": MemorySwitch}
+
+
+@admin.register(Chat)
+class ChatAdmin(ForgetAction, ConversationAdmin):
+    """Staff read the whole conversation, and switch memory on and off for a chat; its addresses
+    come from the provider."""
+
+    list_title = gettext_lazy("Inbox")
+    actions = ("forget_selected",)
+    form = ChatForm
+    read_as = "chat"
+    # The list itself is the inbox; this one stands behind its actions.
+    list_display = ("whatsapp_chat", "client_name", "memory")
+    search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
+    inlines: ClassVar = [AddressInline]
+    readonly_fields = (
+        "id",
+        "whatsapp_chat",
+        "client_name",
+        "client_phone",
+        "links",
+        "provider",
+        "number_id",
+        "is_group",
+        "language",
+        "created_at",
+        "updated_at",
+    )
+    fields = (*readonly_fields[1:5], "memory_enabled", *readonly_fields[5:], "id")
+
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(self.conversation)
+        own = path("<uuid:chat_id>/conversation/", page, name="sessions_app_chat_conversation")
+        return [own, *review_urls(self.admin_site.admin_view), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The inbox; what is done with chosen chats goes the admin's own way."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return inbox_page(request, self.admin_site.each_context(request), self._more(request))
+        if not chosen_chats(request):
+            messages.warning(request, _("Tick the conversations first."))
+            return redirect("admin:sessions_app_chat_changelist")
+        return super().changelist_view(request, extra_context)
+
+    def _more(self, request: HttpRequest) -> list[tuple[str, str]]:
+        """What else can be done with chosen chats, by name and description."""
+        return [
+            (name, str(description))
+            for name, (_action, _name, description) in self.get_actions(request).items()
+        ]
+
+    def conversation(self, request: HttpRequest, chat_id: UUID) -> HttpResponse:
+        return conversation_page(request, chat_id, self.admin_site.each_context(request))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Chat, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="chat.update",
+            object_type="chat",
+            object_id=obj.pk,
+            fields=form.changed_data,
+        )
+
+    @admin.display(description=gettext_lazy("memory"), ordering="memory_enabled")
+    def memory(self, chat: Chat) -> str:
+        if chat.memory_enabled is None:
+            return _("on") if settings.ENABLE_MEMORY_SYSTEM else _("off")
+        on, off = _("on for this chat"), _("off for this chat")
+        return shown_state(on if chat.memory_enabled else off, good=[on], bad=[off])
+
+    @admin.display(description=gettext_lazy("to read"))
+    def links(self, chat: Chat) -> str:
+        return chat_links(chat)
+
+
+@admin.register(ChatAddress)
+class ChatAddressAdmin(ReadOnlyAdmin):
+    list_display = ("address", "provider", "chat", "left_at", "created_at")
+    list_filter = ("provider",)
+    search_fields = ("address", "chat__whatsapp_chat", "chat__client_name")
+    list_select_related = ("chat",)

@@ -1,0 +1,202 @@
+"""A chat as its people see it on WhatsApp: all of its sessions in one conversation, with what
+staff know and note of it beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, time
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.dateparse import parse_date
+from django.utils.timezone import get_current_timezone
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.conversation_views.admin.message_view import bubbles_of
+from sessions_app.conversation_views.admin.search_hits import found_in
+from sessions_app.conversation_views.admin.sidebar import beside, review_of
+from sessions_app.conversations.facade import (
+    Place,
+    TimelinePage,
+    first_since,
+    page_after,
+    page_around,
+    page_before,
+    place_of,
+)
+from sessions_app.inbox.facade import (
+    FROM_PEOPLE,
+    MOST_NEWS,
+    chat_look,
+    news_count,
+    news_first,
+    place_marked,
+)
+from sessions_app.models import Chat, Message, ReadMark
+from sessions_app.presentation.links import conversation_address
+from sessions_app.presentation.page_timestamp import made_stamp
+from sessions_app.takeover.presentation import takeover_context
+
+TEMPLATE = "admin/sessions_app/chat/conversation.html"
+PART = "admin/sessions_app/chat/timeline.html"
+
+
+def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
+    """``?before=``, ``?after=`` and ``?at=`` take a message's id, ``?date=`` a day, ``?q=`` words
+    to find; without them the newest messages. With the header ``X-Live`` the messages alone, or
+    304 where nothing changed since: the page asks for that while it is open, and tells by
+    ``X-News`` from where on its messages were news when it was opened; ``X-Made`` of the answer
+    tells when these messages were read."""
+    if not request.user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
+        raise PermissionDenied
+    user = instance(request.user, User)
+    made = made_stamp(timezone.now())
+    chat = Chat.objects.filter(pk=chat_id).first()
+    if chat is None:
+        raise Http404("There is no such chat, or not any more.")
+    day = _day(request)
+    if day is not None:
+        first = first_since(chat, day)
+        _tell_of_day(request, first, day)
+        return redirect(conversation_address(chat.pk, first))
+    is_live = "X-Live" in request.headers
+    page = _page(request, chat)
+    seen_to = place_marked(ReadMark.objects.filter(user=user, chat=chat).first())
+    news = _uuid(request.headers.get("X-News", "")) if is_live else _news(chat, seen_to)
+    context = {
+        "chat": chat,
+        "bubbles": bubbles_of(chat, page.messages, user, news),
+        "page": page,
+        "at": _id(request, "at"),
+        "reviews": user.has_perm("sessions_app.review_chat"),
+    }
+    shown = render_to_string(PART, context, request)
+    tag = f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
+    if is_live:
+        return _live(request, chat, page, shown, {"ETag": tag, "X-Made": made})
+    _record(request, chat)
+    _look(request, chat, page)
+    whole = {
+        **site,
+        **context,
+        **_around(request, chat, user),
+        **_unread(chat, page, seen_to, news),
+        "tag": tag,
+        "made": made,
+        "shown": shown,
+        "live": not page.newer and "q" not in request.GET,
+    }
+    return TemplateResponse(request, TEMPLATE, whole)
+
+
+def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
+    """What stands beside and under the messages."""
+    return {
+        **found_in(request, chat),
+        **beside(request, chat),
+        **review_of(request, chat, user),
+        **takeover_context(request, chat),
+        "title": chat.client_name or chat.whatsapp_chat,
+        "opts": Chat._meta,
+        "original": chat,
+    }
+
+
+def _unread(chat: Chat, page: TimelinePage, seen_to: Place, news: UUID | None) -> dict[str, Any]:
+    """What this one hasn't seen, by what was seen before this page was shown."""
+    return {
+        "news": news,
+        "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MOST_NEWS).get(chat.pk, 0),
+        "news_is_here": any(message.pk == news for message in page.messages),
+    }
+
+
+def _live(
+    request: HttpRequest, chat: Chat, page: TimelinePage, shown: str, headers: dict[str, str]
+) -> HttpResponse:
+    same = get_conditional_response(request, etag=headers["ETag"])
+    if same is not None and same.status_code == HttpResponse(status=304).status_code:
+        return same
+    _record(request, chat)
+    _look(request, chat, page)
+    return HttpResponse(shown, headers=headers)
+
+
+def _news(chat: Chat, seen_to: Place) -> UUID | None:
+    """The first thing that the person said since one's last look."""
+    first = news_first({chat.pk: seen_to}, FROM_PEOPLE).get(chat.pk)
+    return first[0] if first else None
+
+
+def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
+    """Whoever sees the end of a conversation has seen it."""
+    if page.newer or not page.messages:
+        return
+    last = page.messages[-1]
+    place = Place(last.session.created_at, last.session_id, last.order_num)
+    chat_look(user=instance(request.user, User), chat_id=chat.pk, place=place)
+
+
+def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
+    for name, read in (
+        ("before", page_before),
+        ("after", page_after),
+        ("at", page_around),
+    ):
+        place = place_of(chat, _id(request, name))
+        if place is not None:
+            return read(chat, place)
+    return page_before(chat)
+
+
+def _record(request: HttpRequest, chat: Chat) -> None:
+    audit_record(
+        action="conversation.read",
+        actor=staff_actor(request),
+        object_type="chat",
+        object_id=chat.pk,
+        details={"searched": bool(request.GET.get("q"))},
+        chat_id=chat.pk,
+    )
+
+
+def _tell_of_day(request: HttpRequest, first: UUID | None, day: datetime) -> None:
+    """That nothing was said on the day that was asked for, and what is shown instead."""
+    if first is None:
+        messages.info(request, _("Nothing was said on that day or later: this is the end."))
+        return
+    said = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
+    if said is not None and timezone.localtime(said).date() != day.date():
+        messages.info(request, _("Nothing was said on that day: this came next."))
+
+
+def _id(request: HttpRequest, name: str) -> UUID | None:
+    return _uuid(request.GET.get(name, ""))
+
+
+def _uuid(value: str) -> UUID | None:
+    try:
+        return UUID(value)
+    except ValueError:
+        return None
+
+
+def _day(request: HttpRequest) -> datetime | None:
+    """The beginning of the day that is asked for, in the business's time zone."""
+    try:
+        day = parse_date(request.GET.get("date", ""))
+    except ValueError:
+        return None
+    return datetime.combine(day, time.min, get_current_timezone()) if day else None

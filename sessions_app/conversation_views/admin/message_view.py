@@ -1,0 +1,172 @@
+"""What the page of a conversation shows of each message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils.timezone import localdate
+from django.utils.translation import gettext_lazy
+
+from sessions_app.models import (
+    Bookmark,
+    Chat,
+    ChatSession,
+    Message,
+    Note,
+    SummarizationMetadata,
+    Turn,
+)
+from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.turns import TurnState
+from sessions_app.presentation.author_names import SOMEBODY, author_names
+from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
+
+TROUBLED = {
+    TurnState.FAILED: gettext_lazy("the answer failed"),
+    TurnState.MISSED: gettext_lazy("not answered: it came too late"),
+    TurnState.HELD: gettext_lazy("not answered: the assistant was paused"),
+    TurnState.UNCONFIRMED: gettext_lazy("it isn't known whether the answer went out"),
+    TurnState.PENDING: gettext_lazy("waits for its answer"),
+    TurnState.RUNNING: gettext_lazy("is being answered"),
+    TurnState.REPLIED: gettext_lazy("is being answered"),
+    TurnState.SENDING: gettext_lazy("is being answered"),
+}
+
+LONG, LINES = 700, 15
+
+
+@dataclass(frozen=True)
+class Bubble:
+    """``side``: in (the person's), out (ours) or middle (neither's). ``day`` and ``begins`` are set
+    on the first message of a day and of a session. ``why``: the address of the replay of the
+    answer. ``trouble``: what there is to know of the message's turn. ``is_news``: what one
+    hasn't seen yet begins here. ``bookmarked``: by whoever looks; ``notes``: how many."""
+
+    message: Message
+    side: str
+    who: str
+    day: date | None
+    begins: ChatSession | None
+    sums_up: SummarizationMetadata | None
+    tick: Tick | None
+    quoted: Message | None
+    reactions: Sequence[str]
+    why: str
+    trouble: Any
+    is_news: bool
+    bookmarked: bool
+    notes: int
+
+    @property
+    def kind(self) -> Kind | None:
+        return kind_of(self.message.kind)
+
+    @property
+    def is_long(self) -> bool:
+        """Too long to be shown as a whole, on any screen."""
+        content = self.message.content
+        return len(content) > LONG or content.count("\n") > LINES
+
+    @property
+    def filename(self) -> str:
+        return str(self.message.media.get("filename", ""))
+
+
+@dataclass
+class _Around:
+    """What the messages of a page refer to."""
+
+    quoted: dict[str, Message] = field(default_factory=dict)
+    turns: dict[Any, Turn] = field(default_factory=dict)
+    bookmarked: set[UUID] = field(default_factory=set)
+    notes: Counter[UUID] = field(default_factory=Counter)
+    authors: dict[int, str] = field(default_factory=dict)
+
+
+def bubbles_of(
+    chat: Chat, messages: Sequence[Message], user: User, news: UUID | None = None
+) -> list[Bubble]:
+    """In the order of the messages, by as many queries for one as for a page. ``news``: the first
+    message that the user hasn't seen yet."""
+    around = _around(chat, messages, user)
+    found: list[Bubble] = []
+    day: date | None = None
+    session: ChatSession | None = None
+    for message in messages:
+        new_day = localdate(message.timestamp)
+        begins = message.session if session is None or session != message.session else None
+        first_of = new_day if new_day != day else None
+        found.append(_bubble(chat, message, first_of, begins, around, news))
+        day, session = new_day, message.session
+    return found
+
+
+def _bubble(
+    chat: Chat,
+    message: Message,
+    day: date | None,
+    begins: ChatSession | None,
+    around: _Around,
+    news: UUID | None,
+) -> Bubble:
+    turn = around.turns.get(message.pk)
+    answered = turn is not None and turn.reply_id == message.pk
+    return Bubble(
+        message=message,
+        side={Role.USER: "in", Role.ASSISTANT: "out"}.get(message.role, "middle"),
+        who=_who(chat, message, around.authors),
+        day=day,
+        begins=begins,
+        sums_up=getattr(message, "summarization", None),
+        tick=TICKS.get(message.delivery_status),
+        quoted=around.quoted.get(str(message.metadata.get("reply_to_id", ""))),
+        reactions=[str(emoji) for emoji in message.metadata.get("reactions", {}).values()],
+        why=reverse("admin:sessions_app_turn_change", args=[turn.pk]) if turn else "",
+        trouble="" if turn is None or answered else TROUBLED.get(turn.state, ""),
+        is_news=message.pk == news,
+        bookmarked=message.pk in around.bookmarked,
+        notes=around.notes[message.pk],
+    )
+
+
+def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:
+    """In a group each message says whose it is; what staff wrote themselves says so everywhere."""
+    if message.metadata.get("by_hand"):
+        return authors.get(message.metadata.get(AUTHOR, 0)) or str(SOMEBODY)
+    if message.role == Role.ASSISTANT or not chat.is_group:
+        return ""
+    return str(message.metadata.get("sender_name") or message.sender)
+
+
+def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:
+    messages = list(messages)
+    quoted = {str(message.metadata.get("reply_to_id", "")) for message in messages} - {""}
+    keys = [message.pk for message in messages]
+    turns = Turn.objects.only("pk", "state", "message_id", "reply_id")
+    about = _Around()
+    # By the index over provider, number and id: a chat may hold a hundred thousand messages.
+    told_by = {(message.provider, message.number_id) for message in messages}
+    originals = Message.objects.filter(
+        chat=chat,
+        provider__in=[provider for provider, _ in told_by],
+        number_id__in=[number for _, number in told_by],
+        provider_message_id__in=quoted,
+    )
+    for message in originals.defer("terms"):
+        about.quoted[str(message.provider_message_id)] = message
+    for turn in turns.filter(message__in=keys):
+        about.turns[turn.message_id] = turn
+    for turn in turns.filter(reply__in=keys):
+        about.turns[turn.reply_id] = turn
+    bookmarks = Bookmark.objects.filter(user=user, message__in=keys)
+    about.bookmarked.update(bookmarks.values_list("message", flat=True))
+    about.authors = author_names(messages)
+    about.notes.update(Note.objects.filter(message__in=keys).values_list("message", flat=True))
+    return about

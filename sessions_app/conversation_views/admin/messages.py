@@ -1,0 +1,180 @@
+"""Messages and their vectors."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.display import (
+    shown_json,
+    shown_link,
+    shown_mark,
+    shown_message,
+    shown_text,
+)
+from memoryproject.foundation.admin_kit.period_filter import period_filter
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
+from sessions_app.models.messages import DeliveryStatus
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.row_search import messages_found, vectors_found
+
+ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
+
+
+@admin.register(Message)
+class MessageAdmin(ForgetAction, ConversationAdmin):
+    actions = ("forget_selected",)
+    read_as = "message"
+    list_is_read = True
+    list_display = ("said_at", "role", "short_text", "chat", "shown_delivery")
+    list_filter = ("role", "delivery_status", "provider", period_filter("received_at"))
+    search_fields = ("content",)
+    search_help_text = gettext_lazy(
+        "Words in any language and any form, an address or number, or a whole id. A part of a word "
+        "is found among the newest messages."
+    )
+    # Any other order would sort a million rows.
+    sortable_by = ("said_at", "order_num")
+    list_select_related = ("chat", "session")
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "whole_text",
+                    "chat",
+                    "session",
+                    "order_num",
+                    "role",
+                    "kind",
+                    "sums_up",
+                )
+            },
+        ),
+        (
+            gettext_lazy("Times"),
+            {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")},
+        ),
+        (
+            gettext_lazy("Delivery"),
+            {
+                "fields": (
+                    "sender",
+                    "recipient",
+                    "delivery_status",
+                    "was_received",
+                    "answers",
+                    "provider",
+                    "number_id",
+                    "provider_message_id",
+                )
+            },
+        ),
+        (
+            gettext_lazy("Details"),
+            {"fields": ("tokens", "image_path", "shown_media", "shown_metadata")},
+        ),
+        (
+            gettext_lazy("Before it was edited"),
+            {"fields": ("shown_history",), "classes": ("collapse",)},
+        ),
+    )
+    readonly_fields = (
+        "whole_text",
+        "sums_up",
+        "shown_media",
+        "shown_metadata",
+        "shown_history",
+    )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
+    ) -> tuple[QuerySet[Message], bool]:
+        return messages_found(queryset, search_term), False
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """One session is read from its beginning; else the newest come first."""
+        return ("order_num",) if _is_one_session(request) else ("-received_at", "-order_num")
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Within one session the chat is always the same."""
+        if _is_one_session(request):
+            return ("order_num", "role", "short_text", "shown_delivery", "said_at")
+        return self.list_display
+
+    @admin.display(description=gettext_lazy("received"), ordering="received_at")
+    def said_at(self, message: Message) -> object:
+        return message.received_at
+
+    @admin.display(description=gettext_lazy("content"))
+    def short_text(self, message: Message) -> str:
+        return _revoked() if message.revoked_at else shown_message(message.kind, message.content)
+
+    @admin.display(description=gettext_lazy("content"))
+    def whole_text(self, message: Message) -> str:
+        return _revoked() if message.revoked_at else shown_text(message.content)
+
+    @admin.display(description=gettext_lazy("sums up"))
+    def sums_up(self, message: Message) -> str:
+        made = SummarizationMetadata.objects.filter(summary_message=message).first()
+        if made is None:
+            return "–"
+        address = reverse("admin:sessions_app_summarizationmetadata_change", args=[made.pk])
+        said = _("messages %(first)d to %(last)d")
+        return shown_link(address, said % {"first": made.first_order, "last": made.last_order})
+
+    @admin.display(description=gettext_lazy("delivery"), ordering="delivery_status")
+    def shown_delivery(self, message: Message) -> str:
+        if not message.delivery_status:
+            return ""
+        tone = "good" if message.delivery_status in ARRIVED else ""
+        if message.delivery_status == DeliveryStatus.FAILED:
+            tone = "bad"
+        return shown_mark(message.get_delivery_status_display(), tone)
+
+    @admin.display(description=gettext_lazy("media"))
+    def shown_media(self, message: Message) -> str:
+        return shown_json(message.media)
+
+    @admin.display(description=gettext_lazy("metadata"))
+    def shown_metadata(self, message: Message) -> str:
+        return shown_json(message.metadata)
+
+    @admin.display(description=gettext_lazy("history"))
+    def shown_history(self, message: Message) -> str:
+        return shown_json(message.history)
+
+
+def _revoked() -> SafeString:
+    return format_html('<em class="quiet">{}</em>', _("deleted by the sender"))
+
+
+def _is_one_session(request: HttpRequest) -> bool:
+    return "session__session_id__exact" in request.GET
+
+
+@admin.register(MessageEmbedding)
+class MessageEmbeddingAdmin(ReadOnlyAdmin):
+    list_display = ("message", "model")
+    list_filter = ("model",)
+    search_fields = ("message",)
+    search_help_text = gettext_lazy("As messages are found; those of the newest 2,000 that fit.")
+    sortable_by = ()
+    list_select_related = ("message",)
+    exclude = ("vector",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MessageEmbedding]:
+        return super().get_queryset(request).defer("vector", "message__terms")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[MessageEmbedding], search_term: str
+    ) -> tuple[QuerySet[MessageEmbedding], bool]:
+        return vectors_found(queryset, search_term), False

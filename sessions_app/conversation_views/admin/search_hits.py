@@ -1,0 +1,52 @@
+"""What a search in one conversation found, with the way from hit to hit."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+
+from sessions_app.conversations.facade import FOUND, messages_found
+from sessions_app.inbox.presentation import LONGEST_QUERY, Hit
+from sessions_app.models import Chat
+from sessions_app.presentation.links import conversation_address
+from sessions_app.recall.facade import snippet_of
+
+
+def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """``hit_before`` and ``hit_after`` lead to the next older and newer hit from where one is;
+    from nowhere to the newest."""
+    text = request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST_QUERY]
+    found = messages_found(chat, text) if text else []
+    hits = [
+        Hit(
+            message,
+            conversation_address(chat.pk, message.pk, query=text),
+            snippet_of(message.content, text),
+        )
+        for message in found
+    ]
+    place = _place(hits, request.GET.get("at", ""))
+    return {
+        "query": text,
+        "hits": hits,
+        "most_hits": FOUND,
+        "hit_number": None if place is None else place + 1,
+        # The newest stand first.
+        "hit_before": _address(hits, 0 if place is None else place + 1),
+        "hit_after": "" if place is None else _address(hits, place - 1),
+    }
+
+
+def _place(hits: list[Hit], at: str) -> int | None:
+    try:
+        key = UUID(at)
+    except ValueError:
+        return None
+    keys = [hit.message.pk for hit in hits]
+    return keys.index(key) if key in keys else None
+
+
+def _address(hits: list[Hit], place: int) -> str:
+    return hits[place].address if 0 <= place < len(hits) else ""

@@ -1,0 +1,82 @@
+"""Chats: people and groups."""
+
+from __future__ import annotations
+
+from django.db.models import Prefetch
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.answers import NOT_FORGOTTEN
+from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.facade import object_forget
+from sessions_app.forgetting.presentation import FORGETTING
+from sessions_app.models import Chat, ChatAddress
+from sessions_app.presentation import examples
+from sessions_app.presentation.filters import ChatFilters
+from sessions_app.presentation.lookup import chat_within
+from sessions_app.presentation.serializers import ChatSerializer, ReceiptSerializer
+
+
+class ChatsView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    queryset = Chat.objects.prefetch_related(
+        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
+    )
+    serializer_class = ChatSerializer
+    filterset_class = ChatFilters
+    reach_field = "pk"
+    ordering = ("-created_at", "-id")
+
+    @extend_schema(
+        summary="List chats, the newest first",
+        examples=[answered("One chat", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request) -> Response:
+        """People and groups, with the addresses by which they are known."""
+        return self.page_of(self.within_reach())
+
+
+class ChatView(ApiView):
+    scopes = {"GET": "read", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    answers = {"DELETE": [NOT_FORGOTTEN]}
+    raises = FORGETTING
+
+    @extend_schema(
+        operation_id="chats_get",
+        summary="One chat",
+        responses=ChatSerializer,
+        examples=[answered("A person", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request, whatsapp_chat: str) -> Response:
+        """By any address by which it is known now."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        self.record_read(object_type="chat", object_id=chat.pk)
+        return Response(ChatSerializer(chat).data)
+
+    @extend_schema(
+        operation_id="chats_erase",
+        summary="Erase a person or a group, with everything in the chat",
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered(
+                "The receipt",
+                examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
+            )
+        ],
+    )
+    def delete(self, request: Request, whatsapp_chat: str) -> Response:
+        """Conversations, memories and documents of the chat, and what other chats were told of
+        them. It can't be undone; export first what has to be kept."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        receipt = object_forget(
+            kind="chat",
+            object_id=chat.pk,
+            tools=build_forget_dependencies(),
+            actor=self.caller.actor,
+        )
+        return Response(receipt.as_dict())

@@ -1,0 +1,122 @@
+"""Messages of a session: getMessages, addMessages and clearMessages of seed 003."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.answers import NOT_FORGOTTEN, conflicting
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.views import ListView
+from sessions_app.conversation_views.session_actions import MemoryDisabledError
+from sessions_app.conversations.facade import MOST_MESSAGES, ConversationMessage
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.facade import object_forget
+from sessions_app.forgetting.presentation import FORGETTING
+from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.models import Message
+from sessions_app.presentation import examples
+from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.refusals import CHAT_MEMORY, memory_disabled
+from sessions_app.presentation.serializers import (
+    MessageSerializer,
+    MessagesQuery,
+    NewMessagesSerializer,
+    ReceiptSerializer,
+    StoredMessagesSerializer,
+)
+
+SAID = {"role": "user", "content": "When does TestCorp pay?"}
+
+
+class MessagesView(ListView):
+    scopes = {"GET": "read", "POST": "write", "DELETE": "forget"}
+    answers = {
+        "POST": [conflicting("The session is archived.", "The session is archived: read-only.")],
+        "DELETE": [NOT_FORGOTTEN],
+    }
+    raises = {**CHAT_MEMORY, **FORGETTING, MemoryDisabledError: memory_disabled}
+    queryset = Message.objects.defer("terms")
+    query_serializer_class = MessagesQuery
+    serializer_class = MessageSerializer
+    ordering = ("-order_num",)
+    default_limit = MOST_MESSAGES
+
+    @extend_schema(
+        operation_id="sessions_messages_list",
+        summary="The newest messages, oldest first",
+        examples=[answered("One message", examples.MESSAGE)],
+    )
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """`next` leads to older messages. A summary has its own order_num and stands after the
+        messages that it sums up. `before` is exclusive."""
+        session = session_within(self.caller, session_id)
+        rows = self.within_reach().filter(session=session)
+        if "before" in self.query:
+            rows = rows.filter(timestamp__lt=self.query["before"])
+        page = self.page_of(rows)
+        page.data["results"] = page.data["results"][::-1]
+        self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
+        return page
+
+    @extend_schema(
+        operation_id="sessions_messages_add",
+        summary="Store messages at the end of a session",
+        request=NewMessagesSerializer,
+        responses={201: StoredMessagesSerializer},
+        examples=[
+            sent("One message", {"messages": [SAID]}),
+            answered("As stored", {"messages": [examples.MESSAGE]}, status=201),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """All of them or none, in the order given; at most 1,000."""
+        body = self.body(NewMessagesSerializer)
+        session = session_within(self.caller, session_id)
+        if not build_intake_rules().remember(session.chat):
+            raise MemoryDisabledError
+        now = timezone.now()
+        messages = [_said(each, now) for each in body["messages"]]
+        stored = build_chat_memory().add_messages(
+            conversation_id=session.pk, messages=messages, now=now
+        )
+        told = [_told(session.pk, message) for message in stored]
+        return Response({"messages": MessageSerializer(told, many=True).data}, status=201)
+
+    @extend_schema(
+        operation_id="sessions_messages_clear",
+        summary="Clear a session: delete its messages and what was derived from them",
+        responses={200: ReceiptSerializer},
+        examples=[
+            answered(
+                "The receipt",
+                examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
+            )
+        ],
+    )
+    def delete(self, request: Request, session_id: UUID) -> Response:
+        """The session stays, empty, and goes on counting where it was."""
+        session = session_within(self.caller, session_id)
+        receipt = object_forget(
+            kind="messages",
+            object_id=session.pk,
+            tools=build_forget_dependencies(),
+            actor=self.caller.actor,
+        )
+        return Response(receipt.as_dict())
+
+
+def _said(each: dict[str, Any], now: Any) -> ConversationMessage:
+    return ConversationMessage(**{"timestamp": now, **each})
+
+
+def _told(session_id: UUID, message: ConversationMessage) -> dict[str, Any]:
+    return {**vars(message), "session_id": session_id}

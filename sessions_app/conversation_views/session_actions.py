@@ -1,0 +1,102 @@
+"""Opens and ends sessions for whoever asks for it by name: the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from memoryproject.foundation.audit.events import Actor
+from sessions_app.conversations.facade import (
+    ConversationNotFoundError,
+    chat_at_or_new,
+    session_end,
+    session_open,
+    session_start,
+)
+from sessions_app.inbound.facade import IntakeRules
+from sessions_app.models import Chat, ChatSession
+from sessions_app.models.sessions import SessionStatus
+
+
+class MemoryDisabledError(Exception):
+    """Memory is off in this chat: nothing is stored."""
+
+
+class SessionEndedError(Exception):
+    """The session has ended already."""
+
+    def __init__(self, session: ChatSession) -> None:
+        super().__init__(
+            f"Session {session.pk} is {session.status}: only an active one can be reset. "
+            "POST sessions/ opens the chat's active session."
+        )
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A chat's active session. ``is_new``: it was begun now."""
+
+    session: ChatSession
+    is_new: bool
+
+
+def session_open_in(
+    *, whatsapp_chat: str, rules: IntakeRules, now: datetime, actor: Actor
+) -> Opened:
+    """The active session of a chat; the chat and the session are made where there is none.
+    Raises MemoryDisabledError, and then nothing is made."""
+    with transaction.atomic():
+        chat = _locked(chat_at_or_new(whatsapp_chat).pk)
+        if not rules.remember(chat):
+            raise MemoryDisabledError
+        active = ChatSession.objects.filter(chat=chat, status=SessionStatus.ACTIVE)
+        before = active.values_list("pk", flat=True).first()
+        session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=actor)
+        return Opened(session, is_new=session.pk != before)
+
+
+def session_reset(
+    *, session_id: UUID, rules: IntakeRules, now: datetime, actor: Actor
+) -> ChatSession:
+    """End an active session as /reset does; returns the new one. Raises
+    ConversationNotFoundError, SessionEndedError and MemoryDisabledError."""
+    with transaction.atomic():
+        session = _session_locked(session_id)
+        if session.status != SessionStatus.ACTIVE:
+            raise SessionEndedError(session)
+        if not rules.remember(session.chat):
+            raise MemoryDisabledError
+        session_end(session=session, at=now, actor=actor)
+        return session_start(chat=session.chat, now=now, actor=actor)
+
+
+def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSession:
+    """Let a session expire now; one that has ended stays as it is. Raises
+    ConversationNotFoundError."""
+    with transaction.atomic():
+        session = _session_locked(session_id)
+        if session.status == SessionStatus.ACTIVE:
+            session_end(session=session, at=now, actor=actor)
+        return session
+
+
+def _locked(chat_id: UUID) -> Chat:
+    return Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
+
+
+def _session_locked(session_id: UUID) -> ChatSession:
+    """The session with its chat, locked in that order."""
+    found = ChatSession.objects.filter(pk=session_id).values_list("chat_id", flat=True).first()
+    if found is None:
+        raise ConversationNotFoundError(session_id)
+    chat = Chat.objects.select_for_update(no_key=True).filter(pk=found).first()
+    rows = ChatSession.objects.select_for_update(no_key=True)
+    session = rows.filter(pk=session_id).first()
+    if chat is None or session is None:
+        raise ConversationNotFoundError(session_id)
+    if session.chat_id == chat.pk:
+        session.chat = chat
+    return session

@@ -1,0 +1,276 @@
+"""Finds the chat that an event belongs to, and keeps its addresses true.
+
+One person can be known by phone, by business-scoped id (BSUID), by another address, and by
+two providers. An event that shows two addresses together links them. What matters most is
+that nobody gets at another person's chat: where a number may have changed hands, it is
+detached from the old chat rather than trusted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Literal, overload
+
+from django.db import connection
+
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.conversations.activity import activity_said
+from sessions_app.models import Chat, ChatAddress
+from sessions_app.models.chats import Provider
+from sessions_app.signals import one_person_found
+
+logger = logging.getLogger(__name__)
+
+# Webhooks arrive out of order: what a chat said this shortly before its number change was
+# announced may well have been said from the new number already.
+CHANGE_SLACK = timedelta(hours=1)
+
+
+def addresses_lock(addresses: Iterable[str]) -> None:
+    """Serialise, until the transaction ends, all that is done for these addresses."""
+    with connection.cursor() as cursor:
+        for address in sorted(set(addresses)):
+            digest = hashlib.sha256(address.encode()).digest()
+            key = int.from_bytes(digest[:8], "big", signed=True)
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+
+
+def chat_find(whatsapp_chat: str) -> Chat | None:
+    """The chat of an address, also of one that is not its main one."""
+    address = (
+        ChatAddress.objects.filter(address=whatsapp_chat, left_at__isnull=True)
+        .select_related("chat")
+        .first()
+    )
+    return address.chat if address else Chat.objects.filter(whatsapp_chat=whatsapp_chat).first()
+
+
+def chat_known(*, party: Party, group_id: str | None) -> Chat | None:
+    """The chat of a group, or of a person, if there is one."""
+    known = [_group_address(group_id)] if group_id else party.addresses()
+    return next(filter(None, map(chat_find, known)), None)
+
+
+def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = "") -> Chat:
+    """The chat of a group, made when it is new. Call it in a transaction."""
+    address = _group_address(group_id)
+    addresses_lock([address])
+    chat = chat_find(address)
+    if chat is None:
+        chat = _create(provider=provider, number_id=number_id, address=address, name=name)
+    return _seen(chat, provider=provider, number_id=number_id, name=name)
+
+
+@overload
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: Literal[True] = True
+) -> Chat: ...
+
+
+@overload
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: bool
+) -> Chat | None: ...
+
+
+def chat_for_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: bool = True
+) -> Chat | None:
+    """The chat of a person, with the addresses that this event shows linked to it.
+
+    at: when the event happened, by the provider's clock.
+    Returns None only where the person is unknown and ``create`` is False.
+    Call it in a transaction.
+    """
+    shown = party.addresses()
+    addresses_lock(shown)
+    known = _known(shown, at)
+    bsuid = f"{party.bsuid}@bsuid" if party.bsuid else None
+    for address in list(known):
+        if bsuid and address != bsuid and _belongs_to_another(known[address], bsuid):
+            _detach(known.pop(address))
+    chats = {link.chat_id: link.chat for link in known.values()}
+    chat = _one_person(list(chats.values()))
+    if chat is None and not create:
+        return None
+    if chat is None:
+        chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
+    # What was said before the person left an address doesn't bring them back to it.
+    left = {address for address, link in known.items() if link.left_at is not None}
+    for address in shown:
+        if address not in left:
+            _link(chat, provider=provider, address=address)
+    if party.phone and f"{party.phone}@c.us" not in left:
+        _take_phone(chat, party.phone, at)
+    return _seen(chat, provider=provider, number_id=number_id, name=party.name)
+
+
+def address_change(*, provider: str, number_id: str, old: Party, new: Party, at: datetime) -> Chat:
+    """A person moved from one number (or business-scoped id) to another.
+
+    The new address joins the old chat. Where the new one has a chat of its own that began
+    only with the change, both are one person and are merged; an older chat there belongs to
+    whoever had the number before, and stays theirs. Call it in a transaction.
+    """
+    gone, come = old.addresses(), new.addresses()
+    addresses_lock([*gone, *come])
+    moved = _moved_already(gone, come)
+    if moved is not None:
+        return moved
+    chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
+    for address in come:
+        for link in ChatAddress.objects.filter(address=address).exclude(chat=chat):
+            if _began_after(link.chat, at):
+                chat = _merge(chat, link.chat)
+            else:
+                _detach(link)
+        _link(chat, provider=provider, address=address)
+    # A new number leaves the old number behind, a new id the old id; not one the other.
+    replaced = {address.partition("@")[2] for address in come}
+    left = [
+        address for address in gone if address not in come and address.partition("@")[2] in replaced
+    ]
+    ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
+    if new.phone:
+        _take_phone(chat, new.phone, at)
+    logger.info("Chat %s moved to a new address.", chat.id)
+    return chat
+
+
+def _moved_already(gone: list[str], come: list[str]) -> Chat | None:
+    """The chat that has made this very change, told of by another provider or a second time."""
+    left = ChatAddress.objects.filter(address__in=gone, left_at__isnull=False).values("chat")
+    arrived = ChatAddress.objects.filter(
+        address__in=come, left_at__isnull=True, chat__in=left
+    ).select_related("chat")
+    link = arrived.first()
+    return link.chat if link else None
+
+
+def _began_after(chat: Chat, at: datetime) -> bool:
+    first = chat.messages.order_by("timestamp").values_list("timestamp", flat=True).first()
+    return first is None or first >= at - CHANGE_SLACK
+
+
+def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
+    """The links of these addresses; one that its person left before ``at`` is somebody else's
+    by now and is detached."""
+    known = {}
+    links = ChatAddress.objects.filter(address__in=addresses).select_related("chat")
+    for link in links.order_by("id"):
+        if link.left_at is not None and at > link.left_at:
+            _detach(link)
+        else:
+            known[link.address] = link
+    return known
+
+
+def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
+    """Whether the chat of this link is known under another business-scoped id."""
+    others = link.chat.addresses.filter(address__endswith="@bsuid", left_at__isnull=True)
+    return others.exists() and not others.filter(address=bsuid).exists()
+
+
+def _detach(link: ChatAddress) -> None:
+    """The number changed hands: the old chat keeps its memory but not this address."""
+    chat = link.chat
+    address = link.address
+    ChatAddress.objects.filter(chat=chat, address=address).delete()
+    if chat.whatsapp_chat == address:
+        rest = chat.addresses.filter(left_at__isnull=True).first()
+        chat.whatsapp_chat = rest.address if rest else f"{chat.id.hex}@detached"
+        chat.client_phone = _phone_of(chat.whatsapp_chat)
+        chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
+    logger.warning("Address of chat %s changed hands and was detached from it.", chat.id)
+
+
+def _one_person(chats: list[Chat]) -> Chat | None:
+    """The chat of all of these, merged into the oldest where there are several."""
+    if not chats:
+        return None
+    first, *others = sorted(chats, key=lambda chat: (chat.created_at, chat.id))
+    for other in others:
+        first = _merge(first, other)
+    return first
+
+
+def _merge(one: Chat, other: Chat) -> Chat:
+    """Have the receiver of ``one_person_found`` merge two chats; return the one that stays."""
+    ((_, kept),) = one_person_found.send(sender=Chat, one=one, other=other)
+    return instance(kept, Chat)
+
+
+def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
+    if not address.endswith(("@c.us", "@g.us", "@bsuid")):
+        logger.warning("Unusual WhatsApp chat id %s: accepted as it is.", address)
+    chat = Chat.objects.create(
+        whatsapp_chat=address,
+        provider=provider,
+        number_id=number_id,
+        is_group=address.endswith("@g.us"),
+        client_name=name[:255],
+        client_phone=_phone_of(address),
+    )
+    activity_said(chat_id=chat.pk, at=chat.created_at)
+    _link(chat, provider=provider, address=address)
+    return chat
+
+
+def _link(chat: Chat, *, provider: str, address: str) -> None:
+    linked = chat.addresses.filter(provider=provider, address=address, left_at__isnull=True)
+    if linked.exists():
+        return
+    ChatAddress.objects.update_or_create(
+        provider=provider, address=address, defaults={"chat": chat, "left_at": None}
+    )
+
+
+def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
+    """The phone becomes the chat's main address; other phones were left."""
+    address = f"{phone}@c.us"
+    if chat.whatsapp_chat == address:
+        return
+    phones = chat.addresses.filter(address__endswith="@c.us", left_at__isnull=True)
+    phones.exclude(address=address).update(left_at=at)
+    chat.whatsapp_chat = address
+    chat.client_phone = phone
+    chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
+
+
+def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:
+    """Remember by which provider the chat was last seen, and its name."""
+    # Who is talked to from the terminal keeps the provider that reaches them.
+    changed: dict[str, str] = {}
+    if provider != str(Provider.CONSOLE):
+        changed = {"provider": provider, "number_id": number_id}
+    if name and name != chat.client_name:
+        changed["client_name"] = name[:255]
+    stale = {key: value for key, value in changed.items() if getattr(chat, key) != value}
+    for key, value in stale.items():
+        setattr(chat, key, value)
+    if stale:
+        chat.save(update_fields=[*stale, "updated_at"])
+    return chat
+
+
+def _group_address(group_id: str) -> str:
+    return group_id if "@" in group_id else f"{group_id}@g.us"
+
+
+def _phone_of(address: str) -> str:
+    number, _, domain = address.partition("@")
+    return number if domain == "c.us" and number.isdigit() else ""
+
+
+def party_of(whatsapp_chat: str) -> Party:
+    """Who is behind an address in ``whatsapp_chat`` form."""
+    name, _, domain = whatsapp_chat.partition("@")
+    if domain == "c.us" and name.isdigit():
+        return Party(phone=name)
+    if domain == "bsuid":
+        return Party(bsuid=name)
+    return Party(other=whatsapp_chat)

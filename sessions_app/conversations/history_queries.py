@@ -1,0 +1,208 @@
+"""Reads: every query that is more than one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from django.db.models import Q, QuerySet
+
+from cards_app.rules.lines import Line
+from cards_app.rules.passage import SHORTEST_PASSAGE, shortened_lines
+from memoryproject.foundation.process.narrowing import present
+from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
+from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata, Turn
+from sessions_app.models.messages import Role
+
+FIRST_BATCH = 50
+LARGEST_BATCH = 1_600
+# Of a longer gap between the summary and the history the newest messages are told.
+PASSAGE_MESSAGES = 60
+# So many messages are answered one after the other, with numbers beyond the last of them.
+LONGEST_BURST = 20
+KEEP_LAST = 2
+
+
+@dataclass(frozen=True)
+class History:
+    """What a prompt holds of a conversation.
+
+    ``messages``: the newest, oldest first; ``tokens`` is theirs. ``left_out_until``: the
+    messages up to this place (an order_num, 0 for none) are not among them. ``summary``: the
+    latest one made before the turn's message. ``passage``: shortened, what neither holds.
+    """
+
+    messages: list[Message]
+    tokens: int
+    left_out_until: int = 0
+    summary: SummarizationMetadata | None = None
+    passage: str = ""
+
+    @property
+    def summary_text(self) -> str:
+        return self.summary.summary_message.content if self.summary else ""
+
+    @property
+    def summary_tokens(self) -> int:
+        return self.summary.summary_message.tokens if self.summary else 0
+
+
+def profile_current() -> AssistantProfile:
+    """The assistant's profile; its defaults where staff has written none."""
+    return AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
+
+
+def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
+    """The session's window as a model reads it: ``[{"role", "content"}]`` in order."""
+    window = session.messages.filter(order_num__gte=session.window_start).order_by("order_num")
+    return [{"role": message.role, "content": message.content} for message in window]
+
+
+def messages_before(
+    *, session: ChatSession, limit: int | None = None, before: datetime | None = None
+) -> list[Message]:
+    """The newest ``limit`` messages of a session with a timestamp before ``before``, by
+    order_num. Reads no more rows than it returns where ``before`` isn't given."""
+    said = session.messages.defer("terms").order_by("-order_num")
+    if before is not None:
+        said = said.filter(timestamp__lt=before)
+    return list(said if limit is None else said[:limit])[::-1]
+
+
+def summary_before(*, message: Message) -> SummarizationMetadata | None:
+    """The latest summary of the message's session that sums up only what came before it."""
+    made = SummarizationMetadata.objects.filter(session_id=message.session_id)
+    made = made.filter(last_order__lt=message.order_num).select_related("summary_message")
+    return made.order_by("-number").first()
+
+
+def history_for_turn(
+    *, turn: Turn, max_tokens: int, max_messages: int | None = None, passage_tokens: int = 0
+) -> History:
+    """What was said before the turn's message, and that message, by turns.
+
+    An answer stands after the message that it answers, and nothing that came after the
+    turn's message is there, whatever the order in which a burst was stored. The newest
+    messages that fit into ``max_tokens`` beside the summary are taken, at least the last two.
+    What neither holds is told in at most ``passage_tokens`` (0: not at all). Reads as many
+    rows as fit, never the whole session.
+    """
+    message = present(turn.message)
+    summary = summary_before(message=message)
+    summarized = summary.last_order if summary else 0
+    room = max_tokens - (summary.summary_message.tokens if summary else 0)
+    walk = _backwards(message)
+    taken, left_out = _newest(message, walk, room, max_messages)
+    gap: list[Message] = []
+    if left_out is not None and passage_tokens:
+        gap = _unsummarized(left_out, walk, summarized)
+    while gap and len(taken) > KEEP_LAST and _tokens(taken) > room - passage_tokens:
+        left_out = taken.pop()
+        if left_out.order_num > summarized:
+            gap.insert(0, left_out)
+    return History(
+        messages=taken[::-1],
+        tokens=_tokens(taken),
+        left_out_until=_place(left_out) if left_out else 0,
+        summary=summary,
+        passage=_passage(gap[:PASSAGE_MESSAGES][::-1], turn, passage_tokens),
+    )
+
+
+def _newest(
+    last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
+) -> tuple[list[Message], Message | None]:
+    """The last message and those before it that fit, newest first, and the first that
+    doesn't."""
+    taken = [last]
+    tokens = last.tokens
+    most = max(min(max_messages or max_tokens, max_tokens), 1)
+    for message in walk:
+        full = tokens + message.tokens > max_tokens or len(taken) >= most
+        if full and len(taken) >= KEEP_LAST:
+            return taken, message
+        taken.append(message)
+        tokens += message.tokens
+    return taken, None
+
+
+def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> list[Message]:
+    """Of what is left out, the messages that no summary covers, newest first; not more than a
+    passage tells. An answer may have a higher number than the summary covers although its
+    question is summed up, so the walk goes a little further than that."""
+    gap: list[Message] = []
+    for message in chain([first], walk):
+        if _place(message) <= summarized - LONGEST_BURST or len(gap) >= PASSAGE_MESSAGES:
+            break
+        if message.order_num > summarized:
+            gap.append(message)
+    return gap
+
+
+def _tokens(messages: list[Message]) -> int:
+    return sum(message.tokens for message in messages)
+
+
+def _backwards(last: Message) -> Iterator[Message]:
+    """The messages before ``last``, newest first: each question right after its answer.
+
+    Answers are numbered when they are made, so one may carry a higher order_num than
+    ``last``; each is read with the message that it answers.
+    """
+    said = _said(last.session_id).filter(answers__isnull=True)
+    before = last.order_num
+    size = FIRST_BATCH
+    while True:
+        batch = list(
+            said.filter(order_num__lt=before).select_related("answer").order_by("-order_num")[:size]
+        )
+        for message in batch:
+            answer = getattr(message, "answer", None)
+            if answer is not None and answer.revoked_at is None:
+                yield answer
+            if message.revoked_at is None:
+                yield message
+        if len(batch) < size:
+            return
+        before = batch[-1].order_num
+        size = min(size * 2, LARGEST_BATCH)
+
+
+def _said(session_id: object) -> QuerySet[Message]:
+    """A session's messages without the summaries that were made of them, which have their own
+    place in a prompt. (A summary that came from elsewhere is a message like others.)"""
+    return Message.objects.filter(session_id=session_id).exclude(
+        role=Role.SUMMARY, metadata__has_key="summaryMetadataId"
+    )
+
+
+def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
+    """The gap's messages, each shortened; nothing where there is no room for any."""
+    if longest * CHARACTERS_A_TOKEN < SHORTEST_PASSAGE:
+        return ""
+    lines = [
+        Line(speaker_of(message, user_role=turn.user_role), text_of(message))
+        for message in gap
+        if is_knowledge(message)
+    ]
+    return shortened_lines(lines, longest=longest * CHARACTERS_A_TOKEN)
+
+
+def _place(message: Message) -> int:
+    """Where a message stands in the conversation: an answer stands with its question."""
+    return message.answers.order_num if message.answers else message.order_num
+
+
+def messages_left_out(*, turn: Turn, history: History) -> Q:
+    """A condition on messages of the turn's chat: said before the turn's message and not in
+    its prompt. Those of earlier sessions are among them."""
+    session = history.messages[-1].session
+    earlier = Q(session__created_at__lt=session.created_at)
+    until = history.left_out_until
+    same = Q(session_id=session.pk) & (
+        Q(order_num__lte=until, answers__isnull=True) | Q(answers__order_num__lte=until)
+    )
+    return (earlier | same) & ~Q(pk=history.messages[0].pk)

@@ -1,0 +1,45 @@
+"""What integrators are told of conversations: ids and times, never what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from memoryproject.foundation.outgoing_webhooks.events import HookEvent, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
+from memoryproject.foundation.outgoing_webhooks.payload import utc
+from sessions_app.models import ChatSession, Turn
+
+ANSWERING, SENDING = "answering", "sending"
+
+
+def sessions_ended(ended: Sequence[tuple[ChatSession, datetime]]) -> None:
+    """These sessions ended, as of these times. Call it in the transaction that ends them."""
+    hooks_raise(
+        [
+            HookEvent(
+                SESSION_EXPIRED,
+                session.pk,
+                {"session_id": str(session.pk), "expired_at": utc(at)},
+                session.chat_id,
+            )
+            for session, at in ended
+        ]
+    )
+
+
+def turn_failed(turn: Turn, *, stage: str) -> None:
+    """A turn failed for good, in ``answering`` or ``sending``. Call it in the transaction that
+    says so. What went wrong, staff read in the admin: an error may quote what was said."""
+    data = {
+        "turn_id": str(turn.turn_id),
+        "session_id": _text(turn.session_id),
+        "message_id": _text(turn.message_id),
+        "stage": stage,
+    }
+    hooks_raise([HookEvent(TURN_FAILED, turn.turn_id, data, turn.chat_id)])
+
+
+def _text(key: UUID | None) -> str | None:
+    return None if key is None else str(key)

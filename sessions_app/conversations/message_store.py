@@ -1,0 +1,132 @@
+"""Stores messages: numbers them, counts their tokens, moves the window.
+
+Everything here is called with the session's row locked by the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memoryproject.foundation.text.token_estimate import estimate_tokens
+from sessions_app.conversations.activity import activity_said
+from sessions_app.conversations.card_requests import cards_outdate, session_grew
+from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
+from sessions_app.conversations.history_window import window_prune
+from sessions_app.conversations.message_text import indexed_of
+from sessions_app.models import ChatSession, Message
+from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class NewMessage:
+    """What is to be stored, by the names of Message's fields; ``content`` is kept as it is."""
+
+    role: str
+    content: str
+    timestamp: datetime
+    sender: str = ""
+    recipient: str = ""
+    kind: str = "text"
+    provider: str = ""
+    number_id: str = ""
+    provider_message_id: str | None = None
+    answers: Message | None = None
+    was_received: bool = True
+    image_path: str | None = None
+    media: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def messages_add(
+    *, session: ChatSession, new: Sequence[NewMessage], token_limit: int, now: datetime
+) -> list[Message]:
+    """Store messages as the session's next ones, in their order, and keep the window within
+    ``token_limit``. The number of queries doesn't depend on how many they are.
+
+    ``session`` is locked by the caller's transaction and is saved. Raises DataValidationError,
+    a ValueError, for an unknown role (ERR-SESSION-004) and for an archived session; then
+    nothing is stored.
+    """
+    for each in new:
+        _check(session, each, token_limit)
+    if not new:
+        return []
+    messages = [
+        _message(session, each, order_num, now)
+        for order_num, each in enumerate(new, start=session.message_counter + 1)
+    ]
+    Message.objects.bulk_create(messages)
+    session.message_counter += len(messages)
+    session.total_tokens += sum(message.tokens for message in messages)
+    if any(message.role != Role.SUMMARY for message in messages):
+        # A summary that a worker adds is no sign of life: the session expires as it would have.
+        session.last_active = now
+        activity_said(chat_id=session.chat_id, at=now)
+    window_prune(session=session, token_limit=token_limit)
+    session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
+    session_grew(session=session)
+    return messages
+
+
+def _message(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:
+    indexed = indexed_of(new.content, new.metadata)
+    return Message(
+        session=session,
+        chat_id=session.chat_id,
+        order_num=order_num,
+        received_at=now,
+        tokens=estimate_tokens(new.content),
+        terms=indexed.terms,
+        term_count=indexed.length,
+        **vars(new),
+    )
+
+
+def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
+    """Refuse what can't be stored; tell of what is accepted but unusual."""
+    if new.role not in Role.values:
+        raise DataValidationError(
+            f"Unknown role {new.role!r}: a message's role is one of {', '.join(Role.values)}."
+        )
+    if session.status == SessionStatus.ARCHIVED:
+        raise SessionArchivedError(
+            f"Session {session.session_id} is archived, which makes it read-only: "
+            "add to the chat's active session."
+        )
+    if not new.content.strip() and new.kind == "text":
+        logger.warning("A message without text was stored in session %s.", session.session_id)
+    tokens = estimate_tokens(new.content)
+    if tokens > token_limit:
+        logger.warning(
+            "A message of %d tokens exceeds the limit of %d in session %s: it is kept whole.",
+            tokens,
+            token_limit,
+            session.session_id,
+        )
+
+
+def message_retext(
+    *, message: Message, content: str, session: ChatSession, token_limit: int
+) -> None:
+    """Give a stored message of the session another text and keep the window right. A card that
+    was made of the old one goes."""
+    grown = estimate_tokens(content) - message.tokens
+    indexed = indexed_of(content, message.metadata)
+    message.content = content
+    message.tokens += grown
+    message.terms, message.term_count = indexed.terms, indexed.length
+    # Stored before the window is pruned, which may take this very message out by its tokens.
+    message.save(update_fields=["content", "tokens", "terms", "term_count"])
+    message.embeddings.all().delete()
+    cards_outdate(session_ids=[session.pk])
+    if message.order_num >= session.window_start:
+        session.total_tokens += grown
+        window_prune(session=session, token_limit=token_limit)
+        session.save(update_fields=["total_tokens", "window_start"])

@@ -1,0 +1,100 @@
+"""Takes a text out of the records that were derived from its message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import F
+
+from memoryproject.foundation.text.fragments import RUN, Fragments
+from memoryproject.foundation.text.shorten import cut_at_word
+from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn, TurnReplay
+from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turns import TurnState
+from sessions_app.recall.facade import LONGEST_NEIGHBOUR
+
+GONE = "[deleted by the sender]"
+
+
+def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
+    """Remove a revoked message's texts from the raw deliveries about it, from the replay of
+    the turns that had it in their prompt, and from what staff noted."""
+    if message.provider_message_id:
+        deliveries_forget(
+            provider=message.provider, provider_message_id=message.provider_message_id
+        )
+    later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
+    # Whoever is answering with the text in the prompt loses the turn and begins again.
+    running = later.filter(state=TurnState.RUNNING)
+    turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
+    kept = [text for text in texts if text.strip()]
+    # As the neighbour of a recalled message it may stand there shortened.
+    kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]
+    wanted = [_as_written(text) for text in kept]
+    # An answer that repeats it may stand there shortened, too.
+    parts = Fragments(text for text in kept if len(text.split()) >= RUN)
+    replays = TurnReplay.objects.filter(turn__in=later).select_related("turn")
+    fields = ("prompt", "recalled", "left_out", "turn__session")
+    for replay in replays.only(*fields).iterator(chunk_size=100):
+        prompt = _without(replay.prompt, wanted, parts)
+        recalled = _without(replay.recalled, wanted, parts)
+        left_out = replay.left_out
+        if replay.turn.session_id == message.session_id and left_out.get("passage"):
+            # A passage holds the beginnings of messages; which, can't be told any more.
+            prompt = _without(prompt, [re.compile(re.escape(left_out["passage"]))], parts)
+            left_out = {**left_out, "passage": ""}
+        if (prompt, recalled, left_out) != (replay.prompt, replay.recalled, replay.left_out):
+            TurnReplay.objects.filter(pk=replay.pk).update(
+                prompt=prompt, recalled=recalled, left_out=left_out
+            )
+    for note in Note.objects.filter(chat=message.chat_id).only("text"):
+        (entry,) = _without([{"content": note.text}], wanted, Fragments())
+        text, _gone = parts.cut(entry["content"])
+        if text != note.text:
+            Note.objects.filter(pk=note.pk).update(text=text)
+
+
+def deliveries_forget(*, provider: str, provider_message_id: str) -> None:
+    """Empty the raw deliveries about one message; their keys stay."""
+    InboundDelivery.objects.filter(provider=provider, subject_id=provider_message_id).update(
+        raw=None, change=None
+    )
+
+
+def unstored_forget(turn: Turn) -> None:
+    """Memory is off: once the turn is over, what was said and answered goes; the ids stay."""
+    if turn.provider_message_id:
+        deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
+    OutboundPart.objects.filter(turn=turn).update(content="")
+    context = {key: value for key, value in turn.context.items() if key != "media"}
+    Turn.objects.filter(pk=turn.pk).update(unstored_text="", unstored_reply="", context=context)
+    TurnReplay.objects.filter(turn=turn).update(prompt=[], recalled=[])
+
+
+def _as_written(text: str) -> re.Pattern[str]:
+    """The text where it stands as a whole: a revoked "ok" is no part of "book"."""
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
+
+
+def _without(
+    entries: list[dict[str, Any]], texts: list[re.Pattern[str]], parts: Fragments
+) -> list[dict[str, Any]]:
+    """The entries of a prompt or of what was recalled, without the texts in their content."""
+    return [_entry_without(entry, texts, parts) for entry in entries]
+
+
+def _entry_without(
+    entry: dict[str, Any], texts: list[re.Pattern[str]], parts: Fragments
+) -> dict[str, Any]:
+    content = entry["content"]
+    for text in texts:
+        content = text.sub(GONE, content)
+    if parts.are_in(content):
+        content = GONE
+    cleaned = {**entry, "content": content}
+    for name in ("before", "after"):
+        if name in entry:
+            cleaned[name] = _entry_without(entry[name], texts, parts)
+    return cleaned

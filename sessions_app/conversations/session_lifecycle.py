@@ -1,0 +1,101 @@
+"""Opens and ends sessions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.foundation.audit.events import SYSTEM, Actor, Event, audit_record_many
+from sessions_app.conversations.card_requests import cards_request
+from sessions_app.conversations.integration_events import sessions_ended
+from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.models.turns import TurnState
+from sessions_app.signals import session_expired
+
+logger = logging.getLogger(__name__)
+
+IN_PROGRESS = (TurnState.RUNNING, TurnState.REPLIED, TurnState.SENDING)
+
+
+def session_open(
+    *, chat: Chat, now: datetime, timeout: timedelta, actor: Actor = SYSTEM
+) -> ChatSession:
+    """The chat's active session, locked until the transaction ends; a new one if there is
+    none or if it has been idle for ``timeout`` (to the second, EDGE-004).
+
+    A session in which a worker is answering at this moment is still in use (EDGE-009). The
+    caller holds the lock of the chat's row, so that two openers can't race.
+    """
+    session = (
+        ChatSession.objects.select_for_update(no_key=True)
+        .filter(chat=chat, status=SessionStatus.ACTIVE)
+        .first()
+    )
+    if session is not None:
+        falls_due = expires_at(session, timeout)
+        if falls_due > now or _is_answering(session):
+            return session
+        session_end(session=session, at=falls_due)
+    return session_start(chat=chat, now=now, actor=actor)
+
+
+def expires_at(session: ChatSession, timeout: timedelta) -> datetime:
+    """When the session expires if nothing more is said; whole seconds."""
+    return session.last_active.replace(microsecond=0) + timeout
+
+
+def _is_answering(session: ChatSession) -> bool:
+    turns = Turn.objects.filter(session=session, state__in=IN_PROGRESS)
+    # A lease is a matter of real time, whatever ``now`` its caller goes by.
+    return bool(turns.held(timezone.now()))
+
+
+def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSession:
+    session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
+    logger.info("Session %s of chat %s was created.", session.session_id, chat.pk)
+    sessions_record(action="session.create", sessions=[session], actor=actor)
+    return session
+
+
+def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) -> None:
+    """Expire a session as of ``at``; its messages stay. ``session_expired`` is sent when the
+    transaction is committed."""
+    sessions_end(ended=[(session, at)], actor=actor)
+
+
+def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor = SYSTEM) -> None:
+    """The same for many at once. The one place where sessions end; their cards are due then."""
+    for session, at in ended:
+        session.status = SessionStatus.EXPIRED
+        session.expired_at = at
+        session.save(update_fields=["status", "expired_at"])
+        logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
+        transaction.on_commit(partial(_tell, session))
+    cards_request(session_ids=[session.pk for session, _ in ended])
+    sessions_ended(ended)
+    sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
+
+
+def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Actor) -> None:
+    """Tell the audit log what was done to sessions (NFR-SEC-005)."""
+    audit_record_many(
+        events=[
+            Event(action, actor, "session", session.pk, chat_id=session.chat_id)
+            for session in sessions
+        ]
+    )
+
+
+def _tell(session: ChatSession) -> None:
+    results = session_expired.send_robust(sender=ChatSession, session_id=session.pk)
+    for receiver, result in results:
+        if isinstance(result, Exception):
+            logger.error(
+                "%r failed for the expired session %s.", receiver, session.pk, exc_info=result
+            )

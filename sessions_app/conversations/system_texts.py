@@ -1,0 +1,81 @@
+"""What the system itself says to people, in English and Hebrew."""
+
+from __future__ import annotations
+
+from sessions_app.conversations.command_texts import COMMAND_TEXTS, ENGLISH, HEBREW
+from sessions_app.conversations.file_texts import FILE_TEXTS
+
+TEXTS: dict[str, dict[str, str]] = {
+    "memory_disabled": {
+        ENGLISH: "Memory system is disabled",
+        HEBREW: "מערכת הזיכרון כבויה",
+    },
+    "reset": {
+        ENGLISH: "🔄 Conversation history cleared. Starting fresh!",
+        HEBREW: "🔄 היסטוריית השיחה נוקתה. מתחילים מחדש!",
+    },
+    **COMMAND_TEXTS,
+    "memory_unavailable": {
+        ENGLISH: "⚠️ Memory system temporarily unavailable. "
+        "Your message was processed without memory context.",
+        HEBREW: "⚠️ מערכת הזיכרון אינה זמינה כרגע. ההודעה טופלה בלי מה שנשמר בזיכרון.",
+    },
+    "storage_full": {
+        ENGLISH: "⚠️ Cannot save conversation history - system storage full. "
+        "Please contact administrator.",
+        HEBREW: "⚠️ אי אפשר לשמור את היסטוריית השיחה - שטח האחסון מלא. פנו, בבקשה, למנהל המערכת.",
+    },
+    "apology": {
+        ENGLISH: "Sorry, I can't answer right now. Please try again in a few minutes.",
+        HEBREW: "סליחה, אני לא מצליח לענות כרגע. נסו שוב בעוד כמה דקות.",
+    },
+    "received_image": {
+        ENGLISH: "I received your picture, but I can't look at pictures yet. "
+        "Please tell me in words what it is about.",
+        HEBREW: "קיבלתי את התמונה, אבל אני עדיין לא יודע להסתכל בתמונות. כתבו לי במילים במה מדובר.",
+    },
+    "received_video": {
+        ENGLISH: "I received your video, but I can't watch videos yet. "
+        "Please tell me in words what it is about.",
+        HEBREW: "קיבלתי את הסרטון, אבל אני עדיין לא יודע לצפות בסרטונים. כתבו לי במילים במה מדובר.",
+    },
+    "received_audio": {
+        ENGLISH: "I received your recording, but I can't listen to recordings yet. "
+        "Please write it to me.",
+        HEBREW: "קיבלתי את ההקלטה, אבל אני עדיין לא יודע להאזין להקלטות. כתבו לי, בבקשה.",
+    },
+    "received_document": {
+        ENGLISH: "I received your document, but I can't read documents yet. "
+        "Please write me what matters in it.",
+        HEBREW: "קיבלתי את המסמך, אבל אני עדיין לא יודע לקרוא מסמכים. כתבו לי מה חשוב בו.",
+    },
+    "received_sticker": {
+        ENGLISH: "I received your sticker 🙂 Tell me in words how I can help.",
+        HEBREW: "קיבלתי את המדבקה 🙂 כתבו לי במילים איך אפשר לעזור.",
+    },
+    "received_unsupported": {
+        ENGLISH: "I received a message that I can't read. Please write it to me as text.",
+        HEBREW: "קיבלתי הודעה שאני לא יודע לקרוא. כתבו לי אותה כטקסט, בבקשה.",
+    },
+    **FILE_TEXTS,
+}
+
+RECEIVED = {
+    "image": "received_image",
+    "video": "received_video",
+    "audio": "received_audio",
+    "voice": "received_audio",
+    "document": "received_document",
+    "sticker": "received_sticker",
+}
+
+
+def text_for(name: str, language: str, **values: str) -> str:
+    """The text of that name; English where the language has none."""
+    versions = TEXTS[name]
+    return versions.get(language, versions[ENGLISH]).format(**values)
+
+
+def received_text(kind: str, language: str) -> str:
+    """The answer to a message that holds nothing to read."""
+    return text_for(RECEIVED.get(kind, "received_unsupported"), language)

@@ -1,0 +1,158 @@
+"""A chat's whole conversation, over all of its sessions, page by page.
+
+A message stands where its session began, and there by its order_num. A page reads as many rows
+at the end of a million messages as at that of a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.recall.facade import said_in_part, said_newest
+
+PAGE = 50
+FOUND = 50
+# A word's index knows where it is; a part of one is looked for in text after text.
+PARTS_AMONG = 20_000
+
+SESSIONS, MESSAGES = ChatSession._meta.db_table, Message._meta.db_table
+# The sessions from a place on, and of each no more messages than a page has. A session without
+# messages, as it is after a clear, is none of those that fill a page.
+WALK = f"""
+SELECT said.message_id FROM (
+    SELECT session_id, created_at FROM {SESSIONS} AS one
+    WHERE chat_id = %(chat)s AND (created_at, session_id) {{reach}}= (%(began_at)s, %(session)s)
+      AND EXISTS (SELECT FROM {MESSAGES} AS own WHERE own.session_id = one.session_id)
+    ORDER BY created_at {{order}}, session_id {{order}} LIMIT %(sessions)s
+) AS held CROSS JOIN LATERAL (
+    SELECT message_id, order_num FROM {MESSAGES} AS own
+    WHERE own.session_id = held.session_id
+      AND (held.session_id <> %(session)s OR order_num {{reach}} %(order_num)s)
+    ORDER BY order_num {{order}} LIMIT %(limit)s
+) AS said
+ORDER BY held.created_at {{order}}, held.session_id {{order}}, said.order_num {{order}}
+LIMIT %(limit)s
+"""  # noqa: S608 constants only
+OLDER = WALK.format(reach="<", order="DESC")
+NEWER = WALK.format(reach=">", order="ASC")
+
+FROM_DAY = f"""
+SELECT said.message_id FROM (
+    SELECT session_id, created_at FROM {SESSIONS} WHERE chat_id = %(chat)s AND last_active >= %(at)s
+) AS held CROSS JOIN LATERAL (
+    SELECT message_id, order_num FROM {MESSAGES} AS own
+    WHERE own.session_id = held.session_id AND own.timestamp >= %(at)s
+    ORDER BY order_num LIMIT 1
+) AS said
+ORDER BY held.created_at, held.session_id LIMIT 1
+"""  # noqa: S608 constants only
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a message stands in its chat."""
+
+    began_at: datetime
+    session_id: UUID
+    order_num: int
+
+
+BEGINNING = Place(datetime.min.replace(tzinfo=timezone.utc), UUID(int=0), 0)
+END = Place(datetime.max.replace(tzinfo=timezone.utc), UUID(int=2**128 - 1), 2**31 - 1)
+
+
+@dataclass(frozen=True)
+class TimelinePage:
+    """Messages in their order, with their sessions. ``older`` and ``newer``: there are more."""
+
+    messages: list[Message]
+    older: bool
+    newer: bool
+
+
+def place_of(chat: Chat, message_id: UUID | None) -> Place | None:
+    """None where the chat has no such message, or not any more."""
+    message = Message.objects.filter(chat=chat, pk=message_id).select_related("session").first()
+    if message is None:
+        return None
+    return Place(message.session.created_at, message.session_id, message.order_num)
+
+
+def page_before(chat: Chat, place: Place = END) -> TimelinePage:
+    """What was said before; from the end, the newest."""
+    keys = _walk(OLDER, chat, place, PAGE + 1)
+    newer = place != END and bool(_walk(NEWER, chat, _just_before(place), 1))
+    return TimelinePage(_read(keys[:PAGE][::-1]), older=len(keys) > PAGE, newer=newer)
+
+
+def page_after(chat: Chat, place: Place) -> TimelinePage:
+    """What was said afterwards."""
+    keys = _walk(NEWER, chat, place, PAGE + 1)
+    older = bool(_walk(OLDER, chat, _just_after(place), 1))
+    return TimelinePage(_read(keys[:PAGE]), older=older, newer=len(keys) > PAGE)
+
+
+def page_around(chat: Chat, place: Place) -> TimelinePage:
+    """The message with what was said before it and after it."""
+    before = _walk(OLDER, chat, place, PAGE // 2 + 1)
+    after = _walk(NEWER, chat, _just_before(place), PAGE // 2 + 1)
+    keys = [*before[: PAGE // 2][::-1], *after[: PAGE // 2]]
+    return TimelinePage(_read(keys), len(before) > PAGE // 2, len(after) > PAGE // 2)
+
+
+def first_since(chat: Chat, at: datetime) -> UUID | None:
+    """The first message that was written at this time or later."""
+    with connection.cursor() as cursor:
+        cursor.execute(FROM_DAY, {"chat": chat.pk, "at": at})
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> list[Message]:
+    """The newest messages with all words of this text in whatever form, in any language; and of
+    the chat's newest ``parts_among`` those that have it as it is, also within a word."""
+    said = chat.messages.all()
+    found = {message.pk: message for message in said_newest(said, text, 0, FOUND)}
+    part = said_in_part(said, text, recent=parts_among)
+    if part is not None:
+        newest = said.filter(part).defer("terms").order_by("-received_at", "-order_num")
+        found.update((message.pk, message) for message in newest[:FOUND])
+    in_order = sorted(found.values(), key=lambda one: (one.received_at, one.order_num))
+    return in_order[::-1][:FOUND]
+
+
+def _just_before(place: Place) -> Place:
+    return Place(place.began_at, place.session_id, place.order_num - 1)
+
+
+def _just_after(place: Place) -> Place:
+    return Place(place.began_at, place.session_id, place.order_num + 1)
+
+
+def _walk(sql: str, chat: Chat, place: Place, limit: int) -> list[UUID]:
+    values: dict[str, Any] = {
+        "chat": chat.pk,
+        "began_at": place.began_at,
+        "session": place.session_id,
+        "order_num": place.order_num,
+        "limit": limit,
+        # One more than needed: nothing may be left in the session of the place itself.
+        "sessions": limit + 1,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return [key for (key,) in cursor.fetchall()]
+
+
+def _read(keys: Iterable[UUID]) -> list[Message]:
+    wanted = list(keys)
+    related = ("session", "summarization")
+    found = Message.objects.filter(pk__in=wanted).select_related(*related).defer("terms").in_bulk()
+    return [found[key] for key in wanted if key in found]

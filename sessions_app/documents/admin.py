@@ -1,0 +1,202 @@
+"""Documents: staff upload them, see what became of them, and forget them. They stand here
+because they are read by this app's workers and belong to its chats."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from memories_app.documents.dependencies import build_document_limits, documents_folder
+from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
+from memories_app.review.presentation import mark
+from memoryproject.foundation.admin_kit.display import shown_link, shown_short, shown_table
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.conversations.facade import chat_find
+from sessions_app.documents.dependencies import enqueue_document
+from sessions_app.documents.upload import document_upload
+from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.models import Chat
+from sessions_app.presentation.links import list_address
+
+SHOWN_PASSAGES = 20
+STATES = {
+    str(DocumentState.RECEIVED): gettext_lazy("received"),
+    str(DocumentState.EXTRACTING): gettext_lazy("is being read"),
+    str(DocumentState.READY): gettext_lazy("ready"),
+    str(DocumentState.FAILED): gettext_lazy("failed"),
+}
+
+
+class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What staff say of a file; its text is read by a worker."""
+
+    file = forms.FileField(
+        label=gettext_lazy("File"),
+        help_text=gettext_lazy("PDF, Word (.docx), text or Markdown."),
+        allow_empty_file=True,
+        widget=forms.FileInput(attrs={"class": "field-input"}),
+    )
+    whatsapp_chat = forms.CharField(
+        label=gettext_lazy("Chat"),
+        required=False,
+        help_text=gettext_lazy("Whose document it is, such as 15550100123@c.us; or empty."),
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+    )
+
+    class Meta:
+        model = SourceDocument
+        fields: ClassVar = ["visibility"]
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        most = build_document_limits().size
+        if file.size > most:
+            raise forms.ValidationError(
+                _("The file is larger than %(most)s.") % {"most": filesizeformat(most)}
+            )
+        return file
+
+    def clean_whatsapp_chat(self) -> Chat | None:
+        address = self.cleaned_data["whatsapp_chat"].strip()
+        chat = chat_find(address) if address else None
+        if address and chat is None:
+            raise forms.ValidationError(_("There is no such chat."))
+        return chat
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        needs_chat = cleaned.get("visibility") == str(Visibility.CHAT)
+        if needs_chat and not cleaned.get("whatsapp_chat") and not self.errors:
+            self.add_error("whatsapp_chat", _("A document that is visible in one chat needs it."))
+        return cleaned
+
+
+@admin.register(SourceDocument)
+class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
+    list_display = (
+        "name",
+        "shown_state",
+        "pages",
+        "passages",
+        "visibility",
+        "uploaded_by",
+        "created_at",
+    )
+    list_filter = ("state", "visibility", "media_type", "created_at")
+    search_fields = ("name", "title", "document_id", "sha256", "chat_id")
+    sortable_by = ("name", "pages", "created_at")
+    actions = ("forget_selected",)
+    fieldsets = (
+        (None, {"fields": ("name", "title", "shown_state", "shown_error", "shown_warnings")}),
+        (
+            gettext_lazy("What was read"),
+            {"fields": ("pages", "characters", "all_passages", "first_passages")},
+        ),
+        (
+            gettext_lazy("Where it comes from"),
+            {"fields": ("visibility", "chat_id", "source_message_id", "uploaded_by")},
+        ),
+        (
+            gettext_lazy("Record"),
+            {"fields": ("document_id", "media_type", "shown_size", "sha256", "created_at")},
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SourceDocument]:
+        """Passages are counted for the rows that are shown, not for all documents."""
+        own = Memory.objects.filter(document=OuterRef("pk")).order_by().values("document")
+        counted = own.annotate(count=Count("pk")).values("count")
+        passages = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+        return super().get_queryset(request).annotate(passage_count=passages)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is None:
+            return UploadForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return [(None, {"fields": ("file", "visibility", "whatsapp_chat")})]
+        return self.fieldsets
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        return {"visibility": str(Visibility.OWNER), **initial}
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Take the upload in and leave it to a worker."""
+        received = document_upload(
+            blocks=form.cleaned_data["file"].chunks(),
+            name=form.cleaned_data["file"].name,
+            folder=documents_folder(),
+            most_bytes=build_document_limits().size,
+            chat=form.cleaned_data["whatsapp_chat"],
+            visibility=form.cleaned_data["visibility"],
+            actor=_staff(request),
+        )
+        # The form's own record is none: the one that is stored stands for it.
+        obj.__dict__.update(received.document.__dict__)
+        if received.duplicate:
+            self.message_user(request, _("This file was read before."), messages.WARNING)
+        else:
+            document_id = received.document.document_id
+            transaction.on_commit(lambda: enqueue_document(document_id))
+
+    @admin.display(description=gettext_lazy("state"))
+    def shown_state(self, document: SourceDocument) -> str:
+        return mark(STATES, document.state)
+
+    @admin.display(description=gettext_lazy("passages"))
+    def passages(self, document: Any) -> int:
+        count: int = document.passage_count
+        return count
+
+    @admin.display(description=gettext_lazy("size"))
+    def shown_size(self, document: SourceDocument) -> str:
+        return filesizeformat(document.size)
+
+    @admin.display(description=gettext_lazy("warnings"))
+    def shown_warnings(self, document: SourceDocument) -> str:
+        return " ".join(map(translate_error, document.warnings)) or "–"
+
+    @admin.display(description=gettext_lazy("error"))
+    def shown_error(self, document: SourceDocument) -> str:
+        return translate_error(document.error) or "–"
+
+    @admin.display(description=gettext_lazy("passages"))
+    def all_passages(self, document: Any) -> str:
+        address = list_address(
+            "memories_app_memory", document__document_id__exact=document.pk, state="all"
+        )
+        return format_html("{} · {}", document.passage_count, shown_link(address, _("all of them")))
+
+    @admin.display(description=gettext_lazy("the first of them"))
+    def first_passages(self, document: SourceDocument) -> str:
+        first = document.memories.order_by("position")[:SHOWN_PASSAGES]
+        rows = (
+            (each.position, each.metadata.get("page", "–"), shown_short(each.content))
+            for each in first
+        )
+        return shown_table((_("no."), _("page"), _("text")), rows)
+
+
+def _staff(request: HttpRequest) -> Actor:
+    return Actor("staff", name=request.user.get_username())

@@ -1,0 +1,110 @@
+"""System checks of the embedder: of the settings, and of the settings against the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import DatabaseError
+
+from memories_app.embedding_models.facade import model_verify
+from memories_app.models import EmbeddingModel, EmbeddingState
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
+from memoryproject.foundation.integrations.embedders.recorded import AbsentEmbedder
+from sessions_app.embedding import choice
+
+# A start doesn't wait long for a server that is down.
+TIMEOUT_SECONDS = 3.0
+
+
+@register()
+def embedder_is_there(**_: Any) -> list[CheckMessage]:
+    """What EMBEDDER=model2vec needs: the package, and the model's files."""
+    if settings.EMBEDDER != "model2vec":
+        return []
+    try:
+        choice.made_for(choice.configured(), None, TIMEOUT_SECONDS)
+    except EmbedderError as error:
+        if error.permanent:
+            return [Error(error_text(error), hint="Or use EMBEDDER=wordllama.", id="memory.E004")]
+        return [Warning(error_text(error), hint="Recall goes by words.", id="memory.W004")]
+    return []
+
+
+@register(Tags.database)
+def embedder_fits_the_database(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Whether the settings' embedder is the model in use, and is still what it was."""
+    if not databases or "default" not in databases:
+        return []
+    try:
+        return embedder_problems()
+    except DatabaseError:
+        # No tables yet, or no database, which others tell of.
+        return []
+
+
+def embedder_problems() -> list[CheckMessage]:
+    """Errors where vectors would not fit those that are stored, warnings where recall does
+    without the settings' model. Asks the model for its dimensions. Raises DatabaseError."""
+    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if active is None:
+        return []
+    chosen = choice.configured()
+    found = _dimension_problems(chosen)
+    if found:
+        return found
+    in_use = choice.Choice(active.kind, active.name)
+    absent = choice.of_model(active)
+    if isinstance(absent, AbsentEmbedder):
+        text = f"The embedding model in use can't be used: {absent.reason}"
+        return [Warning(text, hint="Until then recall goes by words.", id="memory.W005")]
+    if chosen != in_use:
+        return [
+            Warning(
+                choice.differs_text(chosen, in_use),
+                hint=f"To switch: {choice.HOW_TO_SWITCH}",
+                id="memory.W006",
+            )
+        ]
+    return []
+
+
+def _without_waiting(_seconds: float) -> None:
+    """Between tries: whoever starts the server sits before it."""
+
+
+def _dimension_problems(chosen: choice.Choice) -> list[CheckMessage]:
+    """Whether what is configured gives vectors of the size that it gave before."""
+    recorded = EmbeddingModel.objects.filter(kind=chosen.kind, name=chosen.name)
+    model = recorded.order_by("state", "-created_at").first()
+    if model is None:
+        return []
+    try:
+        made = choice.made_for(chosen, None, TIMEOUT_SECONDS, _without_waiting)
+        model_verify(model=model, embedder=made)
+        # What a model is known to have and what a server gives are two things.
+        for vector in made.embed(["dimensions"]):
+            if len(vector) != model.dimensions:
+                raise WrongDimensionsError(
+                    model.model_id, given=len(vector), known=model.dimensions
+                )
+    except WrongDimensionsError as error:
+        text = (
+            f"EMBEDDER and EMBEDDING_MODEL name {chosen}, whose vectors here have {error.known} "
+            f"dimensions, but it gives {error.given} now: it is another model."
+        )
+        hint = (
+            "Set EMBEDDING_MODEL (or OPENAI_BASE_URL) back to the model that made them, or let "
+            "the new one make them all again: `python manage.py memories_reembed --rebuild`, or "
+            "memories_reembed where the model has another name."
+        )
+        return [Error(text, hint=hint, id="memory.E005")]
+    except EmbedderError as error:
+        text = f"The embedder {chosen} can't be asked: {error}"
+        return [Warning(text, hint="Recall goes by words meanwhile.", id="memory.W007")]
+    return []

@@ -1,0 +1,181 @@
+"""Chooses the embedder: the settings name one, the database says which model is in use.
+
+Only edges call this, as they call ``wiring``. Web and worker processes ask for each request and
+task anew, so they go along with a switch without a restart. The packages of the embedders are
+slow to import, so each is imported where it is chosen.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.conf import settings
+
+from memories_app.embedding_models.facade import model_first
+from memories_app.models import EmbeddingModel, EmbeddingState
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.embedders import calibrations
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.recorded import (
+    AbsentEmbedder,
+    RecordedEmbedder,
+)
+from sessions_app.embedding.reembed import Target
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("wordllama", "openai", "model2vec")
+# A turn waits for the query's vector, so it must not wait long; words find much without it.
+TIMEOUT_SECONDS = 10.0
+# Nobody waits for memories_reembed.
+PATIENT_SECONDS = 60.0
+OPENAI_ITSELF = "api.openai.com"
+HOW_TO_SWITCH = ErrorText("reembed")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """EMBEDDER and EMBEDDING_MODEL."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}" if self.name else self.kind
+
+
+def configured() -> Choice:
+    """What the settings name."""
+    return choice(settings.EMBEDDER, settings.EMBEDDING_MODEL)
+
+
+def choice(kind: str, name: str) -> Choice:
+    """wordllama has one model, so that the name doesn't count."""
+    return Choice(kind, "" if kind == "wordllama" else name)
+
+
+def embedder() -> Embedder:
+    """The embedder of the model in use; at first that of the settings.
+
+    One for which something is missing here stands in for itself: it makes no vectors, so that
+    recall goes by words and says so.
+    """
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    try:
+        model = model or _first()
+    except EmbedderError as error:
+        return AbsentEmbedder("", 1, calibrations.OPENAI_DEFAULT, error_text(error))
+    in_use, chosen = Choice(model.kind, model.name), configured()
+    if chosen != in_use:
+        _warn_once(f"{differs_text(chosen, in_use)} To switch: {HOW_TO_SWITCH}")
+    return of_model(model)
+
+
+def differs_text(chosen: Choice, in_use: Choice) -> str:
+    return (
+        f"EMBEDDER and EMBEDDING_MODEL name {chosen}, but the vectors here are of {in_use}: "
+        "recall goes on with those."
+    )
+
+
+@lru_cache(maxsize=64)
+def _warn_once(text: str) -> None:
+    """Once in a process: it is asked for with every message."""
+    logger.warning("%s", text)
+
+
+def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embedder:
+    """The embedder that makes this model's vectors, or the one that says why there is none."""
+    try:
+        made = made_for(Choice(model.kind, model.name), model.dimensions, timeout)
+        if made.model_id != model.model_id:
+            raise EmbedderError(
+                ErrorText(
+                    "embedding_model_changed",
+                    chosen=Choice(model.kind, model.name),
+                    known=model.model_id,
+                    switch=HOW_TO_SWITCH,
+                ),
+                permanent=True,
+            )
+    except EmbedderError as error:
+        reason = error_text(error)
+        return AbsentEmbedder(model.model_id, model.dimensions, model.calibration, reason)
+    return RecordedEmbedder(made, model.model_id, model.dimensions, model.calibration)
+
+
+def target(chosen: Choice, *, recorded: bool = True) -> Target:
+    """What memories_reembed goes to. recorded: hold the model to the dimensions that it had
+    before. Raises EmbedderError where it can't be made."""
+    known = EmbeddingModel.objects.filter(kind=chosen.kind, name=chosen.name)
+    dimensions = known.values_list("dimensions", flat=True).first() if recorded else None
+    return Target(made_for(chosen, dimensions, PATIENT_SECONDS), chosen.kind, chosen.name)
+
+
+def made_for(
+    chosen: Choice,
+    dimensions: int | None,
+    timeout: float,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Embedder:
+    """The embedder itself. dimensions: what is known of the model, None for a new one. Raises
+    EmbedderError where a key, a package or a file is missing."""
+    if chosen.kind == "openai":
+        key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
+        if not key and OPENAI_ITSELF in url:
+            raise EmbedderError(
+                ErrorText("embedding_key_missing", name=chosen.name, switch=HOW_TO_SWITCH),
+                permanent=True,
+            )
+        return _openai(chosen.name, dimensions, timeout, sleep, key, url)
+    if chosen.kind == "model2vec":
+        return _model2vec(chosen.name)
+    return _wordllama()
+
+
+def load_early() -> None:
+    """Load what the first search of this process would wait for. Nobody else is asked; what is
+    missing is told by whoever needs it."""
+    if not settings.ENABLE_MEMORY_SYSTEM:
+        return
+    with suppress(EmbedderError):
+        made_for(configured(), None, TIMEOUT_SECONDS).coverage("load")
+
+
+@lru_cache(maxsize=8)
+def _openai(
+    name: str,
+    dimensions: int | None,
+    timeout: float,
+    sleep: Callable[[float], None],
+    key: str,
+    url: str,
+) -> Embedder:
+    """One for all requests: it keeps its connections open."""
+    from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
+
+    return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep)
+
+
+@lru_cache(maxsize=2)
+def _model2vec(name: str) -> Embedder:
+    from memoryproject.foundation.integrations.embedders.model2vec_embedder import Model2VecEmbedder  # noqa: PLC0415 slow
+
+    return Model2VecEmbedder(name)
+
+
+def _wordllama() -> Embedder:
+    from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: PLC0415 slow
+
+    return WordLlamaEmbedder()
+
+
+def _first() -> EmbeddingModel:
+    chosen = configured()
+    made = made_for(chosen, None, TIMEOUT_SECONDS)
+    return model_first(embedder=made, kind=chosen.kind, name=chosen.name)

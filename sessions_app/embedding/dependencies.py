@@ -1,0 +1,13 @@
+"""Hand sessions to the workers that embed their messages."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django_q.tasks import async_task
+
+
+def enqueue_vectors(session_id: UUID) -> None:
+    """Let a worker make the vectors that this session's messages lack."""
+    name = f"vectors {session_id}"
+    async_task("sessions_app.tasks.embed_session", str(session_id), task_name=name)

@@ -1,0 +1,13 @@
+"""Public face of embedding: what other packages may use."""
+
+from sessions_app.embedding.choice import embedder, load_early
+from sessions_app.embedding.maintenance import embeddings_tend
+from sessions_app.embedding.message_vectors import messages_embed, session_embed
+
+__all__ = [
+    "embedder",
+    "embeddings_tend",
+    "load_early",
+    "messages_embed",
+    "session_embed",
+]

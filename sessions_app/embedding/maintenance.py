@@ -1,0 +1,74 @@
+"""What the clock does for embeddings: the index of the model in use is there, the vectors of
+one that is out of use go once nobody can be using them."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from memories_app.embedding_models.facade import (
+    index_drop,
+    index_ensure,
+    memories_embed,
+    vectors_delete,
+)
+from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.process.narrowing import present
+from sessions_app.embedding.exclusive import ReembedRunningError, alone
+from sessions_app.embedding.message_vectors import sessions_embed
+from sessions_app.models import ChatSession, MessageEmbedding
+
+logger = logging.getLogger(__name__)
+
+# Longer than any task or request lives: see Q_CLUSTER's timeout.
+KEEP = timedelta(minutes=15)
+
+
+def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP) -> dict[str, int]:
+    """Make the active model's index where it is missing, and clear the models that were retired
+    ``keep`` ago. Returns how many indexes were made, and how many vectors were made and removed.
+
+    embedder: the active model's. While it fails, nothing is removed.
+    """
+    done = {"indexes": 0, "made": 0, "removed": 0}
+    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if active is None:
+        return done
+    try:
+        with alone():
+            done["indexes"] += index_ensure(model=active)
+            retired = EmbeddingModel.objects.filter(
+                state=EmbeddingState.RETIRED, retired_at__lte=now - keep, cleared_at__isnull=True
+            )
+            for model in retired:
+                done["made"] += _make_up(model, embedder)
+                done["removed"] += model_clear(model=model)
+    except EmbedderError as error:
+        logger.warning("What the embedding model before made is kept for now: %s", error)
+    except ReembedRunningError:
+        logger.info("Embeddings are left alone: memories_reembed is at work.")
+    return done
+
+
+def model_clear(*, model: EmbeddingModel) -> int:
+    """Remove a retired model's index and vectors; returns how many vectors they were."""
+    index_drop(model_id=model.model_id)
+    removed = sum(
+        vectors_delete(table=table, model_id=model.model_id)
+        for table in (MemoryEmbedding, MessageEmbedding)
+    )
+    model.cleared_at = timezone.now()
+    model.save(update_fields=["cleared_at"])
+    logger.info("%d vectors of %s were removed.", removed, model.model_id)
+    return removed
+
+
+def _make_up(retired: EmbeddingModel, embedder: Embedder) -> int:
+    """What was written with the old model after the switch, by who had taken it before."""
+    recent = ChatSession.objects.filter(last_active__gte=present(retired.retired_at) - KEEP)
+    keys = list(recent.order_by("-last_active").values_list("pk", flat=True))
+    made = memories_embed(embedder=embedder, uncovered={})
+    return made + sessions_embed(session_ids=keys, embedder=embedder, progress=lambda _: None)

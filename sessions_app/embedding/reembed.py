@@ -1,0 +1,173 @@
+"""Makes all vectors with another embedding model and switches to it, while the service answers.
+
+The model in use stays so until every memory and message has its vector of the new one and its
+index is there; the switch is one transaction. Recall reads one model's vectors only, and those
+of the old model stay until nobody who began before the switch can be using them any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+from psycopg.errors import LockNotAvailable
+
+from memories_app.embedding_models.facade import (
+    Uncovered,
+    index_ensure,
+    memories_embed,
+    memories_lacking,
+    memories_untried,
+    model_begin,
+    model_switch,
+)
+from memories_app.models import EmbeddingModel, EmbeddingState, Memory
+from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.embedding.exclusive import alone
+from sessions_app.embedding.message_vectors import messages_lacking, sessions_embed
+from sessions_app.models import ChatSession, Message
+
+logger = logging.getLogger(__name__)
+
+# Memories keep coming in: what came since the last look is made up for, so many times.
+MOST_LOOKS = 20
+# And then so few may still be without a vector for a moment; their words find them.
+FEW = 100
+LOCK_TIMEOUT = "5s"
+# A session whose message was written before the start may be stored a little later.
+MARGIN = timedelta(minutes=1)
+
+Progress = Callable[[int, int], object]
+
+
+class TooBusyError(Exception):
+    """Memories come in faster than their vectors can be made."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The embedder of the model to go to. kind, name: EMBEDDER and EMBEDDING_MODEL for it."""
+
+    embedder: Embedder
+    kind: str
+    name: str
+
+
+@dataclass
+class Reembedded:
+    """What was done. ``before``: the model whose place was taken, None where it was in use
+    already and only lacked vectors."""
+
+    model: str
+    before: str | None = None
+    memories: int = 0
+    messages: int = 0
+    index_made: bool = False
+
+
+def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) -> Reembedded:
+    """Make the vectors that are missing for the target's model, and let recall use it.
+
+    Can be killed anywhere and run again: what was made stays, and nothing is switched before all
+    is there. Raises ReembedRunningError, WrongDimensionsError, EmbedderError, TooBusyError.
+    """
+    with alone():
+        started = timezone.now()
+        model = model_begin(embedder=target.embedder, kind=target.kind, name=target.name)
+        done = Reembedded(model=model.model_id)
+        work = _Work(target.embedder, done, progress)
+        work.count()
+        work.memories()
+        done.index_made = index_ensure(model=model)
+        work.messages()
+        if model.state == str(EmbeddingState.ACTIVE):
+            return done
+        # What was said while all that was made; then only the last moment is left.
+        work.messages(since=started)
+        before = _switch_when_whole(work, model, actor)
+        done.before = before.model_id if before else None
+        # Who took the old model a moment before the switch may have used it a moment after.
+        work.memories()
+        work.messages(since=started)
+        logger.info("Recall uses the embedding model %s now.", model.model_id)
+        return done
+
+
+class _Work:
+    """The vectors of one run, and how far it is."""
+
+    def __init__(self, embedder: Embedder, done: Reembedded, progress: Progress) -> None:
+        self.uncovered: Uncovered = {}
+        self._embedder = embedder
+        self._done = done
+        self._progress = progress
+        self._seen = self._total = 0
+
+    def count(self) -> None:
+        model_id = self._embedder.model_id
+        self._total = (
+            memories_lacking(model_id).count()
+            + messages_lacking(Message.objects.all(), model_id).count()
+        )
+
+    def memories(self) -> None:
+        self._done.memories += memories_embed(
+            embedder=self._embedder, uncovered=self.uncovered, progress=self._saw
+        )
+
+    def messages(self, since: datetime | None = None) -> None:
+        """Those of the newest conversations first. since: only of sessions active since then."""
+        sessions = ChatSession.objects.order_by("-last_active", "pk")
+        if since is not None:
+            sessions = sessions.filter(last_active__gte=since - MARGIN)
+        keys = list(sessions.values_list("pk", flat=True))
+        self._done.messages += sessions_embed(
+            session_ids=keys, embedder=self._embedder, progress=self._saw
+        )
+
+    def _saw(self, count: int) -> None:
+        self._seen = min(self._seen + count, self._total)
+        self._progress(self._seen, self._total)
+
+
+def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
+    """Switch at a moment at which no memory lacks its vector; returns the model before."""
+    for look in range(1, MOST_LOOKS + 1):
+        work.memories()
+        try:
+            with transaction.atomic():
+                _hold_writers()
+                left = memories_untried(model_id=model.model_id, uncovered=work.uncovered)
+                if left == 0 or (look == MOST_LOOKS and left <= FEW):
+                    return _switch(model, actor)
+        except OperationalError as error:
+            if not isinstance(error.__cause__, LockNotAvailable):
+                raise
+    raise TooBusyError(
+        "Memories are being written without a pause, so the switch was put off. All that was made "
+        "stays: run memories_reembed again."
+    )
+
+
+def _hold_writers() -> None:
+    """Nobody adds or changes memories until the transaction's end; searches go on."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+        cursor.execute(f"LOCK TABLE {Memory._meta.db_table} IN SHARE MODE")
+
+
+def _switch(model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
+    before = model_switch(model=model)
+    audit_record(
+        action="setting.change",
+        actor=actor,
+        object_type="embedding_model",
+        object_id=model.model_id,
+        details={"before": before.model_id if before else None},
+    )
+    return before

@@ -1,0 +1,44 @@
+"""Build from the settings what extracting memories depends on."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.conf import settings
+from django_q.tasks import async_task
+
+from memories_app.store.facade import is_forgotten
+from memoryproject.foundation.integrations.configured import configured_chat_model
+from sessions_app.embedding.facade import embedder as embedder
+from sessions_app.extraction.extract import Extractor
+
+
+def is_learning_enabled() -> bool:
+    """Whether facts are learned from what people say. The offline model only recites."""
+    return (
+        settings.EXTRACT_MEMORIES and settings.LONGTERM_ENABLED and settings.CHAT_MODEL != "offline"
+    )
+
+
+def build_extractor() -> Extractor | None:
+    """What is_learning_enabled; None where nothing is to be learned."""
+    if not is_learning_enabled():
+        return None
+    return Extractor(
+        chat_model=configured_chat_model(),
+        embedder=embedder(),
+        forgotten=_is_forgotten,
+        min_confidence=settings.EXTRACTION_MIN_CONFIDENCE,
+        time_zone=settings.BUSINESS_TIME_ZONE,
+        memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
+    )
+
+
+def _is_forgotten(content: str, scope: str) -> bool:
+    return is_forgotten(content=content, scope=scope)
+
+
+def enqueue_learning(chat_id: UUID) -> None:
+    """Let a worker learn from this chat's turns."""
+    name = f"learn from {chat_id}"
+    async_task("sessions_app.tasks.learn_from_chat", str(chat_id), task_name=name)

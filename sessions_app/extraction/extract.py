@@ -1,0 +1,113 @@
+"""Learns from the turns of a chat: what a worker does."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import DatabaseError
+
+from memories_app.errors import MemoryValidationError
+from memoryproject.foundation.errors.stored_errors import named_error_text
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
+from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.text.language import detect_language
+from sessions_app.extraction.claims import ExtractionLease, extraction_claim
+from sessions_app.extraction.fact_store import Outcome, SaidChangedError, facts_store
+from sessions_app.extraction.model_facts import FactsFormError, read_facts
+from sessions_app.extraction.prompt import Written, learning_request
+from sessions_app.extraction.source_text import Said, said_in
+
+logger = logging.getLogger(__name__)
+
+# What people change while they are read is read again at once, so often.
+READINGS = 3
+NOTHING = "nothing to learn from"
+
+# What may go wrong without being a mistake of ours.
+FAILURES = (
+    ChatModelError,
+    FactsFormError,
+    EmbedderError,
+    MemoryValidationError,
+    SaidChangedError,
+    DatabaseError,
+)
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """``forgotten(content, scope)``: whether that was forgotten in that scope and is not to be
+    learned again. ``min_confidence``: what the model is less sure of waits for staff.
+    ``memory_enabled``: where the chat itself doesn't say."""
+
+    chat_model: ChatModel
+    embedder: Embedder
+    forgotten: Callable[[str, str], bool]
+    min_confidence: float = 0.7
+    time_zone: str = "UTC"
+    memory_enabled: bool = True
+
+
+def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
+    """Learn from every turn of the chat that is due; returns how many facts were stored.
+
+    Who finds another worker at it leaves at once. A failing model leaves the rest for later;
+    a turn that failed too often is given up, with the reason for staff.
+    """
+    learned = 0
+    while lease := extraction_claim(chat_id):
+        try:
+            outcome = _learn(lease, extractor)
+            learned += outcome.learned + outcome.waiting
+        except LeaseLostError as lost:
+            logger.warning("%s", lost)
+        except FAILURES as error:
+            logger.warning("Nothing was learned from turn %s: %s", lease.turn_id, error)
+            lease.postpone(named_error_text(error))
+        except Exception as error:
+            logger.exception("Learning from turn %s failed.", lease.turn_id)
+            lease.postpone(named_error_text(error))
+    return learned
+
+
+def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
+    for reading in range(1, READINGS + 1):
+        said = said_in(lease.turn_id, memory_enabled=extractor.memory_enabled)
+        if said is None:
+            lease.finish(NOTHING)
+            return Outcome()
+        request = _request(said, extractor)
+        completion = extractor.chat_model.complete(request, before_attempt=lease.renew)
+        facts = read_facts(completion.text)
+        lease.renew()
+        try:
+            return facts_store(
+                facts=facts,
+                said=said,
+                lease=lease,
+                embedder=extractor.embedder,
+                forgotten=extractor.forgotten,
+                min_confidence=extractor.min_confidence,
+                memory_enabled=extractor.memory_enabled,
+            )
+        except SaidChangedError as changed:
+            if reading == READINGS:
+                raise
+            logger.info("A turn is read again: %s", changed)
+    raise AssertionError("not reached")
+
+
+def _request(said: Said, extractor: Extractor) -> ChatRequest:
+    return learning_request(
+        messages=[Written(text, name) for text, name in zip(said.texts, said.names, strict=True)],
+        question=said.question,
+        written_at=said.written_at,
+        time_zone=extractor.time_zone,
+        fence=uuid.uuid4().hex[:12],
+        language=detect_language(" ".join(said.texts)) or "en",
+    )

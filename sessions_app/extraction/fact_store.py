@@ -1,0 +1,116 @@
+"""Stores what was learned from a turn, if it still was said when it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from memories_app.facts.facade import NewMemory, likeness_of
+from memories_app.models import Visibility
+from memories_app.store.facade import EXTRACTION, memories_remember, scope_of
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.conversations.facade import Reader, forgetting_wait
+from sessions_app.extraction.claims import ExtractionLease
+from sessions_app.extraction.model_facts import Fact, is_carried, quoted_in
+from sessions_app.extraction.source_text import Said, said_in
+from sessions_app.models import ChatSession
+
+NOTHING_LEARNED = "nothing worth learning"
+
+
+class SaidChangedError(Exception):
+    """What was read was edited, revoked or forgotten meanwhile: begin again."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many of the facts in the model's answer were learned (or told again), how many wait
+    for staff, how many nobody said, and how many had been forgotten."""
+
+    learned: int = 0
+    waiting: int = 0
+    unsaid: int = 0
+    forgotten: int = 0
+
+    def __str__(self) -> str:
+        told = [f"{count} {name}" for name, count in vars(self).items() if count]
+        return ", ".join(told) or NOTHING_LEARNED
+
+
+def facts_store(
+    *,
+    facts: Sequence[Fact],
+    said: Said,
+    lease: ExtractionLease,
+    embedder: Embedder,
+    forgotten: Callable[[str, str], bool],
+    min_confidence: float,
+    memory_enabled: bool,
+) -> Outcome:
+    """Store the facts that people said and end the work, in one transaction.
+
+    Raises LeaseLostError and SaidChangedError, and what memories_remember raises; then nothing
+    is stored.
+    """
+    told, unsaid = _said_ones(facts, said, min_confidence)
+    new = [each for each in told if not forgotten(each.content, _scope(each))]
+    waiting = sum(each.proposed for each in new)
+    outcome = Outcome(
+        learned=len(new) - waiting,
+        waiting=waiting,
+        unsaid=unsaid,
+        forgotten=len(told) - len(new),
+    )
+
+    def still_said() -> None:
+        forgetting_wait(Reader(said.chat_id, sees_all=said.is_owners))
+        ChatSession.objects.select_for_update(no_key=True).filter(pk=said.session_id).first()
+        lease.lock()
+        now = said_in(lease.turn_id, memory_enabled=memory_enabled)
+        if now is None or (now.chat_id, now.seen) != (said.chat_id, said.seen):
+            raise SaidChangedError(f"the messages of turn {lease.turn_id} changed meanwhile")
+        if any(forgotten(each.content, _scope(each)) for each in new):
+            raise SaidChangedError("what was learned was forgotten meanwhile")
+        lease.finish(str(outcome))
+
+    actor = Actor("system", chat_id=said.chat_id)
+    memories_remember(memories=new, embedder=embedder, actor=actor, before_storing=still_said)
+    return outcome
+
+
+def _said_ones(
+    facts: Sequence[Fact], said: Said, min_confidence: float
+) -> tuple[list[NewMemory], int]:
+    """The facts whose quote stands in a message, each once, with the message that says it; and
+    how many have none."""
+    found: dict[str, NewMemory] = {}
+    unsaid = 0
+    for fact in facts:
+        place = quoted_in(fact.quote, said.texts)
+        if place is None:
+            unsaid += 1
+            continue
+        message = said.messages[place]
+        is_theirs = is_carried(
+            fact.content, said=[*said.texts, *said.names], question=said.question
+        )
+        # What others wrote and somebody passed on is nobody's word here.
+        forwarded = bool(message.metadata.get("forwarded"))
+        doubtful = fact.confidence < min_confidence or not is_theirs
+        new = NewMemory(
+            content=fact.content,
+            visibility=str(Visibility.OWNER if said.is_owners else Visibility.CHAT),
+            chat_id=said.chat_id,
+            type=fact.type,
+            source=EXTRACTION,
+            source_message_id=message.pk,
+            confidence=fact.confidence,
+            proposed=doubtful or forwarded or said.is_late,
+        )
+        found.setdefault(likeness_of(fact.content).sense, new)
+    return list(found.values()), unsaid
+
+
+def _scope(new: NewMemory) -> str:
+    return scope_of(new.visibility, new.chat_id)

@@ -1,0 +1,108 @@
+"""What a model says that it learned, and whether people said it. Pure: no Django here.
+
+Nothing of a model's answer is believed: its form is checked to the last field, a quote must
+stand in the message, and what the quote doesn't carry waits for staff.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from memoryproject.foundation.text.kinds import Kind, kind_of
+from memoryproject.foundation.text.terms import word_forms
+from memoryproject.foundation.text.tokens import Token, tokenize
+from sessions_app.extraction.prompt import FactType
+
+MOST_FACTS = 20
+LONGEST_FACT = 1_000
+_TELLING = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
+_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
+_Text = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True, min_length=1, max_length=LONGEST_FACT, pattern=r"^[^\x00]*$"
+    ),
+]
+
+
+class FactsFormError(Exception):
+    """The model's answer isn't of the form that it was asked for. The text says what is wrong
+    and holds nothing of the answer."""
+
+
+class Fact(BaseModel):
+    """One statement, and the passage of a message that says it."""
+
+    model_config = _STRICT
+
+    content: _Text = Field(alias="fact")
+    quote: _Text
+    type: FactType
+    confidence: float = Field(ge=0, le=1)
+
+
+class _Answer(BaseModel):
+    model_config = _STRICT
+
+    facts: list[Fact] = Field(max_length=MOST_FACTS)
+
+
+def read_facts(answer: str) -> list[Fact]:
+    """Return the facts of a model's answer: an object of ``prompts.learning.FACTS``, bare or with
+    words around it. Raises FactsFormError where anything is of another form."""
+    # Servers that can't be told the form may put words or a code fence around it.
+    begin, end = answer.find("{"), answer.rfind("}")
+    try:
+        return _Answer.model_validate_json(answer[begin : end + 1] if begin >= 0 else answer).facts
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        # The name of a field that wasn't asked for is a part of the answer.
+        place = () if first["type"] == "extra_forbidden" else first["loc"]
+        raise FactsFormError(".".join(map(str, ("answer", *place))) + f": {first['msg']}") from None
+
+
+def quoted_in(quote: str, texts: Sequence[str]) -> int | None:
+    """The place of the first text in which the quote stands word for word; white space and
+    invisible marks don't count. None where it stands in none: nobody said it."""
+    wanted = _folded(quote)
+    if not any(character.isalnum() for character in wanted):
+        return None
+    found = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
+    for place, text in enumerate(texts):
+        if found.search(_folded(text)):
+            return place
+    return None
+
+
+def _folded(text: str) -> str:
+    seen = (
+        each for each in unicodedata.normalize("NFC", text) if unicodedata.category(each) != "Cf"
+    )
+    return " ".join("".join(seen).split())
+
+
+def is_carried(content: str, *, said: Iterable[str], question: str) -> bool:
+    """Whether people's own words carry a fact: at least half of its telling words are theirs
+    (``said`` holds their messages and names), and none is taken from ``question``, the
+    assistant's words. A short reply to a question makes a fact that isn't carried."""
+    theirs, asked = _forms(said), _forms([question])
+    telling = [token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in _TELLING]
+    own = [token for token in telling if _forms_of(token) & theirs]
+    others = [token for token in telling if token not in own]
+    borrowed = any(_forms_of(token) & asked for token in others)
+    return not borrowed and len(own) * 2 >= len(telling) > 0
+
+
+def _forms(texts: Iterable[str]) -> set[str]:
+    return {form for text in texts for token in tokenize(text) for form in _forms_of(token)}
+
+
+def _forms_of(token: Token) -> set[str]:
+    forms = word_forms(token)
+    return {forms.word, *forms.bare}

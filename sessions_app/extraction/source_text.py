@@ -1,0 +1,105 @@
+"""What people said in a turn, as far as it may be learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sessions_app.conversations.facade import is_knowledge
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.roles import GODFATHER
+from sessions_app.models.turns import TurnState
+
+# Longer bursts than anybody writes.
+MOST_MERGED = 100
+
+
+@dataclass(frozen=True)
+class Said:
+    """``messages`` are the person's own, oldest first; ``question`` is what the assistant said
+    right before. ``is_late``: later turns of the chat were learned from already."""
+
+    chat_id: UUID
+    session_id: UUID
+    is_owners: bool
+    messages: Sequence[Message]
+    names: Sequence[str]
+    question: str
+    is_late: bool
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.content for message in self.messages]
+
+    @property
+    def seen(self) -> list[tuple[UUID, str]]:
+        """What was read: where it is something else when facts are stored, they are void."""
+        return [(message.pk, message.content) for message in self.messages]
+
+    @property
+    def written_at(self) -> datetime:
+        return self.messages[-1].timestamp
+
+
+def said_in(turn_id: int, *, memory_enabled: bool) -> Said | None:
+    """None where there is nothing to learn from: memory is off by now, or the messages were
+    revoked, deleted, or are commands."""
+    turn = Turn.objects.select_related("chat").filter(pk=turn_id).first()
+    if turn is None or turn.session_id is None or not _remembers(turn.chat, memory_enabled):
+        return None
+    found = Message.objects.filter(turn__in=turn_with_merged(turn), session_id=turn.session_id)
+    said = [
+        message
+        for message in found.defer("terms").order_by("order_num")
+        if message.role == Role.USER and message.revoked_at is None and is_knowledge(message)
+    ]
+    if not said:
+        return None
+    return Said(
+        chat_id=turn.chat_id,
+        session_id=turn.session_id,
+        is_owners=turn.user_role == GODFATHER,
+        messages=said,
+        names=[_name(message, turn.chat) for message in said],
+        question=_question(said[0]),
+        is_late=Turn.objects.filter(
+            chat_id=turn.chat_id, pk__gt=turn.pk, extraction__done_at__isnull=False
+        ).exists(),
+    )
+
+
+def turn_with_merged(turn: Turn) -> list[int]:
+    """The turn and those of its burst that were merged into it, by their ids."""
+    merged = Turn.objects.filter(
+        chat_id=turn.chat_id, pk__lt=turn.pk, state=TurnState.MERGED
+    ).order_by("-pk")
+    ids, tokens = [turn.pk], {str(turn.turn_id)}
+    for older in merged.only("turn_id", "context")[:MOST_MERGED]:
+        if older.context.get("merged_into") not in tokens:
+            break
+        ids.append(older.pk)
+        tokens.add(str(older.turn_id))
+    return ids
+
+
+def _remembers(chat: Chat, memory_enabled: bool) -> bool:
+    return memory_enabled if chat.memory_enabled is None else chat.memory_enabled
+
+
+def _name(message: Message, chat: Chat) -> str:
+    """Who wrote it, as WhatsApp calls them."""
+    return str(message.metadata.get("sender_name") or ("" if chat.is_group else chat.client_name))
+
+
+def _question(first: Message) -> str:
+    """The assistant's last words before the message, unless they are the system's."""
+    before = Message.objects.filter(
+        session_id=first.session_id, role=Role.ASSISTANT, order_num__lt=first.order_num
+    )
+    last = before.order_by("-order_num").defer("terms").first()
+    if last is None or last.revoked_at is not None or not is_knowledge(last):
+        return ""
+    return last.content

@@ -1,0 +1,58 @@
+"""Forgetting from the lists of the admin: what is chosen is shown with all that would go along,
+and forgotten once that is confirmed. See forget_runs.py."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories_app.models import Memory, SourceDocument
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from sessions_app.forgetting.admin.links import FORGET, run_address
+from sessions_app.forgetting.runs import MOST_ITEMS, TooManyError, run_draft
+from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
+
+KINDS: dict[type[Any], str] = {
+    Memory: str(ForgottenKind.MEMORY),
+    Message: str(ForgottenKind.MESSAGE),
+    ChatSession: str(ForgottenKind.SESSION),
+    Chat: str(ForgottenKind.CHAT),
+    SourceDocument: str(ForgottenKind.DOCUMENT),
+}
+
+
+class ForgetAction(ReadOnlyAdmin):
+    """The part of a list that lets staff forget what is chosen in it: one, several, or all that
+    the list's search and filters found."""
+
+    unbounded_actions: Collection[str] = ("forget_selected",)
+
+    def has_forget_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm(FORGET))
+
+    @admin.action(description=gettext_lazy("Forget, with proof"), permissions=["forget"])
+    def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """Note the choice, and show what would go."""
+        kind = KINDS[self.model]
+        keys = list(queryset.order_by().values_list("pk", flat=True)[: MOST_ITEMS + 1])
+        if not keys:
+            # Somebody else forgot it while the list was open, or it left the filter.
+            text = _("What was chosen isn't in the list any more.")
+            self.message_user(request, text, messages.WARNING)
+            return None
+        try:
+            run = run_draft(
+                chosen=[(kind, key) for key in keys], asked_by=request.user.get_username()
+            )
+        except TooManyError:
+            text = _("At most {most} are forgotten at once. Narrow the list by a filter first.")
+            self.message_user(request, text.format(most=MOST_ITEMS), messages.ERROR)
+            return None
+        return redirect(run_address(run.pk))

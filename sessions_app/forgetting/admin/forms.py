@@ -1,0 +1,142 @@
+"""What staff fill in to find what is to be forgotten, and to confirm that it is."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from typing import Any
+
+from django import forms
+from django.utils.timezone import get_current_timezone
+from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
+
+from sessions_app.conversations.facade import chat_find
+from sessions_app.forgetting.search import MEMORY, MESSAGE, Wanted
+from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
+
+# To be typed, whatever language the page is in.
+WORDS = {"en": "FORGET", "he": "לשכוח"}
+# Marks of direction come along when an address is copied.
+_MARKS = dict.fromkeys(
+    map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+)
+
+
+def word_now() -> str:
+    """The word of the page's language."""
+    return WORDS.get((get_language() or "en")[:2], WORDS["en"])
+
+
+class SearchForm(forms.Form):
+    words = forms.CharField(
+        label=gettext_lazy("Words"),
+        max_length=500,
+        widget=forms.TextInput(attrs={"dir": "auto", "class": "field-input", "type": "search"}),
+        error_messages={"required": gettext_lazy("Say what it is about.")},
+    )
+    kinds = forms.MultipleChoiceField(
+        label=gettext_lazy("Look in"),
+        choices=[(MEMORY, gettext_lazy("memories")), (MESSAGE, gettext_lazy("messages"))],
+        initial=[MEMORY, MESSAGE],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    how = forms.ChoiceField(
+        label=gettext_lazy("Find by"),
+        choices=[
+            ("words", gettext_lazy("words: everything that holds all of them, in any form")),
+            ("meaning", gettext_lazy("meaning: what is nearest to it")),
+        ],
+        initial="words",
+        widget=forms.RadioSelect,
+    )
+    chat = forms.CharField(
+        label=gettext_lazy("Only in the chat"),
+        required=False,
+        max_length=255,
+        widget=forms.TextInput(attrs={"dir": "ltr", "class": "field-input"}),
+        help_text=gettext_lazy("Such as 15550100123@c.us. Needed for messages by meaning."),
+    )
+    since = forms.DateField(
+        label=gettext_lazy("From"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date", "class": "field-input"}),
+    )
+    until = forms.DateField(
+        label=gettext_lazy("To"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date", "class": "field-input"}),
+    )
+
+    def clean_chat(self) -> Chat | None:
+        address = self.cleaned_data["chat"].translate(_MARKS).strip()
+        chat = chat_find(address) if address else None
+        if address and chat is None:
+            raise forms.ValidationError(_("There is no such chat."))
+        return chat
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        by_meaning = cleaned.get("how") == "meaning" and cleaned.get("kinds") == [MESSAGE]
+        if by_meaning and "chat" not in self.errors and cleaned.get("chat") is None:
+            text = _("Messages are found by meaning within one chat only: say which.")
+            self.add_error("chat", text)
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and until and since > until:
+            self.add_error("until", _("This day comes before the first one."))
+        return cleaned
+
+    def wanted(self) -> Wanted:
+        """What the valid form asks for; days are the business's."""
+        given = self.cleaned_data
+        chat = given["chat"]
+        return Wanted(
+            words=given["words"],
+            kinds=tuple(given["kinds"]),
+            by_meaning=given["how"] == "meaning",
+            chat_id=chat.pk if chat else None,
+            since=_midnight(given["since"]),
+            until=_midnight(given["until"], days=1),
+        )
+
+
+def _midnight(day: Any, *, days: int = 0) -> datetime | None:
+    if day is None:
+        return None
+    try:
+        return datetime.combine(day + timedelta(days=days), time.min, get_current_timezone())
+    except OverflowError:
+        return None
+
+
+class ConfirmForm(forms.Form):
+    """``wanted`` is what has to be typed: the address of a single person, else the word."""
+
+    typed = forms.CharField(
+        max_length=300,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "dir": "auto", "class": "field-input", "size": 32}
+        ),
+        error_messages={"required": gettext_lazy("Nothing was typed, so nothing is forgotten.")},
+    )
+
+    def __init__(self, *args: Any, run: ForgetRun, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.person = person_of(run)
+        self.wanted = self.person.whatsapp_chat if self.person else word_now()
+
+    def clean_typed(self) -> str:
+        typed = str(self.cleaned_data["typed"]).translate(_MARKS).strip().casefold()
+        right = {self.wanted.casefold()}
+        if self.person is None:
+            right |= {word.casefold() for word in WORDS.values()}
+        if typed not in right:
+            raise forms.ValidationError(_("That isn't what has to be typed. Nothing is forgotten."))
+        return typed
+
+
+def person_of(run: ForgetRun) -> Chat | None:
+    """The chat of a run that is about one whole person and nothing else."""
+    if run.total != 1:
+        return None
+    item = ForgetItem.objects.filter(run=run, kind=str(ForgottenKind.CHAT)).first()
+    return Chat.objects.filter(pk=item.object_id).first() if item else None

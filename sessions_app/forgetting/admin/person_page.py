@@ -1,0 +1,65 @@
+"""The page from which a whole person is forgotten: export first, then see what would go."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.forgetting.admin.links import READ, forget_required, run_address
+from sessions_app.forgetting.person_export import person_export
+from sessions_app.forgetting.runs import run_draft
+from sessions_app.models import Chat, ForgetRun, ForgottenKind
+
+EXPORT = (*READ, "memories_app.export_memory")
+TEMPLATE = "admin/sessions_app/forgetrun/person.html"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def person_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
+    """Who it is; posted, it is chosen and what would go is shown."""
+    forget_required(request)
+    chat = _chat(chat_id)
+    if request.method == "POST":
+        chosen = [(str(ForgottenKind.CHAT), chat.pk)]
+        run = run_draft(chosen=chosen, asked_by=request.user.get_username())
+        return redirect(run_address(run.pk))
+    context = {
+        **site,
+        "title": _("Forget a whole person") if not chat.is_group else _("Forget a whole group"),
+        "chat": chat,
+        "opts": ForgetRun._meta,
+        "may_export": request.user.has_perms(EXPORT),
+    }
+    return TemplateResponse(request, TEMPLATE, context)
+
+
+@require_GET
+def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
+    """Everything that is kept about the person, to download."""
+    if not request.user.has_perms(EXPORT):
+        raise PermissionDenied
+    chat = _chat(chat_id)
+    lines = person_export(chat=chat, actor=staff_actor(request))
+    return StreamingHttpResponse(
+        (f"{line}\n" for line in lines),
+        content_type="application/x-ndjson; charset=utf-8",
+        headers={
+            "Content-Disposition": f'attachment; filename="person-{chat.pk}.ndjson"',
+            "Cache-Control": "no-store",
+        },
+    )
+
+
+def _chat(chat_id: UUID) -> Chat:
+    chat = Chat.objects.filter(pk=chat_id).first()
+    if chat is None:
+        raise Http404(_("There is no such chat, or not any more."))
+    return chat

@@ -1,0 +1,216 @@
+"""Receipts of forgetting: a list, a page, and as documents to print or to send."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from memoryproject.foundation.admin_kit.display import shown_link, shown_table
+from memoryproject.foundation.admin_kit.period_filter import period_filter
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from sessions_app.forgetting.admin.links import FORGET, run_address
+from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
+from sessions_app.forgetting.receipts.labels import (
+    actor_words,
+    looked_at,
+    looks_words,
+    probe_words,
+    swept_words,
+)
+from sessions_app.forgetting.receipts.plain_text import as_text
+from sessions_app.models import ForgetReceipt
+
+MOST_STAFF = 100
+
+
+class StaffFilter(admin.SimpleListFilter):
+    """By the staff member who forgot it."""
+
+    title = gettext_lazy("staff")
+    parameter_name = "by"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        staff = get_user_model()._default_manager.filter(is_staff=True)
+        names = [user.get_username() for user in staff.order_by("username")[:MOST_STAFF]]
+        return [(name, name) for name in names]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ForgetReceipt]) -> Any:
+        name = self.value()
+        return queryset.filter(actor_kind="staff", actor=name) if name else queryset
+
+
+class ActorKindFilter(admin.SimpleListFilter):
+    """By what kind of somebody forgot it."""
+
+    title = gettext_lazy("by whom")
+    parameter_name = "who"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            ("staff", _("Staff")),
+            ("person", _("The person, by /forget")),
+            ("api", _("The API")),
+            ("command", _("The command line")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ForgetReceipt]) -> Any:
+        kind = self.value()
+        return queryset.filter(actor_kind=kind) if kind else queryset
+
+
+@admin.register(ForgetReceipt)
+class ForgetReceiptAdmin(ReadOnlyAdmin):
+    list_display = ("forgotten_at", "shown_kind", "object_id", "rows", "shown_probe", "by_whom")
+    list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
+    # See get_search_results.
+    search_fields = ("receipt_id",)
+    search_help_text = gettext_lazy("A whole id: the receipt's, or that of what was forgotten")
+    date_hierarchy = "forgotten_at"
+    fieldsets = (
+        (None, {"fields": ("documents", "receipt_id", "shown_kind", "object_id", "shown_run")}),
+        (gettext_lazy("When"), {"fields": ("shown_times",)}),
+        (gettext_lazy("Probe"), {"fields": ("shown_probe", "shown_looks", "shown_names")}),
+        (gettext_lazy("What was swept"), {"fields": ("shown_swept",)}),
+        (gettext_lazy("By whom"), {"fields": ("by_whom", "content_hash")}),
+    )
+    readonly_fields = (
+        "documents",
+        "receipt_id",
+        "shown_kind",
+        "shown_run",
+        "shown_times",
+        "shown_probe",
+        "shown_looks",
+        "shown_names",
+        "shown_swept",
+        "by_whom",
+    )
+
+    def get_urls(self) -> list[Any]:
+        own = [
+            path(
+                f"<uuid:receipt_id>/{name}/",
+                self.admin_site.admin_view(require_safe(page)),
+                name=f"sessions_app_forgetreceipt_{name}",
+            )
+            for name, page in (("pdf", self.pdf), ("text", self.text))
+        ]
+        return [*own, *super().get_urls()]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ForgetReceipt], search_term: str
+    ) -> tuple[QuerySet[ForgetReceipt], bool]:
+        """Whole ids only: they are found by an index."""
+        asked = search_term.strip()
+        if not asked:
+            return queryset, False
+        with suppress(ValueError):
+            key = UUID(asked)
+            return queryset.filter(Q(receipt_id=key) | Q(object_id=key)), False
+        return queryset.none(), False
+
+    def pdf(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
+        """The receipt to print."""
+        receipt = self._receipt(request, receipt_id)
+        return pdf_answer(receipt_document(receipt), f"receipt-{receipt_id}")
+
+    def text(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
+        """The receipt as plain text."""
+        receipt = self._receipt(request, receipt_id)
+        return text_answer(receipt_document(receipt), f"receipt-{receipt_id}")
+
+    def _receipt(self, request: HttpRequest, receipt_id: UUID) -> ForgetReceipt:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        receipt = ForgetReceipt.objects.filter(receipt_id=receipt_id).first()
+        if receipt is None:
+            raise Http404(_("There is no such receipt."))
+        return receipt
+
+    @admin.display(description=gettext_lazy("kind"), ordering="kind")
+    def shown_kind(self, receipt: ForgetReceipt) -> str:
+        return str(receipt.get_kind_display())
+
+    @admin.display(description=gettext_lazy("rows"))
+    def rows(self, receipt: ForgetReceipt) -> int:
+        return sum(receipt.swept.values())
+
+    @admin.display(description=gettext_lazy("time"))
+    def shown_times(self, receipt: ForgetReceipt) -> str:
+        return times_of(receipt.forgotten_at)
+
+    @admin.display(description=gettext_lazy("probe"), ordering="probe")
+    def shown_probe(self, receipt: ForgetReceipt) -> str:
+        return probe_words(receipt.probe)
+
+    @admin.display(description=gettext_lazy("what was asked and read"))
+    def shown_looks(self, receipt: ForgetReceipt) -> str:
+        columns = (_("where"), _("queries"), _("rows"))
+        return shown_table(columns, looks_words(receipt.probe_details))
+
+    @admin.display(description=gettext_lazy("columns, indexes and statistics"))
+    def shown_names(self, receipt: ForgetReceipt) -> str:
+        return format_html("<bdi>{}</bdi>", ", ".join(looked_at(receipt.probe_details)) or "–")
+
+    @admin.display(description=gettext_lazy("by whom"))
+    def by_whom(self, receipt: ForgetReceipt) -> str:
+        return format_html("<bdi>{}</bdi>", actor_words(receipt.actor_kind, receipt.actor))
+
+    @admin.display(description=gettext_lazy("rows by table"))
+    def shown_swept(self, receipt: ForgetReceipt) -> str:
+        return shown_table((_("where"), _("rows")), swept_words(receipt.swept))
+
+    @admin.display(description=gettext_lazy("as a document"))
+    def documents(self, receipt: ForgetReceipt) -> str:
+        pdf, text = (
+            reverse(f"admin:sessions_app_forgetreceipt_{name}", args=[receipt.receipt_id])
+            for name in ("pdf", "text")
+        )
+        return format_html("{} · {}", shown_link(pdf, "PDF"), shown_link(text, _("Text")))
+
+    @admin.display(description=gettext_lazy("forgotten together with"))
+    def shown_run(self, receipt: ForgetReceipt) -> str:
+        item = getattr(receipt, "item", None)
+        if item is None:
+            return "–"
+        return shown_link(run_address(item.run_id), _("the others of this choice"))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Who may not forget finds no way to what was forgotten together."""
+        if request.user.has_perm(FORGET):
+            return self.fieldsets
+        first, *others = self.fieldsets
+        fields = tuple(name for name in first[1]["fields"] if name != "shown_run")
+        return ((first[0], {"fields": fields}), *others)
+
+
+def pdf_answer(document: Document, name: str) -> HttpResponse:
+    """To download, as the text is."""
+    from sessions_app.forgetting.receipts.pdf import as_pdf  # noqa: PLC0415 reportlab is slow to import
+
+    content = as_pdf(document)
+    return HttpResponse(content, content_type="application/pdf", headers=_named(name, "pdf"))
+
+
+def text_answer(document: Document, name: str) -> HttpResponse:
+    kind = "text/plain; charset=utf-8"
+    return HttpResponse(as_text(document), content_type=kind, headers=_named(name, "txt"))
+
+
+def _named(name: str, end: str) -> dict[str, str]:
+    return {
+        "Content-Disposition": f'attachment; filename="{name}.{end}"',
+        "Cache-Control": "no-store",
+    }

@@ -1,0 +1,265 @@
+"""What staff chose to forget: what would go, the confirmation, how far it is, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    StreamingHttpResponse,
+)
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.streamed_page import late_page
+from memoryproject.foundation.audit.events import Event, audit_record_many
+from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.forgetting.admin.forms import ConfirmForm
+from sessions_app.forgetting.admin.links import FORGET, forget_required, may_read, run_address
+from sessions_app.forgetting.admin.person_page import export_page, person_page
+from sessions_app.forgetting.admin.preview import preview_shown
+from sessions_app.forgetting.admin.receipts import pdf_answer, text_answer
+from sessions_app.forgetting.admin.search_page import choose_page, search_page
+from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
+from sessions_app.forgetting.preview import preview_make
+from sessions_app.forgetting.receipts.document import run_document
+from sessions_app.forgetting.receipts.labels import swept_words
+from sessions_app.forgetting.runs import chats_of, run_confirm
+from sessions_app.models import ForgetRun
+from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
+
+TEMPLATE = "admin/sessions_app/forgetrun/run.html"
+DRAFT = "admin/sessions_app/forgetrun/draft.html"
+ITEMS_A_PAGE = 100
+# Longer ones are given as text alone: laying out takes its time.
+MOST_IN_PDF = 5_000
+
+
+@admin.register(ForgetRun)
+class ForgetRunAdmin(ReadOnlyAdmin):
+    """Who may forget sees all runs; a choice that isn't confirmed is its maker's."""
+
+    list_title = gettext_lazy("Forget")
+    change_list_template = "admin/sessions_app/forgetrun/change_list.html"
+    list_display = ("created_at", "asked_by", "shown_state", "shown_done", "failed", "finished_at")
+    list_filter = ("state", "created_at")
+    ordering = ("-created_at", "-run_id")
+
+    def get_urls(self) -> list[Any]:
+        pages: dict[str, tuple[str, Any]] = {
+            "search": ("search/", self.search),
+            "choose": ("search/choose/", self.choose),
+            "person": ("person/<uuid:chat_id>/", self.person),
+            "export": ("person/<uuid:chat_id>/export/", self.export),
+            "confirm": ("<uuid:run_id>/confirm/", self.confirm),
+            "progress": ("<uuid:run_id>/progress/", self.progress),
+            "pdf": ("<uuid:run_id>/pdf/", require_safe(self.pdf)),
+            "text": ("<uuid:run_id>/text/", require_safe(self.text)),
+        }
+        own = [
+            path(route, self.admin_site.admin_view(view), name=f"sessions_app_forgetrun_{name}")
+            for name, (route, view) in pages.items()
+        ]
+        return [*own, *super().get_urls()]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm(FORGET))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Else the app's other lists decide."""
+        return bool(request.user.has_perm(FORGET)) or super().has_module_permission(request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ForgetRun]:
+        theirs = Q(state=RunState.DRAFT) & ~Q(asked_by=request.user.get_username())
+        runs: QuerySet[ForgetRun] = super().get_queryset(request)
+        return runs.exclude(theirs)
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, run: ForgetRun) -> str:
+        shown = str(run.get_state_display())
+        is_good = run.state == str(RunState.DONE) and not run.failed
+        return shown_state(shown, good=[shown] if is_good else [])
+
+    @admin.display(description=gettext_lazy("done"))
+    def shown_done(self, run: ForgetRun) -> str:
+        return _("{done} of {total}").format(done=run.done, total=run.total)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponseBase:
+        """The page of one run."""
+        forget_required(request)
+        if request.method not in ("GET", "HEAD"):
+            # It is changed by its confirmation alone.
+            raise PermissionDenied
+        return self.run_page(request, self._run(request, object_id))
+
+    def search(self, request: HttpRequest) -> HttpResponse:
+        return search_page(request, self.admin_site.each_context(request))
+
+    def choose(self, request: HttpRequest) -> HttpResponse:
+        return choose_page(request, self.admin_site.each_context(request))
+
+    def person(self, request: HttpRequest, chat_id: UUID) -> HttpResponse:
+        return person_page(request, chat_id, self.admin_site.each_context(request))
+
+    def export(self, request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
+        return export_page(request, chat_id)
+
+    def confirm(self, request: HttpRequest, run_id: UUID) -> HttpResponseBase:
+        """Begin, where the right thing was typed."""
+        forget_required(request)
+        return _confirm(request, self, self._run(request, run_id))
+
+    def progress(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        """How far it is, for the page that is open."""
+        forget_required(request)
+        return _progress(request, self._run(request, run_id))
+
+    def pdf(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        """All receipts of a run in one document."""
+        forget_required(request)
+        run = self._run(request, run_id)
+        if run.total > MOST_IN_PDF:
+            return redirect(reverse("admin:sessions_app_forgetrun_text", args=[run.pk]))
+        return pdf_answer(run_document(run), f"receipts-{run.pk}")
+
+    def text(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
+        """The same as plain text."""
+        forget_required(request)
+        run = self._run(request, run_id)
+        return text_answer(run_document(run), f"receipts-{run.pk}")
+
+    def _run(self, request: HttpRequest, run_id: Any) -> ForgetRun:
+        try:
+            run = self.get_queryset(request).filter(pk=UUID(str(run_id))).first()
+        except ValueError:
+            run = None
+        if run is None:
+            raise Http404(_("There is no such choice, or not any more."))
+        return run
+
+    def run_page(
+        self, request: HttpRequest, run: ForgetRun, form: ConfirmForm | None = None
+    ) -> HttpResponseBase:
+        """A choice with all that would go, or what came of it. ``form``: what was typed wrong."""
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "run": run,
+            "title": _title(run),
+            "may_read": may_read(request),
+        }
+        if run.state == str(RunState.DRAFT):
+            return _draft_page(request, run, form, context)
+        return TemplateResponse(request, TEMPLATE, {**context, **_results(request, run)})
+
+
+def _title(run: ForgetRun) -> str:
+    titles = {
+        str(RunState.DRAFT): _("What would be forgotten"),
+        str(RunState.WAITING): _("It is being forgotten"),
+        str(RunState.RUNNING): _("It is being forgotten"),
+        str(RunState.DONE): _("It was forgotten"),
+    }
+    return titles[run.state] if not run.failed else _("Not all of it was forgotten")
+
+
+@require_POST
+def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> HttpResponseBase:
+    if run.state != str(RunState.DRAFT):
+        return redirect(run_address(run.pk))
+    form = ConfirmForm(request.POST, run=run)
+    if not form.is_valid():
+        return page.run_page(request, run, form)
+    run_confirm(run_id=run.pk, actor=staff_actor(request), enqueue=enqueue_forgetting)
+    return redirect(run_address(run.pk))
+
+
+@require_GET
+def _progress(request: HttpRequest, run: ForgetRun) -> HttpResponse:
+    told = {
+        "done": run.done,
+        "total": run.total,
+        "over": run.state not in OPEN_RUNS,
+        "text": _("{done} of {total}").format(done=run.done, total=run.total),
+    }
+    return JsonResponse(told, headers={"Cache-Control": "no-store"})
+
+
+def _draft_page(
+    request: HttpRequest, run: ForgetRun, typed: ConfirmForm | None, context: dict[str, Any]
+) -> StreamingHttpResponse:
+    """Trying it out takes its time: what was chosen is told first."""
+    form = typed or ConfirmForm(run=run)
+    return late_page(
+        request,
+        TEMPLATE,
+        {**context, "form": form, "person": form.person},
+        late=lambda: (DRAFT, _draft(request, run)),
+        status=400 if typed is not None else 200,
+    )
+
+
+def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
+    chosen = list(run.items.order_by("number").values_list("kind", "object_id"))
+    preview = preview_make(chosen=chosen, tools=build_forget_dependencies())
+    readable = may_read(request)
+    if readable:
+        _record_read(request, run, chats_of(chosen))
+    return {
+        "preview": preview,
+        "tables": swept_words(preview.tables),
+        "sections": preview_shown(preview.witness) if readable else [],
+        "gone": run.total - preview.there,
+    }
+
+
+def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) -> None:
+    """Under each person whose texts were shown, so that it is found by them."""
+    people: Collection[UUID | None] = chats or [None]
+    events = [
+        Event(
+            action="conversation.read",
+            actor=staff_actor(request),
+            object_type="forget run",
+            object_id=run.pk,
+            details={"list": "forget preview"},
+            chat_id=chat,
+        )
+        for chat in people
+    ]
+    audit_record_many(events=events)
+
+
+def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
+    items = run.items.select_related("receipt").order_by("number")
+    troubles = items.filter(state__in=TROUBLES)
+    page = Paginator(items, ITEMS_A_PAGE).get_page(request.GET.get("p"))
+    return {
+        "open": run.state in OPEN_RUNS,
+        "page": page,
+        "troubles": troubles[:ITEMS_A_PAGE],
+        "gone": items.filter(state=ItemState.GONE).count(),
+        "pdf": run.total <= MOST_IN_PDF,
+    }

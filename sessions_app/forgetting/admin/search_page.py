@@ -1,0 +1,128 @@
+"""The page on which staff look for what is to be forgotten, and choose of what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.embedding.facade import embedder
+from sessions_app.forgetting.admin.forms import SearchForm
+from sessions_app.forgetting.admin.links import READ, forget_required, run_address
+from sessions_app.forgetting.runs import MOST_ITEMS, Chosen, TooManyError, run_draft
+from sessions_app.forgetting.search import (
+    MEMORY,
+    MESSAGE,
+    Matches,
+    TooSlowError,
+    Wanted,
+    matches_all,
+    matches_find,
+)
+from sessions_app.models import Chat, ForgetRun
+
+TEMPLATE = "admin/sessions_app/forgetrun/search.html"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def search_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
+    """Posted, so that what staff look for stands in no address and no log."""
+    forget_required(request)
+    if not request.user.has_perms(READ):
+        raise PermissionDenied
+    form = SearchForm(request.POST) if request.method == "POST" else SearchForm()
+    found: Matches | None = None
+    if form.is_bound and form.is_valid():
+        found = _found(request, form)
+    return _page(request, site, form, found)
+
+
+@require_POST
+def choose_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
+    """Of what was found, the chosen ones, or all of it."""
+    forget_required(request)
+    if not request.user.has_perms(READ):
+        raise PermissionDenied
+    form = SearchForm(request.POST)
+    if not form.is_valid():
+        return _page(request, site, form, None)
+    try:
+        chosen = _chosen(request, form.wanted())
+        run = run_draft(chosen=chosen, asked_by=request.user.get_username())
+    except TooManyError:
+        text = _("At most {most} are forgotten at once. Narrow the search first.")
+        messages.error(request, text.format(most=MOST_ITEMS))
+    except TooSlowError:
+        messages.error(request, _too_slow())
+    except ValueError:
+        messages.error(request, _("Nothing is chosen."))
+    else:
+        return redirect(run_address(run.pk))
+    return _page(request, site, form, _found(request, form))
+
+
+def _chosen(request: HttpRequest, wanted: Wanted) -> list[Chosen]:
+    if "all" in request.POST:
+        return matches_all(wanted, embedder=embedder(), most=MOST_ITEMS + 1)
+    return [
+        (kind, UUID(key))
+        for kind, _colon, key in (each.partition(":") for each in request.POST.getlist("chosen"))
+        if kind in (MEMORY, MESSAGE)
+    ]
+
+
+def _found(request: HttpRequest, form: SearchForm) -> Matches | None:
+    try:
+        found = matches_find(form.wanted(), embedder=embedder())
+    except TooSlowError:
+        messages.error(request, _too_slow())
+        return None
+    chat = form.cleaned_data["chat"]
+    audit_record(
+        action="conversation.read",
+        actor=staff_actor(request),
+        details={"list": "forget search", "searched": True},
+        chat_id=chat.pk if chat else None,
+    )
+    return found
+
+
+def _too_slow() -> str:
+    return _("That takes too long over everything. Name a chat or dates.")
+
+
+def _page(
+    request: HttpRequest, site: dict[str, Any], form: SearchForm, found: Matches | None
+) -> HttpResponse:
+    shown = found.shown if found else []
+    names = Chat.objects.in_bulk({each.chat_id for each in shown if each.chat_id})
+    pages = {MEMORY: "memories_app_memory", MESSAGE: "sessions_app_message"}
+    context = {
+        **site,
+        "title": _("Search and forget"),
+        "opts": ForgetRun._meta,
+        "form": form,
+        "found": found,
+        "hits": [
+            {
+                "match": each,
+                "value": f"{each.kind}:{each.key}",
+                "address": reverse(f"admin:{pages[each.kind]}_change", args=[each.key]),
+                "kind": _("memory") if each.kind == MEMORY else _("message"),
+                "chat": names.get(each.chat_id) if each.chat_id else None,
+            }
+            for each in shown
+        ],
+        "most": MOST_ITEMS,
+    }
+    return TemplateResponse(request, TEMPLATE, context)

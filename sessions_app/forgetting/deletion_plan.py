@@ -1,0 +1,141 @@
+"""What goes with a thing that is to be forgotten, and where it may have been told again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q
+
+from memories_app.facts.facade import fact_key
+from memories_app.models import Memory, MemoryRevision, MemoryTelling, MergeProposal, SourceDocument
+from memories_app.store.facade import with_older
+from memoryproject.foundation.text.fragments import Fragments, is_one_telling_word
+from sessions_app.conversations.facade import told_where
+from sessions_app.models import Message
+
+# Clocks and transactions: what was made of a text may bear a slightly earlier time.
+MARGIN = timedelta(minutes=1)
+
+
+@dataclass
+class Doomed:
+    """Rows to delete, the texts to sweep out of everything else, the facts to bury (scope and
+    text), and in which chats since when the texts may have been told again.
+
+    ``erased`` are the ids of whole sessions and chats that go, with what is in them; ``names``
+    are the addresses and names of whom nothing is to be left; ``backups`` go as a whole.
+    """
+
+    memories: set[UUID] = field(default_factory=set)
+    messages: set[UUID] = field(default_factory=set)
+    documents: set[UUID] = field(default_factory=set)
+    texts: dict[str, None] = field(default_factory=dict)
+    facts: set[tuple[str, str]] = field(default_factory=set)
+    chats: set[UUID] = field(default_factory=set)
+    since: datetime | None = None
+    erased: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    backups: set[str] = field(default_factory=set)
+
+    def ids(self) -> set[str]:
+        """Of everything that goes."""
+        gone = self.memories | self.messages | self.documents
+        return {str(key) for key in gone} | self.erased
+
+    def words(self) -> Fragments:
+        """The texts of one word. They are looked for only in what had the fact in reach."""
+        return Fragments((text for text in self.texts if is_one_telling_word(text)), fewest_words=1)
+
+    def add_memories(self, memory_ids: Collection[UUID]) -> None:
+        """Memories with what they superseded, and the messages that say nothing else."""
+        found = Memory.objects.filter(pk__in=with_older(list(memory_ids))).defer("terms")
+        fresh = [memory for memory in found if memory.pk not in self.memories]
+        if not fresh:
+            return
+        self.memories |= {memory.pk for memory in fresh}
+        self._add_wordings(fresh)
+        self.chats |= set(told_where(memory.pk for memory in fresh))
+        self._add_sources(fresh, {memory.fact_key for memory in fresh})
+
+    def add_messages(self, message_ids: Collection[UUID], *, texts: bool = True) -> None:
+        """Messages, what was learned from them alone, and the documents that they brought.
+        Without ``texts`` only what was recalled of them is looked for elsewhere."""
+        found = Message.objects.filter(pk__in=list(message_ids)).defer("terms")
+        fresh = [message for message in found if message.pk not in self.messages]
+        if not fresh:
+            return
+        ids = [message.pk for message in fresh]
+        self.messages |= set(ids)
+        for message in fresh:
+            told = [message.content, *(entry["content"] for entry in message.history)]
+            for text in told if texts else []:
+                self._add_text(text, message.received_at, [message.chat_id])
+        told_by = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
+        learned = Memory.objects.filter(told_by).distinct()
+        elsewhere = MemoryTelling.objects.exclude(source_message_id__in=ids)
+        alone = learned.exclude(tellings__in=elsewhere).filter(document__isnull=True)
+        self.add_memories(list(alone.values_list("pk", flat=True)))
+        brought = SourceDocument.objects.filter(source_message_id__in=ids)
+        self.add_documents(list(brought.values_list("pk", flat=True)))
+
+    def add_documents(self, document_ids: Collection[UUID]) -> None:
+        """Documents with their passages. Only those passages are looked for elsewhere that
+        somebody may have been told of: the others are full of words that anybody might say."""
+        ids = set(document_ids) - self.documents
+        self.documents |= ids
+        passages = Memory.objects.filter(document__in=ids).defer("terms")
+        scopes = {memory.pk: (memory.scope, memory.content) for memory in passages.iterator()}
+        self.memories |= set(scopes)
+        self.facts |= set(scopes.values())
+        where = told_where(scopes)
+        self.chats |= set(where)
+        told = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
+        self._add_wordings(list(passages.filter(pk__in=told)))
+        self.add_memories(set(with_older(list(scopes))) - set(scopes))
+
+    def _add_wordings(self, memories: Sequence[Memory]) -> None:
+        """What they say, what they said before, and what they were proposed to say."""
+        ids = [memory.pk for memory in memories]
+        for memory in memories:
+            self._add_text(memory.content, memory.created_at, [memory.chat_id])
+            self.facts.add((memory.scope, memory.content))
+        for revision in MemoryRevision.objects.filter(memory__in=ids).select_related("memory"):
+            self._add_text(revision.content, revision.memory.created_at, [])
+            self.facts.add((revision.memory.scope, revision.content))
+        for content in MergeProposal.objects.filter(parts__memory__in=ids).values_list("content"):
+            self.texts.setdefault(content[0])
+
+    def _add_sources(self, memories: Sequence[Memory], keys: Collection[str]) -> None:
+        """The messages that told these memories: those that say nothing but the fact go, with
+        their confirmations."""
+        ids = [memory.pk for memory in memories]
+        told = MemoryTelling.objects.filter(memory__in=ids)
+        sources = {*told.values_list("source_message_id", flat=True)}
+        sources |= {memory.source_message_id for memory in memories}
+        said = Message.objects.filter(pk__in=[key for key in sources if key is not None])
+        nothing_else = []
+        for message in said.defer("terms"):
+            self.chats.add(message.chat_id)
+            self._reach_back(message.received_at)
+            is_command = message.metadata.get("command") == "remember"
+            if is_command or fact_key(message.content) in keys:
+                nothing_else.append(message.pk)
+        confirmations = Message.objects.filter(
+            answers__in=nothing_else, metadata__has_key="system_text"
+        )
+        self.messages |= {*nothing_else, *confirmations.values_list("pk", flat=True)}
+        if any(is_one_telling_word(memory.content) for memory in memories):
+            # The word alone is looked for hardly anywhere; the words around it are told apart.
+            gone = Message.objects.filter(pk__in=self.messages)
+            self.texts.update(dict.fromkeys(gone.values_list("content", flat=True)))
+
+    def _add_text(self, text: str, at: datetime, chats: Iterable[UUID | None]) -> None:
+        self.texts.setdefault(text)
+        self.chats |= {chat for chat in chats if chat is not None}
+        self._reach_back(at)
+
+    def _reach_back(self, at: datetime) -> None:
+        self.since = min(self.since or at, at - MARGIN)

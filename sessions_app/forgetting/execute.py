@@ -1,0 +1,227 @@
+"""Carries a forgetting out, in one transaction: delete, sweep, bury, probe, receipt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from memories_app.documents.facade import document_forget, file_remove
+from memories_app.models import (
+    Memory,
+    MemoryEmbedding,
+    MemoryRevision,
+    MemoryTelling,
+    MergeProposal,
+    SourceDocument,
+)
+from memories_app.store.facade import keyed_hash, memories_delete, tombstones_add
+from memoryproject.foundation.audit.events import Actor, actor_name, audit_record
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from sessions_app.conversations.facade import Held, What, Witness, activity_recount, rest_begin
+from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.probe import Prober, StillFoundError
+from sessions_app.forgetting.scopes import memories_hold
+from sessions_app.forgetting.statistics import statistics_renew
+from sessions_app.forgetting.sweep import Sweep
+from sessions_app.history.facade import ChatMemoryService
+from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch
+from sessions_app.transcript_files.facade import Backups
+
+logger = logging.getLogger(__name__)
+
+ABSENT = "absent"
+# Under this name a receipt counts files among the tables' rows.
+BACKUP_FILES = "transcript backups"
+
+
+@dataclass(frozen=True)
+class ForgetTools:
+    """With what is forgotten: the history of conversations is rewritten by ``chat_memory``,
+    and looked for with ``embedder``. ``transcripts``: backups that may hold it, too.
+    ``documents``: where files lie until they are read. ``witness`` notes what goes, for who is
+    asked to confirm it."""
+
+    embedder: Embedder
+    chat_memory: ChatMemoryService
+    transcripts: Backups | None = None
+    documents: Path | None = None
+    witness: Witness = field(default_factory=Witness)
+
+
+def carry_out(
+    *,
+    kind: str,
+    object_id: UUID,
+    doomed: Doomed,
+    prober: Prober,
+    tools: ForgetTools,
+    held: Held,
+    actor: Actor,
+    keep_turn: int | None = None,
+) -> ForgetReceipt:
+    """Forget what is doomed. Call it in a transaction that began with ``forgetting_begin``.
+    Raises StillFoundError where the probe finds any of it, and ScopesGrewError; then all is as
+    before."""
+    now = timezone.now()
+    sweep = Sweep(
+        chat_memory=tools.chat_memory,
+        doomed=doomed,
+        object_id=object_id,
+        witness=tools.witness,
+        held=held,
+        keep_turn=keep_turn,
+        now=now,
+    )
+    _note(doomed, tools.witness)
+    with hooks_gathered():
+        _delete(doomed, sweep, held, actor, keep_turn)
+    _remove_files(doomed, tools)
+    tombstones_add(facts=doomed.facts)
+    if sweep.texts and doomed.since is not None:
+        sweep.out_of_chats(doomed.chats, since=doomed.since)
+    sweep.out_of_notes()
+    sweep.out_of_who_asked()
+    prober.look(doomed=doomed, texts=sweep.texts)
+    prober.look_at(answers=sweep.reached, words=sweep.words)
+    # After every session that is locked on the way.
+    activity_recount(chat_ids=sweep.emptied_chats)
+    rest_begin()
+    sweep.out_of_the_rest()
+    statistics_renew(sweep.texts)
+    prober.look_at_rest(texts=sweep.texts, since=doomed.since)
+    # The last that can fail: files don't come back when the transaction is rolled back.
+    _sweep_backups(doomed, sweep, tools)
+    held.count()
+    return receipt_write(
+        kind=kind,
+        object_id=object_id,
+        texts=list(doomed.texts),
+        swept=dict(sorted(sweep.swept.items())),
+        probe_details=prober.record.as_dict(),
+        actor=actor,
+        now=now,
+    )
+
+
+def _remove_files(doomed: Doomed, tools: ForgetTools) -> None:
+    """The documents that still wait to be read; once it is certain that they are forgotten."""
+    folder = tools.documents
+    if folder is not None:
+        for key in doomed.documents:
+            transaction.on_commit(partial(file_remove, folder, key))
+
+
+def _note(doomed: Doomed, witness: Witness) -> None:
+    """Memories and documents, while they are there."""
+    if not witness.most:
+        return
+    memories = Memory.objects.filter(pk__in=doomed.memories).order_by("created_at", "memory_id")
+    for key, content in memories.values_list("pk", "content")[: witness.most]:
+        witness.saw(What.MEMORY, key, content)
+    witness.saw_more(What.MEMORY, max(0, len(doomed.memories) - witness.most))
+    documents = SourceDocument.objects.filter(pk__in=doomed.documents).order_by("created_at")
+    for key, name in documents.values_list("pk", "name"):
+        witness.saw(What.DOCUMENT, key, name)
+
+
+def _sweep_backups(doomed: Doomed, sweep: Sweep, tools: ForgetTools) -> None:
+    if tools.transcripts is None or not sweep.texts:
+        return
+    batches = TranscriptBatch.objects.filter(chat__in=doomed.chats)
+    try:
+        files = tools.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
+    except OSError as error:
+        raise StillFoundError(ErrorText("backup_not_swept", why=error)) from error
+    if files:
+        sweep.swept[BACKUP_FILES] += files
+
+
+def backups_remove(*, names: Iterable[str], tools: ForgetTools) -> dict[str, int]:
+    """Remove whole backups of transcripts, at the very end; how many files that were. Raises
+    StillFoundError."""
+    if tools.transcripts is None:
+        return {}
+    try:
+        return {BACKUP_FILES: tools.transcripts.remove(names)}
+    except OSError as error:
+        raise StillFoundError(ErrorText("backup_not_removed", why=error)) from error
+
+
+def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
+    """In which backups these batches are."""
+    return set(batches.order_by().values_list("backup", flat=True).distinct())
+
+
+def receipt_write(
+    *,
+    kind: str,
+    object_id: UUID,
+    texts: Sequence[str],
+    swept: dict[str, int],
+    probe_details: dict[str, object],
+    actor: Actor,
+    now: datetime,
+) -> ForgetReceipt:
+    """The receipt, and its line in the audit log."""
+    receipt = ForgetReceipt.objects.create(
+        kind=kind,
+        object_id=object_id,
+        forgotten_at=now,
+        actor_kind=actor.kind,
+        actor=actor_name(actor),
+        content_hash=keyed_hash("\0".join(texts), purpose="receipt"),
+        swept=swept,
+        probe=ABSENT,
+        probe_details=probe_details,
+    )
+    audit_record(
+        action=f"{kind}.forgotten",
+        actor=actor,
+        object_type="receipt",
+        object_id=receipt.receipt_id,
+        content_hash=receipt.content_hash,
+        details={"kind": kind, "swept": swept, "probe": receipt.probe},
+    )
+    # Not before it is certain: a preview is taken back.
+    told = (kind, object_id, receipt.receipt_id)
+    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *told))
+    return receipt
+
+
+def _delete(doomed: Doomed, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None) -> None:
+    """The rows themselves, with what hangs on them."""
+    messages = Message.objects.filter(pk__in=doomed.messages)
+    if keep_turn is not None:
+        messages = messages.exclude(turn__pk=keep_turn)
+    of_messages = MessageEmbedding.objects.filter(message__in=messages)
+    sweep.count(MessageEmbedding, of_messages.count())
+    sweep.messages_delete(messages)
+    memories_hold(doomed, held)
+    of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemoryTelling]
+    for model in of_memories:
+        rows = model._default_manager.filter(memory__in=doomed.memories)
+        sweep.count(model, rows.count())
+    proposals = MergeProposal.objects.filter(parts__memory__in=doomed.memories).distinct()
+    sweep.count(MergeProposal, proposals.count())
+    MergeProposal.objects.filter(pk__in=list(proposals.values_list("pk", flat=True))).delete()
+    sweep.count(Memory, len(doomed.memories))
+    for document in SourceDocument.objects.filter(pk__in=doomed.documents):
+        document_forget(document=document, actor=actor)
+    sweep.count(SourceDocument, len(doomed.documents))
+    memories_delete(memory_ids=list(doomed.memories), actor=actor)
+    # Told by others too: it stays, but no longer points to what told it.
+    told = MemoryTelling.objects.filter(source_message_id__in=doomed.messages)
+    sweep.count(MemoryTelling, told.count())
+    told.delete()
+    Memory.objects.filter(source_message_id__in=doomed.messages).update(source_message_id=None)

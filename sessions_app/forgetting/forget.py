@@ -1,0 +1,282 @@
+"""Forget a memory, a message, a session, a document or a whole chat. Each is one transaction
+that removes the text everywhere it was derived, probes, and leaves a receipt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.apps import apps
+from django.db import transaction
+
+from cards_app.models import MemoryCard
+from cards_app.services.cards import cards_delete, chat_cards_delete
+from memories_app.models import Visibility
+from memories_app.store.facade import scope_of, tombstones_remove
+from memoryproject.foundation.audit.events import SYSTEM, Actor
+from memoryproject.foundation.audit.pseudonyms import person_cut_loose
+from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
+from sessions_app.cards.facade import cards_take_back
+from sessions_app.conversations.facade import (
+    Held,
+    Scopes,
+    ScopesGrewError,
+    What,
+    Witness,
+    addresses_lock,
+    forgetting_begin,
+)
+from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.execute import ForgetTools, backup_names, backups_remove, carry_out
+from sessions_app.forgetting.failed_attempts import attempt_record
+from sessions_app.forgetting.plans import (
+    NothingToForgetError,
+    chat_plan,
+    document_plan,
+    memory_plan,
+    message_plan,
+    messages_plan,
+    session_plan,
+)
+from sessions_app.forgetting.probe import Prober, StillFoundError
+from sessions_app.forgetting.probe_queries import prober_for
+from sessions_app.forgetting.scopes import scopes_of
+from sessions_app.history.facade import session_empty
+from sessions_app.models import (
+    Chat,
+    ChatAddress,
+    ChatSession,
+    ForgetReceipt,
+    ForgottenKind,
+    InboundDelivery,
+    Message,
+    OutboundPart,
+    SummarizationMetadata,
+    TranscriptBatch,
+    Turn,
+    TurnReplay,
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the steps of a forgetting may need. ``swept`` counts rows beside the sweep's."""
+
+    object_id: UUID
+    doomed: Doomed
+    tools: ForgetTools
+    swept: Counter[str]
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Way:
+    """How things of one kind are forgotten. ``plan`` only reads, and raises
+    NothingToForgetError. ``lock`` takes the rows that must not change from then on. ``before``
+    removes what the sweep needn't see, ``after`` the thing itself."""
+
+    plan: Callable[[UUID], Doomed]
+    lock: Callable[[UUID], object] = _nothing
+    before: Callable[[Step], None] = _nothing
+    after: Callable[[Step, ForgetReceipt], None] = _nothing
+
+
+def object_forget(
+    *,
+    kind: str,
+    object_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+) -> ForgetReceipt:
+    """Forget the object of this kind with this id.
+
+    Raises NothingToForgetError where there is no such thing (any more), and StillFoundError
+    where the probe finds any of it: then nothing was changed, and the attempt is on record.
+    """
+    try:
+        return object_forget_within(
+            kind=kind, object_id=object_id, tools=tools, actor=actor, prober=prober
+        )
+    except StillFoundError as error:
+        attempt_record(kind=kind, object_id=object_id, error=error, actor=actor)
+        raise
+
+
+def object_forget_within(
+    *,
+    kind: str,
+    object_id: UUID,
+    tools: ForgetTools,
+    actor: Actor = SYSTEM,
+    prober: Prober | None = None,
+    keep_turn: int | None = None,
+    check: Callable[[], None] = _nothing,
+    begin: Callable[[Scopes], Held] = forgetting_begin,
+) -> ForgetReceipt:
+    """As ``object_forget``, for a caller with its own transaction, which holds no lock that a
+    forgetting takes, gives its own ``prober`` and records an attempt that fails.
+
+    ``keep_turn`` is the turn that asks for it, which goes on. ``check`` is called under the
+    locks that ``begin`` takes; what it raises goes through.
+    """
+    way = _WAYS[kind]
+    prober = prober or prober_for(kind=kind, object_id=object_id, embedder=tools.embedder)
+    scopes = scopes_of(way.plan(object_id), keep_turn=keep_turn)
+    while True:
+        try:
+            with transaction.atomic():
+                held = begin(scopes)
+                check()
+                way.lock(object_id)
+                step = Step(object_id, way.plan(object_id), tools, Counter())
+                held.require(scopes_of(step.doomed, keep_turn=keep_turn))
+                way.before(step)
+                receipt = carry_out(
+                    kind=kind,
+                    object_id=object_id,
+                    doomed=step.doomed,
+                    prober=prober,
+                    tools=tools,
+                    held=held,
+                    actor=actor,
+                    keep_turn=keep_turn,
+                )
+                way.after(step, receipt)
+                return _also_swept(receipt, step.swept)
+        except ScopesGrewError as grew:
+            # Each time it is more, of a number that ends.
+            scopes = grew.scopes
+
+
+def memories_forget(
+    *, memory_ids: Iterable[UUID], tools: ForgetTools, actor: Actor = SYSTEM
+) -> list[ForgetReceipt]:
+    """Forget several memories, each with its receipt. One that went with another is left out."""
+    kind, receipts = str(ForgottenKind.MEMORY), []
+    for key in memory_ids:
+        try:
+            receipts.append(object_forget(kind=kind, object_id=key, tools=tools, actor=actor))
+        except NothingToForgetError:
+            continue
+    return receipts
+
+
+def _session_lock(session_id: UUID) -> None:
+    list(ChatSession.objects.select_for_update().filter(pk=session_id))
+
+
+def _chat_lock(chat_id: UUID) -> None:
+    addresses = ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
+    addresses_lock(list(addresses))
+    list(Chat.objects.select_for_update().filter(pk=chat_id))
+
+
+def _session_before(step: Step) -> None:
+    step.swept.update(_turns_delete(Turn.objects.filter(session=step.object_id)))
+    summaries = SummarizationMetadata.objects.filter(session=step.object_id)
+    step.swept[SummarizationMetadata._meta.db_table] += summaries.count()
+
+
+def _chat_before(step: Step) -> None:
+    chat = Chat.objects.get(pk=step.object_id)
+    batches = TranscriptBatch.objects.filter(chat=chat)
+    step.doomed.backups |= backup_names(batches)
+    step.swept.update(_chat_delete(chat, step.tools.witness))
+    step.doomed.chats.discard(step.object_id)
+    step.doomed.messages.clear()
+
+
+def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
+    session = ChatSession.objects.get(pk=step.object_id)
+    batches = TranscriptBatch.objects.filter(session=session)
+    step.swept[TranscriptBatch._meta.db_table] += batches.count()
+    backups = backup_names(batches)
+    # What was asked for again while its messages went has no session any more.
+    step.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
+    cards_take_back(chat_id=session.chat_id, session_ids=[session.pk])
+    ChatSession.objects.filter(pk=session.pk).delete()
+    step.swept[ChatSession._meta.db_table] += 1
+    step.swept.update(backups_remove(names=backups, tools=step.tools))
+
+
+def _messages_after(step: Step, receipt: ForgetReceipt) -> None:
+    session = ChatSession.objects.select_for_update(no_key=True).get(pk=step.object_id)
+    backups = backup_names(TranscriptBatch.objects.filter(session=session))
+    cards_take_back(chat_id=session.chat_id, session_ids=[session.pk])
+    session_empty(session=session, now=receipt.forgotten_at)
+    step.swept.update(backups_remove(names=backups, tools=step.tools))
+
+
+def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
+    """The audit log keeps that things were done, and nobody can tell any more to whom."""
+    chat_id = step.object_id
+    tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
+    person_cut_loose(chat_id=chat_id)
+    step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
+    step.swept.update(backups_remove(names=step.doomed.backups, tools=step.tools))
+
+
+_WAYS = {
+    str(ForgottenKind.MEMORY): Way(memory_plan),
+    str(ForgottenKind.MESSAGE): Way(message_plan),
+    str(ForgottenKind.DOCUMENT): Way(document_plan),
+    str(ForgottenKind.SESSION): Way(
+        session_plan, lock=_session_lock, before=_session_before, after=_session_after
+    ),
+    str(ForgottenKind.MESSAGES): Way(messages_plan, lock=_session_lock, after=_messages_after),
+    str(ForgottenKind.CHAT): Way(
+        chat_plan, lock=_chat_lock, before=_chat_before, after=_chat_after
+    ),
+}
+
+
+def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
+    """The turns with their parts; what was delivered of their messages is emptied later."""
+    ids = [turn.pk for turn in turns]
+    counts = {OutboundPart._meta.db_table: OutboundPart.objects.filter(turn__in=ids).count()}
+    counts[Turn._meta.db_table] = len(ids)
+    Turn.objects.filter(pk__in=ids).delete()
+    return counts
+
+
+def _chat_delete(chat: Chat, witness: Witness) -> dict[str, int]:
+    """The chat with its sessions, messages, turns, deliveries and addresses, and whatever else
+    hangs on them."""
+    said = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
+    for key, content in said[: witness.most]:
+        witness.saw(What.MESSAGE, key, content)
+    cards = MemoryCard.objects.filter(chat_id=chat.pk).values_list("pk", "title")
+    for key, title in cards[: witness.most]:
+        witness.saw(What.CARD, key, title)
+    for key, text in chat.notes.values_list("pk", "text")[: witness.most]:
+        witness.saw(What.NOTE, key, text)
+    raw = InboundDelivery.objects.filter(chat=chat)
+    # The keys stay, so that a repeated delivery doesn't bring anything back.
+    emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
+    chat_id = chat.pk
+    _, gone = chat.delete()
+    counts = {apps.get_model(label)._meta.db_table: rows for label, rows in gone.items()}
+    # A turn and its replay count once.
+    counts.pop(TurnReplay._meta.db_table, None)
+    counts[InboundDelivery._meta.db_table] = emptied
+    # After its sessions: whoever is storing a card holds one of them.
+    counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
+    witness.saw_more(What.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - witness.most))
+    return counts
+
+
+def _also_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt:
+    swept = dict(receipt.swept)
+    for table, rows in counts.items():
+        if rows:
+            swept[table] = swept.get(table, 0) + rows
+    receipt.swept = dict(sorted(swept.items()))
+    receipt.save(update_fields=["swept"])
+    return receipt

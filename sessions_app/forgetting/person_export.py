@@ -1,0 +1,93 @@
+"""Everything that is kept about a person (or a group), as lines of JSON: what somebody may ask
+for before being forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.db.models import Model, QuerySet
+
+from cards_app.models import MemoryCard
+from memories_app.models import Memory, MemoryRevision, SourceDocument
+from memoryproject.foundation.audit.events import Actor, audit_record
+from sessions_app.models import (
+    Chat,
+    ChatAddress,
+    ChatSession,
+    InboundDelivery,
+    Message,
+    Note,
+    SummarizationMetadata,
+    Turn,
+    TurnReplay,
+)
+
+ROWS_AT_ONCE = 500
+# How texts are found, and who is at work: nothing about the person.
+LEFT_OUT = {
+    "terms",
+    "term_count",
+    "likeness",
+    "fact_key",
+    "content_hash",
+    "lease_token",
+    "lease_owner",
+    "lease_until",
+    "source_digest",
+}
+
+
+def person_export(*, chat: Chat, actor: Actor) -> Iterator[str]:
+    """A line for each record, without its line end: its ``record`` says which table. That
+    somebody exports is audited before the first line is made; few rows are held at once."""
+    with transaction.atomic():
+        audit_record(
+            action="export",
+            actor=actor,
+            object_type="chat",
+            object_id=chat.pk,
+            details={"messages": chat.messages.count(), "everything": True},
+        )
+    return _lines(chat.pk)
+
+
+def _lines(chat_id: UUID) -> Iterator[str]:
+    own: list[QuerySet[Any]] = [
+        Chat.objects.filter(pk=chat_id),
+        ChatAddress.objects.filter(chat=chat_id),
+        ChatSession.objects.filter(chat=chat_id).order_by("created_at"),
+        Message.objects.filter(chat=chat_id).order_by("received_at", "order_num"),
+        SummarizationMetadata.objects.filter(session__chat=chat_id),
+        MemoryCard.objects.filter(chat_id=chat_id),
+        Memory.objects.filter(chat_id=chat_id).order_by("created_at", "memory_id"),
+        MemoryRevision.objects.filter(memory__chat_id=chat_id),
+        SourceDocument.objects.filter(chat_id=chat_id),
+        Turn.objects.filter(chat=chat_id).select_related("replay").order_by("id"),
+        InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
+        Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
+    ]
+    for rows in own:
+        for row in rows.iterator(ROWS_AT_ONCE):
+            yield json.dumps(_record(row), ensure_ascii=False, cls=DjangoJSONEncoder)
+
+
+def _record(row: Model) -> dict[str, Any]:
+    """All that is in the row; what can't be edited is there, too. A turn has its replay in it."""
+    told: dict[str, Any] = {"record": row._meta.model_name, **_values(row)}
+    if isinstance(row, Turn):
+        told = {**_values(TurnReplay.of(row)), **told}
+        del told["turn"]
+    return told
+
+
+def _values(row: Model) -> dict[str, Any]:
+    return {
+        field.name: field.value_from_object(row)
+        for field in row._meta.concrete_fields
+        if field.name not in LEFT_OUT
+    }

@@ -1,0 +1,182 @@
+"""Looks for what was forgotten, by its own text, as anybody would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.embedders.base import (
+    Calibration,
+    Embedder,
+    EmbedderError,
+)
+from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.text.fragments import MARK, Fragments
+from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.probe_columns import Column, made_by_nobody, made_since
+from sessions_app.forgetting.probe_record import ProbeRecord
+from sessions_app.forgetting.probe_search import (
+    RECALLED_TABLES,
+    indexes_of,
+    memories_found,
+    messages_found,
+)
+from sessions_app.forgetting.statistics import statistics_stale, statistics_values
+from sessions_app.models import Message
+from sessions_app.models.messages import Role
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, recall
+
+T = TypeVar("T")
+
+# So many are asked for by their own text, as anybody would. Of more a sample must do, spread
+# over all of them: a question takes a tenth of a second while nobody can store anything in these
+# chats. What was made in them is read through for any part of any text, one and all.
+MOST_ASKED = 20
+TOP_K = 10
+
+
+class StillFoundError(Exception):
+    """The probe found what was to be forgotten. The text says where, not what; ``details`` is
+    the record of the probe until then."""
+
+    def __init__(self, text: str, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(text)
+        self.details = dict(details or {})
+
+
+class Prober:
+    """Made before the transaction: no provider is asked for a vector while it is open. Every
+    look raises StillFoundError; ``record`` tells what was looked through."""
+
+    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
+        self._asked = spread(list(dict.fromkeys(text for text in texts if text.strip())))
+        self._embedder = _Prepared(self._asked, embedder)
+        self.record = ProbeRecord()
+
+    def look(self, *, doomed: Doomed, texts: Fragments) -> None:
+        """Look through everything of ours that was made in these chats since, and ask for the
+        texts as anybody would."""
+        self.record = ProbeRecord()
+        if doomed.since is not None:
+            self._read_through(made_since(list(doomed.chats), doomed.since), texts)
+        gone = doomed.memories | doomed.messages
+        for text in self._asked:
+            for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in doomed.chats)]:
+                self._recall(text, viewer, gone, texts)
+            self._search(text, doomed, texts)
+        if self._asked:
+            self.record.note("recall", names=indexes_of(RECALLED_TABLES))
+
+    def look_at(self, *, answers: Collection[UUID], words: Fragments) -> None:
+        """As ``look``, for facts of one word, in the answers that had them in reach."""
+        if not words:
+            return
+        told = Message.objects.filter(pk__in=list(answers))
+        self._read_through([Column("message", told, "content")], words)
+
+    def look_at_rest(self, *, texts: Fragments, since: datetime | None) -> None:
+        """As ``look``, at what belongs to no chat: rows, and PostgreSQL's statistics."""
+        if not texts:
+            return
+        self._read_through(made_by_nobody(since), texts)
+        values = statistics_values()
+        names = {f"{table}.{column}" for table, column, _ in values}
+        self.record.note("statistics", queries=1, rows=len(values), names=names)
+        for table, column in sorted(statistics_stale(values, texts)):
+            raise self._found(ErrorText("still_told_in_statistics", table=table, column=column))
+
+    def _recall(self, text: str, viewer: Viewer, gone: Collection[UUID], texts: Fragments) -> None:
+        found = recall(
+            query=text,
+            viewer=viewer,
+            embedder=self._embedder,
+            top_k=TOP_K,
+            min_similarity=0.0,
+            sources=[MEMORIES] if viewer.chat_id is None else [MESSAGES],
+        )
+        self.record.note("recall", queries=1, rows=len(found.hits))
+        for hit in found.hits:
+            if hit.id in gone or _is_ours(hit, texts):
+                raise self._found(_still("found", hit.source, hit.id))
+
+    def _search(self, text: str, doomed: Doomed, texts: Fragments) -> None:
+        """As staff search, by words."""
+        memories = memories_found(text, most=TOP_K)
+        messages = messages_found(text, doomed.chats, most=TOP_K)
+        self.record.note("staff search", queries=2, rows=len(memories) + len(messages))
+        for key in memories:
+            if key in doomed.memories:
+                raise self._found(_still("found", "memory", key))
+        for message in messages:
+            is_ours = message.role != Role.USER and _tells(texts, message.content)
+            if is_ours or message.pk in doomed.messages:
+                raise self._found(_still("found", "message", message.pk))
+
+    def _read_through(self, columns: Iterable[Column], texts: Fragments) -> None:
+        """Compare every row with all texts at once."""
+        for column in columns:
+            self.record.note("columns", queries=1, names=[column.name])
+            for key, told in column.rows():
+                self.record.note("columns", rows=1)
+                if _tells(texts, told):
+                    raise self._found(_still("told", column.what, key))
+
+    def _found(self, text: str) -> StillFoundError:
+        return StillFoundError(text, self.record.as_dict())
+
+
+def _still(how: str, what: str, key: object) -> ErrorText:
+    kind = ErrorText(f"kind_{what.replace(' ', '_')}")
+    return ErrorText(f"still_{how}", what=kind, id=key)
+
+
+def spread(all_of_them: Sequence[T]) -> list[T]:
+    """At most ``MOST_ASKED`` of them, from first to last."""
+    if len(all_of_them) <= MOST_ASKED:
+        return list(all_of_them)
+    return [all_of_them[place * len(all_of_them) // MOST_ASKED] for place in range(MOST_ASKED)]
+
+
+def _tells(texts: Fragments, told: Any) -> bool:
+    """Whether there is more of it than the marks where it stood."""
+    if isinstance(told, dict):
+        return any(_tells(texts, part) for pair in told.items() for part in pair)
+    if isinstance(told, list | tuple):
+        return any(_tells(texts, part) for part in told)
+    return isinstance(told, str) and any(texts.are_in(part) for part in told.split(MARK))
+
+
+def _is_ours(hit: Hit, texts: Fragments) -> bool:
+    """Whether an answer of ours still tells it; what people say on their own stays."""
+    if hit.source != "message" or hit.metadata.get("role") == str(Role.USER):
+        return False
+    return _tells(texts, hit.content)
+
+
+class _Prepared:
+    """An embedder that knows the vectors of a few texts, and nothing else."""
+
+    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
+        self.model_id = embedder.model_id
+        self.calibration: Calibration = embedder.calibration
+        self._vectors: dict[str, list[float]] = {}
+        try:
+            self.dimensions = embedder.dimensions
+            vectors = covered_vectors(embedder, texts)
+        except EmbedderError:
+            # Without vectors it is looked for by words.
+            self.dimensions = 1
+            return
+        known = zip(texts, vectors, strict=True)
+        self._vectors = {text: vector for text, vector in known if vector is not None}
+
+    def coverage(self, text: str) -> float:
+        """See Embedder.coverage."""
+        return 1.0 if text in self._vectors else 0.0
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """See Embedder.embed."""
+        return [self._vectors[text] for text in texts]

@@ -1,0 +1,111 @@
+"""The columns that the probe reads through: those in which something of ours may retell what is
+forgotten. The other swept columns go with their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.sessions.models import Session
+from django.db.models import Model, QuerySet
+from django_q.models import OrmQ, Task
+
+from memoryproject.foundation.rest_kit.models import IdempotentAnswer
+from sessions_app.models import (
+    ExtractionWork,
+    InboundDelivery,
+    Message,
+    Note,
+    OutboundPart,
+    SummarizationMetadata,
+    Turn,
+    TurnReplay,
+)
+from sessions_app.models.messages import Role
+
+ROWS_AT_ONCE = 500
+
+TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
+REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of some rows. ``what`` names a row; ``read`` makes of a value what it holds."""
+
+    what: str
+    chosen: QuerySet[Any]
+    field: str
+    read: Callable[[Any], Any] = lambda value: value
+
+    @property
+    def name(self) -> str:
+        """As the registry has it."""
+        model: type[Model] = self.chosen.model
+        # None of them is a foreign key, whose column has another name than its field.
+        return f"{model._meta.db_table}.{self.field}"
+
+    def rows(self) -> Iterator[tuple[object, Any]]:
+        """The key and the value of each row."""
+        values = self.chosen.order_by().values_list("pk", self.field)
+        for key, value in values.iterator(ROWS_AT_ONCE):
+            yield key, self.read(value)
+
+
+def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
+    """What was made in these chats since then: answers, summaries, what was sent, replays,
+    notes, raw deliveries."""
+    ours = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
+    answers = ours.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
+    summaries = SummarizationMetadata.objects.filter(
+        session__chat_id__in=chats, created_at__gte=since
+    )
+    turns = Turn.objects.filter(chat_id__in=chats, created_at__gte=since)
+    parts = OutboundPart.objects.filter(turn__chat_id__in=chats, turn__created_at__gte=since)
+    learned = ExtractionWork.objects.filter(turn__chat_id__in=chats)
+    delivered = InboundDelivery.objects.filter(chat__in=chats, received_at__gte=since)
+    replays = TurnReplay.objects.filter(turn__in=turns)
+    return [
+        Column("message", answers, "content"),
+        *(Column("summary", summaries, name) for name in ("digest", "chapter")),
+        Column("part", parts, "content"),
+        Column("note", Note.objects.filter(chat__in=chats), "text"),
+        *(Column("turn", turns, name) for name in TURN_TEXTS),
+        *(Column("turn", replays, name) for name in REPLAY_TEXTS),
+        Column("work", learned, "error"),
+        *(Column("delivery", delivered, name) for name in ("raw", "change")),
+    ]
+
+
+def made_by_nobody(since: datetime | None) -> list[Column]:
+    """What belongs to no chat, as far as it is swept: see RestSweep."""
+    tasks, queue, log = Task.objects.all(), OrmQ.objects.all(), LogEntry.objects.all()
+    answers = IdempotentAnswer.objects.filter(withheld=False)
+    delivered = InboundDelivery.objects.filter(chat__isnull=True)
+    if since is not None:
+        delivered = delivered.filter(received_at__gte=since)
+    return [
+        *(Column("task", tasks, name, _plain) for name in ("args", "kwargs", "result")),
+        *(Column("log entry", log, name) for name in ("object_repr", "change_message")),
+        *(Column("delivery", delivered, name) for name in ("raw", "change") if since),
+        Column("job", queue, "payload", lambda payload: _plain(OrmQ(payload=payload).task)),
+        Column("login", Session.objects.all(), "session_data", _notices),
+        Column("answer", answers, "body"),
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """What is neither text nor a list or a mapping, as the sweep reads it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value)
+
+
+def _notices(data: str) -> Any:
+    return Session(session_data=data).get_decoded().get("_messages")

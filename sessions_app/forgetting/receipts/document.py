@@ -1,0 +1,141 @@
+"""A receipt, or those of one run, as a document: titles, facts and tables, for text and PDF."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils.translation import get_language, get_language_info
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.forgetting.receipts.labels import (
+    actor_words,
+    looks_words,
+    probe_words,
+    swept_words,
+)
+from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
+
+TIME = "%Y-%m-%d %H:%M:%S"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading with facts (name and value) or a table below it."""
+
+    title: str
+    facts: Sequence[tuple[str, str]] = ()
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    title: str
+    parts: Sequence[Part] = field(default_factory=list)
+    notes: Sequence[str] = ()
+    # The reader's, in which it is written.
+    language: str = field(default_factory=lambda: get_language() or settings.LANGUAGE_CODE)
+
+    @property
+    def is_right_to_left(self) -> bool:
+        return bool(get_language_info(self.language)["bidi"])
+
+
+def times_of(moment: datetime) -> str:
+    """In the business's zone and in UTC."""
+    zone = settings.BUSINESS_TIME_ZONE
+    own = moment.astimezone(ZoneInfo(zone)).strftime(TIME)
+    utc = moment.astimezone(timezone.utc).strftime(TIME)
+    return f"{own} ({zone}), {utc} (UTC)"
+
+
+def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
+    """All that a receipt says but its tables."""
+    return [
+        (_("Receipt"), str(receipt.receipt_id)),
+        (_("What was forgotten"), str(receipt.get_kind_display())),
+        (_("Its id"), str(receipt.object_id)),
+        (_("When"), times_of(receipt.forgotten_at)),
+        (_("By whom"), actor_words(receipt.actor_kind, receipt.actor)),
+        (_("Probe"), probe_words(receipt.probe)),
+        (_("Keyed hash of the content"), receipt.content_hash),
+    ]
+
+
+def receipt_document(receipt: ForgetReceipt) -> Document:
+    """One receipt."""
+    return Document(
+        title=_("Receipt of forgetting"),
+        parts=[
+            Part(_("What was done"), facts=receipt_facts(receipt)),
+            _swept(receipt.swept),
+            *_looks(receipt),
+        ],
+        notes=_notes(),
+    )
+
+
+def run_document(run: ForgetRun) -> Document:
+    """What came of a run: its figures, each thing with its receipt, and all rows together."""
+    items = list(run.items.select_related("receipt").order_by("number"))
+    swept: Counter[str] = Counter()
+    for item in items:
+        swept.update(item.receipt.swept if item.receipt else {})
+    facts = [
+        (_("Forgetting"), str(run.run_id)),
+        (_("By whom"), actor_words("staff", run.asked_by)),
+        (_("Begun"), times_of(run.confirmed_at) if run.confirmed_at else "–"),
+        (_("Ended"), times_of(run.finished_at) if run.finished_at else "–"),
+        (_("Things chosen"), str(run.total)),
+        (_("Things with a receipt"), str(sum(1 for item in items if item.receipt))),
+        (_("Things that were not forgotten"), str(run.failed)),
+    ]
+    return Document(
+        title=_("Receipts of forgetting"),
+        parts=[Part(_("What was done"), facts=facts), _swept(swept), *map(_item, items)],
+        notes=_notes(),
+    )
+
+
+def _item(item: ForgetItem) -> Part:
+    title = f"{item.number}. {item.get_kind_display()}: {item.get_state_display()}"
+    receipt = item.receipt
+    if receipt is None:
+        facts = [(_("Its id"), str(item.object_id))]
+        if item.error:
+            facts.append((_("Why"), translate_error(item.error)))
+        return Part(title, facts=facts)
+    rows = [f"{name}: {count}" for name, count in swept_words(receipt.swept)]
+    return Part(title, facts=[*receipt_facts(receipt), (_("Rows"), "; ".join(rows))])
+
+
+def _swept(swept: dict[str, int]) -> Part:
+    rows = [(name, str(count)) for name, count in swept_words(swept)]
+    return Part(_("What was swept"), columns=(_("where"), _("rows")), rows=rows)
+
+
+def _looks(receipt: ForgetReceipt) -> list[Part]:
+    """Nothing for a receipt that was written before the probe kept a record."""
+    looks = looks_words(receipt.probe_details)
+    if not looks:
+        return []
+    columns = (_("where"), "{} / {}".format(_("queries"), _("rows")))
+    rows = [(name, f"{queries} / {rows}") for name, queries, rows in looks]
+    return [Part(_("What the probe looked at"), columns=columns, rows=rows)]
+
+
+def _notes() -> list[str]:
+    return [
+        _("Nothing of this can be restored. The receipt holds nothing of what was forgotten."),
+        _(
+            "The hash is keyed: with the server's key it can be shown that a text is what was "
+            "forgotten; without it nobody finds out by trying."
+        ),
+        _("Backups that were made before still hold it until they are deleted."),
+    ]

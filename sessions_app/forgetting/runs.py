@@ -1,0 +1,253 @@
+"""Forgets what staff chose, one after the other, in a worker.
+
+Each thing is forgotten in one transaction with the note that it is, so that a worker that is
+killed leaves it either forgotten with its receipt or not begun; whoever goes on begins there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from memories_app.models import Memory
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.leases import Lease, LeaseLostError
+from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.failed_attempts import attempt_record
+from sessions_app.forgetting.forget import object_forget_within
+from sessions_app.forgetting.plans import NothingToForgetError
+from sessions_app.forgetting.probe import Prober, StillFoundError
+from sessions_app.forgetting.probe_queries import prober_for
+from sessions_app.models import (
+    ChatAddress,
+    ChatSession,
+    ForgetItem,
+    ForgetReceipt,
+    ForgetRun,
+    ForgottenKind,
+    Message,
+)
+from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
+
+logger = logging.getLogger(__name__)
+
+# After so long a worker lets others go first, and the run is enqueued again.
+AT_ONCE_SECONDS = 60.0
+# Workers that die over one thing leave it after so many tries.
+MOST_ATTEMPTS = 3
+# What was chosen and never confirmed.
+DRAFTS_KEPT = timedelta(days=1)
+MOST_ITEMS = 10_000
+DIED = ErrorText("worker_died")
+
+Chosen = tuple[str, UUID]
+Enqueue = Callable[[UUID], None]
+
+
+class TooManyError(ValueError):
+    """More than ``MOST_ITEMS`` were chosen."""
+
+
+def run_draft(*, chosen: Iterable[Chosen], asked_by: str) -> ForgetRun:
+    """Note what is chosen: (kind, id) of each. Nothing is forgotten until it is confirmed.
+    Raises TooManyError, and ValueError where nothing is chosen."""
+    items = list(dict.fromkeys(chosen))
+    if not items:
+        raise ValueError("Nothing is chosen.")
+    if len(items) > MOST_ITEMS:
+        raise TooManyError(f"{len(items)} are chosen; at most {MOST_ITEMS} are forgotten at once.")
+    traces = _traces([key for kind, key in items if kind == str(ForgottenKind.CHAT)])
+    with transaction.atomic():
+        run = ForgetRun.objects.create(asked_by=asked_by, total=len(items))
+        ForgetItem.objects.bulk_create(
+            [
+                ForgetItem(run=run, number=number, kind=kind, object_id=key, trace=traces.get(key))
+                for number, (kind, key) in enumerate(items, start=1)
+            ],
+            batch_size=1_000,
+        )
+    return run
+
+
+def chats_of(chosen: Iterable[Chosen]) -> set[UUID]:
+    """The chats that the chosen ones are of."""
+    keys: dict[str, list[UUID]] = defaultdict(list)
+    for kind, key in chosen:
+        keys[kind].append(key)
+    chats = set(keys[str(ForgottenKind.CHAT)])
+    tables = {
+        str(ForgottenKind.MESSAGE): Message,
+        str(ForgottenKind.SESSION): ChatSession,
+        str(ForgottenKind.MEMORY): Memory,
+    }
+    for kind, table in tables.items():
+        of_kind = table._default_manager.filter(pk__in=keys[kind], chat_id__isnull=False)
+        chats |= set(of_kind.values_list("chat_id", flat=True))
+    return chats
+
+
+def _traces(chat_ids: list[UUID]) -> dict[UUID, int]:
+    rows = ChatAddress.objects.filter(chat__in=chat_ids).order_by("-id")
+    return dict(rows.values_list("chat_id", "id"))
+
+
+def run_confirm(*, run_id: UUID, actor: Actor, enqueue: Enqueue) -> bool:
+    """Let it begin; False where it was confirmed before: it is carried out once, however often
+    the button is pressed."""
+    with transaction.atomic():
+        drafts = ForgetRun.objects.filter(pk=run_id, state=RunState.DRAFT)
+        if not drafts.update(state=RunState.WAITING, confirmed_at=timezone.now()):
+            return False
+        audit_record(
+            action="forget.confirm",
+            actor=actor,
+            object_type="forget run",
+            object_id=run_id,
+            details={"things": ForgetItem.objects.filter(run=run_id).count()},
+        )
+        # A queue that is down loses nothing: the sweep finds what waits.
+        transaction.on_commit(lambda: enqueue(run_id), robust=True)
+    return True
+
+
+def run_claim(run_id: UUID, *, now: datetime | None = None) -> Lease[ForgetRun] | None:
+    """None where it isn't to be done (any more), or somebody is at it."""
+    now = now or timezone.now()
+    run = ForgetRun.objects.filter(pk=run_id, state__in=OPEN_RUNS).first()
+    if run is None:
+        return None
+    token = ForgetRun.objects.filter(state__in=OPEN_RUNS).claim(
+        run, now=now, state=RunState.RUNNING
+    )
+    return Lease(run, token) if token else None
+
+
+def run_work(
+    *,
+    run_id: UUID,
+    tools: ForgetTools,
+    enqueue: Enqueue,
+    seconds: float = AT_ONCE_SECONDS,
+) -> int:
+    """Go on with a run, for a while; returns how many things are over now. What is left is
+    enqueued again. Safe to call at any time, by several at once."""
+    lease = run_claim(run_id)
+    if lease is None:
+        return 0
+    over = 0
+    until = time.monotonic() + seconds
+    try:
+        while (item := _next(run_id)) is not None:
+            if over and time.monotonic() > until:
+                break
+            lease.renew()
+            _one(item, lease, tools)
+            over += 1
+    except LeaseLostError as lost:
+        logger.warning("%s", lost)
+        return over
+    if _next(run_id) is None:
+        lease.release(state=RunState.DONE, finished_at=timezone.now())
+    elif lease.release():
+        enqueue(run_id)
+    return over
+
+
+def _next(run_id: UUID) -> ForgetItem | None:
+    waiting = ForgetItem.objects.filter(run=run_id, state=ItemState.WAITING)
+    return waiting.order_by("number").first()
+
+
+def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
+    """Forget one thing, and note what came of it. Raises LeaseLostError."""
+    if item.attempts >= MOST_ATTEMPTS:
+        _note(item, lease, str(ItemState.FAILED), error=DIED)
+        return
+    # For itself: it must be there when this worker dies over it.
+    ForgetItem.objects.filter(pk=item.pk).update(attempts=F("attempts") + 1)
+    prober = prober_for(kind=item.kind, object_id=item.object_id, embedder=tools.embedder)
+    try:
+        with transaction.atomic():
+            run = lease.lock()
+            receipt = _forget(item, run, tools, prober)
+            _over(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
+    except NothingToForgetError:
+        _nothing_there(item, lease)
+    except StillFoundError as error:
+        attempt_record(
+            kind=item.kind,
+            object_id=item.object_id,
+            error=error,
+            actor=Actor("staff", name=item.run.asked_by),
+        )
+        _note(item, lease, str(ItemState.FOUND), error=error_text(error))
+    except LeaseLostError:
+        raise
+    except (DatabaseError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
+        # Its text may quote what was to be forgotten: the kind of it must do.
+        logger.error("%s %s was not forgotten: %s", item.kind, item.object_id, type(error).__name__)
+        _note(item, lease, str(ItemState.FAILED), error=type(error).__name__)
+
+
+def _forget(item: ForgetItem, run: ForgetRun, tools: ForgetTools, prober: Prober) -> ForgetReceipt:
+    return object_forget_within(
+        kind=item.kind,
+        object_id=item.object_id,
+        tools=tools,
+        actor=Actor("staff", name=run.asked_by),
+        prober=prober,
+    )
+
+
+def _nothing_there(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
+    """It went with another one, or somebody was faster; or its chat is part of another one by
+    now, which nobody has looked at before confirming."""
+    moved_to = moved_where(item)
+    if moved_to is None:
+        _note(item, lease, str(ItemState.GONE))
+    else:
+        _note(item, lease, str(ItemState.MOVED), moved_to=moved_to)
+
+
+def moved_where(item: ForgetItem) -> UUID | None:
+    """The chat into which the item's was merged."""
+    if item.trace is None:
+        return None
+    links = ChatAddress.objects.filter(pk=item.trace).exclude(chat=item.object_id)
+    return links.values_list("chat_id", flat=True).first()
+
+
+def _note(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
+    with transaction.atomic():
+        lease.lock()
+        _over(item, lease, state, **changes)
+
+
+def _over(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
+    """Note it once. The run is locked by the caller."""
+    waiting = ForgetItem.objects.filter(pk=item.pk, state=ItemState.WAITING)
+    if waiting.update(state=state, **changes):
+        failed = 1 if state in TROUBLES else 0
+        ForgetRun.objects.filter(pk=lease.row.pk).update(
+            done=F("done") + 1, failed=F("failed") + failed
+        )
+
+
+def drafts_drop(now: datetime) -> None:
+    """Remove the drafts that nobody confirmed."""
+    ForgetRun.objects.filter(state=RunState.DRAFT, created_at__lt=now - DRAFTS_KEPT).delete()
+
+
+def runs_abandoned(now: datetime) -> list[UUID]:
+    """Return the runs that wait with nobody at work."""
+    open_runs = ForgetRun.objects.filter(state__in=OPEN_RUNS).order_by("confirmed_at")
+    return [run.pk for run in open_runs.abandoned(now)]

@@ -1,0 +1,190 @@
+"""Finds what may be meant to be forgotten: memories and messages, by words or by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import Q, QuerySet
+
+from memories_app.models import Memory
+from memories_app.search.facade import memories_for_staff, memories_with_words
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.text.query import query_terms, telling_terms
+from sessions_app.models import ForgottenKind, Message
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
+
+MOST_SHOWN = 100
+# By meaning there is no end: who looks for what to forget sees the nearest.
+MOST_BY_MEANING = 50
+LOWEST_SCORE = 0.35
+MOST_SECONDS = 10
+
+MEMORY, MESSAGE = str(ForgottenKind.MEMORY), str(ForgottenKind.MESSAGE)
+
+
+class TooSlowError(Exception):
+    """It takes too long: a chat or dates must narrow it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """``kinds`` of memory and message; ``since`` (then or later) and ``until`` (before) are of
+    when it was stored."""
+
+    words: str
+    kinds: tuple[str, ...] = (MEMORY, MESSAGE)
+    by_meaning: bool = False
+    chat_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Match:
+    """``score`` is None where it was found by words."""
+
+    kind: str
+    key: UUID
+    text: str
+    at: datetime
+    chat_id: UUID | None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The first of them, and how many there are of each kind."""
+
+    shown: list[Match]
+    totals: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.totals.values())
+
+
+def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
+    """Memories before messages, the newest or the nearest first. Raises TooSlowError."""
+    if wanted.by_meaning:
+        found = _by_meaning(wanted, embedder)
+        totals = {kind: sum(1 for each in found if each.kind == kind) for kind in wanted.kinds}
+        return Matches(found[:MOST_SHOWN], totals)
+    with _soon():
+        shown: list[Match] = []
+        totals = {}
+        for kind, rows in _by_words(wanted).items():
+            totals[kind] = rows.count()
+            room = MOST_SHOWN - len(shown)
+            shown += [_match(kind, row) for row in rows[:room]] if room else []
+    return Matches(shown, totals)
+
+
+def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[str, UUID]]:
+    """Kind and id of all that ``matches_find`` counts, or of ``most`` of them. Raises
+    TooSlowError."""
+    if wanted.by_meaning:
+        return [(each.kind, each.key) for each in _by_meaning(wanted, embedder)][:most]
+    keys: list[tuple[str, UUID]] = []
+    with _soon():
+        for kind, rows in _by_words(wanted).items():
+            room = most - len(keys)
+            keys += [(kind, key) for key in rows.values_list("pk", flat=True)[:room]]
+    return keys
+
+
+@contextmanager
+def _soon() -> Iterator[None]:
+    """No query of the block may take long. Raises TooSlowError."""
+    try:
+        # Taken back at the end: it only reads, and the limit ends with it.
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                limit = f"{MOST_SECONDS}s"
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
+            yield
+            transaction.set_rollback(True)
+    except OperationalError as error:
+        raise TooSlowError("It takes too long.") from error
+
+
+def _by_words(wanted: Wanted) -> dict[str, QuerySet[Any]]:
+    found: dict[str, QuerySet[Any]] = {}
+    if MEMORY in wanted.kinds:
+        memories = memories_with_words(memories_for_staff(), wanted.words)
+        memories = memories.filter(_narrowed(wanted, "created_at")).defer("terms")
+        found[MEMORY] = memories.order_by("-created_at", "memory_id")
+    if MESSAGE in wanted.kinds:
+        messages = _with_words(Message.objects.filter(revoked_at__isnull=True), wanted.words)
+        messages = messages.filter(_narrowed(wanted, "received_at")).defer("terms")
+        found[MESSAGE] = messages.order_by("-received_at", "-order_num")
+    return found
+
+
+def _with_words(messages: QuerySet[Message], text: str) -> QuerySet[Message]:
+    """As memories_with_words."""
+    terms = telling_terms(query_terms(text))
+    if not terms:
+        return messages.none()
+    for term in terms:
+        forms = [form for form, _ in term.alternatives if not form.startswith(("@", "="))]
+        messages = messages.filter(terms__overlap=forms)
+    return messages
+
+
+def _narrowed(wanted: Wanted, field: str) -> Q:
+    where = Q()
+    if wanted.chat_id is not None:
+        where &= Q(chat_id=wanted.chat_id)
+    if wanted.since is not None:
+        where &= Q(**{f"{field}__gte": wanted.since})
+    if wanted.until is not None:
+        where &= Q(**{f"{field}__lt": wanted.until})
+    return where
+
+
+def _by_meaning(wanted: Wanted, embedder: Embedder) -> list[Match]:
+    """Memories of all, messages of one chat: recall looks through no more."""
+    found: list[Match] = []
+    if MEMORY in wanted.kinds:
+        found += _recalled(wanted, Viewer("staff"), MEMORIES, embedder)
+    if MESSAGE in wanted.kinds and wanted.chat_id is not None:
+        found += _recalled(wanted, Viewer("client", wanted.chat_id), MESSAGES, embedder)
+    return found
+
+
+def _recalled(wanted: Wanted, viewer: Viewer, source: str, embedder: Embedder) -> list[Match]:
+    result = recall(
+        query=wanted.words,
+        viewer=viewer,
+        embedder=embedder,
+        top_k=MOST_BY_MEANING,
+        min_similarity=LOWEST_SCORE,
+        sources=[source],
+        memories_where=_narrowed(wanted, "created_at"),
+        messages_where=_narrowed(wanted, "received_at"),
+    )
+    chats = dict(
+        Memory.objects.filter(pk__in=[hit.id for hit in result.hits]).values_list("pk", "chat_id")
+    )
+    return [
+        Match(
+            kind=MEMORY if hit.source == "memory" else MESSAGE,
+            key=hit.id,
+            text=hit.content,
+            at=hit.created_at,
+            chat_id=chats.get(hit.id, viewer.chat_id),
+            score=hit.score,
+        )
+        for hit in result.hits
+    ]
+
+
+def _match(kind: str, row: Memory | Message) -> Match:
+    at = row.created_at if isinstance(row, Memory) else row.received_at
+    return Match(kind, row.pk, row.content, at, row.chat_id)

@@ -1,0 +1,224 @@
+"""The one service through which a conversation's history is read and written (seed 003)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from memoryproject.foundation.audit.events import SYSTEM, Actor
+from sessions_app.conversations.facade import (
+    MOST_MESSAGES,
+    ConversationMessage,
+    ConversationNotFoundError,
+    DataValidationError,
+    GenericMemoryError,
+    History,
+    NewMessage,
+    as_conversation_message,
+    checked,
+    conversation_history,
+    history_for_turn,
+    message_retext,
+    messages_add,
+    messages_before,
+)
+from sessions_app.history.clear_session import Cleared, session_clear
+from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.models.roles import CLIENT, Limits, user_role
+from sessions_app.summaries.facade import sizes_for, summaries_take_back
+
+logger = logging.getLogger(__name__)
+
+
+def _nothing(_: UUID) -> None:
+    """Where no worker makes vectors."""
+
+
+@dataclass(frozen=True)
+class ChatMemoryService:
+    """A conversation is a session; ``conversation_id`` is its session_id.
+
+    ``strategy`` manages long histories; its hook is called after each commit that changed
+    one. ``godfather``: the ids whose chats have the godfather's limit. ``image_root``: where
+    relative image paths start. ``embed``: hands a session whose messages need vectors to a
+    worker.
+
+    ``get_messages``, ``add_messages`` and ``clear_messages`` open their own transactions and
+    raise ChatMemoryError alone. ``append`` and ``retext`` are for callers that store more in
+    the same transaction, with the session's row locked; what the database raises goes through.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    godfather: Collection[str] = ()
+    strategy: MemoryManagementStrategy = field(default_factory=NoStrategy)
+    image_root: Path | None = None
+    embed: Callable[[UUID], None] = _nothing
+
+    def get_messages(
+        self,
+        *,
+        conversation_id: UUID,
+        limit: int | None = None,
+        before: datetime | None = None,
+    ) -> list[ConversationMessage]:
+        """The session's messages by order_num, summaries in their place.
+
+        limit: the newest so many (1 or more); before: only those whose timestamp is earlier.
+        Raises ConversationNotFoundError, DataValidationError for a limit below 1,
+        GenericMemoryError.
+        """
+        if limit is not None and limit < 1:
+            raise DataValidationError(f"limit: must be 1 or more, not {limit}.")
+        if before is not None and before.tzinfo is None:
+            raise DataValidationError("before: must have a time zone, such as a Z at its end.")
+        with _database_errors("read", conversation_id):
+            session = ChatSession.objects.filter(pk=conversation_id).first()
+            if session is None:
+                raise ConversationNotFoundError(conversation_id)
+            found = messages_before(session=session, limit=limit, before=before)
+            return [as_conversation_message(message) for message in found]
+
+    def add_messages(
+        self,
+        *,
+        conversation_id: UUID,
+        messages: Sequence[ConversationMessage],
+        now: datetime | None = None,
+    ) -> list[ConversationMessage]:
+        """Store messages at the session's end, in the order given: all or none of them.
+
+        At most 1,000 at once. Returns them as stored. Raises ConversationNotFoundError;
+        DataValidationError, which is a ValueError, and names the message and the field;
+        GenericMemoryError.
+        """
+        if len(messages) > MOST_MESSAGES:
+            raise DataValidationError(
+                f"messages: {len(messages)} at once; at most {MOST_MESSAGES} are taken."
+            )
+        new = [
+            checked(message, place=place, image_root=self.image_root)
+            for place, message in enumerate(messages)
+        ]
+        with _database_errors("add to", conversation_id), transaction.atomic():
+            session = self._locked(conversation_id)
+            role = self.role_in_session(session)
+            stored = self.append(session=session, new=new, role=role, now=now or timezone.now())
+            if stored:
+                transaction.on_commit(lambda: self.embed(session.pk), robust=True)
+        return [as_conversation_message(message) for message in stored]
+
+    def clear_messages(self, *, conversation_id: UUID, actor: Actor = SYSTEM) -> Cleared:
+        """Delete the session's messages and summaries and what was derived from them. The
+        session stays, and goes on counting where it was.
+
+        Raises ConversationNotFoundError and GenericMemoryError.
+        """
+        with _database_errors("clear", conversation_id), transaction.atomic():
+            session = self._locked(conversation_id)
+            return session_clear(session=session, now=timezone.now(), actor=actor)
+
+    def append(
+        self, *, session: ChatSession, new: Sequence[NewMessage], role: str, now: datetime
+    ) -> list[Message]:
+        """Store messages in the caller's transaction; see messages_add. ``role`` is the chat's
+        (client or godfather). The strategy's hook follows the commit."""
+        limit = self.limits.tokens_for(role)
+        stored = messages_add(session=session, new=new, token_limit=limit, now=now)
+        self.manage_after_commit(session)
+        return stored
+
+    def retext(self, *, message: Message, content: str) -> list[str]:
+        """Give a stored message another text, in the caller's transaction. A summary made of
+        the old one is taken back and made again. Returns the texts that went with it."""
+        session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
+        limit = self.limits.tokens_for(self.role_in_session(session))
+        gone = summaries_take_back(session=session, order_num=message.order_num)
+        message_retext(message=message, content=content, session=session, token_limit=limit)
+        if gone:
+            self.manage_after_commit(session)
+        return gone
+
+    def history(
+        self, *, turn: Turn, max_messages: int | None = None, max_tokens: int | None = None
+    ) -> History:
+        """What the model is to read of the conversation for a turn: the latest summary before
+        its message, the newest messages, and shortened what stands in neither. All of it
+        within the role's limit, or ``max_tokens`` where that is less; the last two messages
+        always whole."""
+        limit = self.limits.tokens_for(turn.user_role)
+        limit = limit if max_tokens is None else min(limit, max_tokens)
+        return history_for_turn(
+            turn=turn,
+            max_tokens=limit,
+            max_messages=max_messages,
+            passage_tokens=sizes_for(limit).passage if self.strategy.fills_gaps else 0,
+        )
+
+    def get_conversation_history(self, *, conversation_id: UUID) -> list[dict[str, str]]:
+        """The session's window as a model reads it: ``[{"role", "content"}]`` in order.
+        Raises ConversationNotFoundError and GenericMemoryError."""
+        with _database_errors("read", conversation_id):
+            session = ChatSession.objects.filter(pk=conversation_id).first()
+            if session is None:
+                raise ConversationNotFoundError(conversation_id)
+            return conversation_history(session=session)
+
+    def manage(self, *, conversation_id: UUID) -> int:
+        """Do what the strategy's hook found to do, in a worker. Returns how many summaries
+        were stored; 0 for a session that is gone."""
+        session = ChatSession.objects.select_related("chat").filter(pk=conversation_id).first()
+        if session is None:
+            return 0
+        role = self.role_in_session(session)
+        return self.strategy.work(
+            session_id=session.pk, token_limit=self.limits.tokens_for(role), user_role=role
+        )
+
+    def role_in(self, chat: Chat) -> str:
+        """The role of whoever writes in a chat: client or godfather."""
+        return user_role(
+            addresses=chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True),
+            is_group=chat.is_group,
+            whatsapp_chat=chat.whatsapp_chat,
+            godfather=self.godfather,
+        )
+
+    def role_in_session(self, session: ChatSession) -> str:
+        """As its last turn had it; without a turn, as the chat has it now."""
+        turns = Turn.objects.filter(session=session).order_by("-id")
+        role = turns.values_list("user_role", flat=True).first()
+        return role or self.role_in(session.chat) or CLIENT
+
+    def manage_after_commit(self, session: ChatSession) -> None:
+        """Let the strategy look at a session once the caller's transaction is committed."""
+        hook = self.strategy.post_add_messages_hook
+        transaction.on_commit(lambda: hook(session=session), robust=True)
+
+    def _locked(self, conversation_id: UUID) -> ChatSession:
+        locked = ChatSession.objects.select_for_update(no_key=True)
+        session = locked.filter(pk=conversation_id).first()
+        if session is None:
+            raise ConversationNotFoundError(conversation_id)
+        return session
+
+
+@contextmanager
+def _database_errors(action: str, conversation_id: UUID) -> Iterator[None]:
+    """What the database raises, as the service's own error."""
+    try:
+        yield
+    except DatabaseError as error:
+        logger.exception("Could not %s session %s.", action, conversation_id)
+        raise GenericMemoryError(
+            f"Could not {action} session {conversation_id}: {type(error).__name__}. "
+            "Nothing was changed; try again."
+        ) from error

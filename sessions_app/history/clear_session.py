@@ -1,0 +1,95 @@
+"""Empties a session."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count
+
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from sessions_app.conversations.facade import activity_recount, cards_outdate
+from sessions_app.models import (
+    ChatSession,
+    InboundDelivery,
+    Note,
+    OutboundPart,
+    SummaryWork,
+    TranscriptBatch,
+    Turn,
+    TurnReplay,
+)
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """How many were deleted."""
+
+    messages: int
+    summaries: int
+
+
+def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
+    """Empty a session (see session_empty) and tell the audit log."""
+    cleared = session_empty(session=session, now=now)
+    audit_record(
+        action="session.clear",
+        actor=actor,
+        object_type="session",
+        object_id=session.pk,
+        details=asdict(cleared),
+        chat_id=session.chat_id,
+    )
+    return cleared
+
+
+def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
+    """Delete a session's messages, summaries, vectors and card, and empty what holds their texts:
+    replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
+
+    ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
+    given twice.
+    """
+    open_turns = Turn.objects.filter(session=session, state__in=ANSWERABLE_STATES)
+    turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
+    _empty_replays(session)
+    OutboundPart.objects.filter(turn__session=session).exclude(state=PartState.SENDING).update(
+        content=""
+    )
+    InboundDelivery.objects.filter(message__session=session).update(raw=None, change=None)
+    counted = session.messages.aggregate(messages=Count("pk"))
+    summaries = session.summarizations.count()
+    Note.objects.filter(message__session=session).delete()
+    session.messages.all().delete()
+    activity_recount(chat_ids=[session.chat_id])
+    SummaryWork.objects.filter(session=session).delete()
+    # A batch file that still lies in its folder is no longer taken for stored.
+    TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
+    cards_outdate(session_ids=[session.pk])
+    session.total_tokens = 0
+    session.window_start = session.message_counter + 1
+    session.summarized_until = session.message_counter
+    session.save(update_fields=["total_tokens", "window_start", "summarized_until"])
+    cleared = session.session_id
+    # Not before it is certain: a preview of forgetting is taken back.
+    transaction.on_commit(lambda: logger.info("Session %s was cleared.", cleared))
+    return Cleared(messages=counted["messages"], summaries=summaries)
+
+
+def _empty_replays(session: ChatSession) -> None:
+    """The session's own replays, and those of the chat's other turns that recalled from it."""
+    nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
+    TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
+    recalled_here = [{"session_id": str(session.pk)}]
+    others = TurnReplay.objects.filter(
+        turn__chat_id=session.chat_id, recalled__contains=recalled_here
+    )
+    others.update(**nothing_kept)

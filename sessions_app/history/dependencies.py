@@ -1,0 +1,44 @@
+"""Build from the settings the history of conversations."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from memoryproject.foundation.integrations.configured import configured_chat_model
+from sessions_app.embedding.dependencies import enqueue_vectors
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.strategies import (
+    MemoryManagementStrategy,
+    NoStrategy,
+    SummarizationStrategy,
+)
+from sessions_app.models.roles import Limits
+from sessions_app.summaries.dependencies import enqueue_summary
+from sessions_app.summaries.facade import Summarizer, skill_named
+
+
+def build_chat_memory() -> ChatMemoryService:
+    """The history of conversations, managed as CHAT_MEMORY_STRATEGY says."""
+    return ChatMemoryService(
+        limits=Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS),
+        godfather=settings.GODFATHER_PHONE,
+        strategy=build_strategy(),
+        image_root=settings.DATA_DIR,
+        embed=enqueue_vectors,
+    )
+
+
+def build_strategy() -> MemoryManagementStrategy:
+    if settings.CHAT_MEMORY_STRATEGY == "none":
+        return NoStrategy()
+    return SummarizationStrategy(
+        summarizer=Summarizer(
+            # The offline model only recites what is remembered: it can't sum up.
+            chat_model=None if settings.CHAT_MODEL == "offline" else configured_chat_model(),
+            skill=skill_named(settings.SUMMARIZATION_SKILL),
+            context_tokens=settings.MAX_CONTEXT_TOKENS or Summarizer.context_tokens,
+        ),
+        summarize_every_n_messages=settings.SUMMARIZE_EVERY_N,
+        delete_summarized_messages=settings.DELETE_SUMMARIZED_MESSAGES,
+        enqueue=enqueue_summary,
+    )

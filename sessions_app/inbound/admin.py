@@ -1,0 +1,57 @@
+"""What the providers delivered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.display import shown_json
+from memoryproject.foundation.integrations.whatsapp.events import Event
+from sessions_app.models import InboundDelivery
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.row_search import deliveries_found
+
+
+class EventFilter(admin.SimpleListFilter):
+    """The kinds of events that there are; asking the table for them would read all of it."""
+
+    title = gettext_lazy("event")
+    parameter_name = "event"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(kind.__name__, kind.__name__) for kind in Event.__subclasses__()]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[InboundDelivery]
+    ) -> QuerySet[InboundDelivery]:
+        return queryset.filter(event=self.value()) if self.value() else queryset
+
+
+@admin.register(InboundDelivery)
+class InboundDeliveryAdmin(ConversationAdmin):
+    read_as = "delivery"
+    list_display = ("received_at", "provider", "event", "outcome", "chat")
+    list_filter = ("provider", EventFilter, "received_at")
+    search_fields = ("delivery_key",)
+    # The newest first; any other order would sort a million rows.
+    sortable_by = ()
+    list_select_related = ("chat",)
+    exclude = ("raw", "change")
+    readonly_fields = ("shown_change", "shown_raw")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[InboundDelivery], search_term: str
+    ) -> tuple[QuerySet[InboundDelivery], bool]:
+        return deliveries_found(queryset, search_term), False
+
+    @admin.display(description=gettext_lazy("change that waits for its message"))
+    def shown_change(self, delivery: InboundDelivery) -> str:
+        return shown_json(delivery.change)
+
+    @admin.display(description=gettext_lazy("as it came"))
+    def shown_raw(self, delivery: InboundDelivery) -> str:
+        return shown_json(delivery.raw)

@@ -1,0 +1,137 @@
+"""Talks to the assistant: one whole turn."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
+from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
+from memoryproject.foundation.rest_kit.idempotency import Once, idempotent
+from memoryproject.foundation.rest_kit.renderers import EventStream, Json
+from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.inbound.api.chat_serializers import AnswerSerializer, AskSerializer, answer_of
+from sessions_app.inbound.api.event_stream import answer_events
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.synchronous_chat import (
+    NoAnswerError,
+    NotYetAnsweredError,
+    talk_begin,
+    talk_finish,
+)
+from sessions_app.models import Turn
+from sessions_app.presentation import examples
+from sessions_app.presentation.lookup import check_chat
+from sessions_app.turns.dependencies import build_turn_dependencies
+
+PATIENCE = timedelta(minutes=5)
+EVENT = {
+    "type": "object",
+    "description": "One of the events, which follow one another.",
+    "properties": {
+        "event": {"type": "string", "enum": ["accepted", "delta", "done", "error"]},
+        "data": {"type": "string", "description": "An object of JSON."},
+    },
+    "required": ["event", "data"],
+    "additionalProperties": False,
+}
+
+
+class NotAnswered(Conflict):
+    default_code = "not_answered"
+
+
+def not_answered(error: Exception) -> APIException:
+    return NotAnswered(str(error))
+
+
+def not_yet(error: Exception) -> APIException:
+    detail = f"{error} Ask again with the same Idempotency-Key: it is not said twice."
+    return Unavailable(detail, "busy")
+
+
+class AskView(ApiView):
+    scopes = {"POST": "write"}
+    kinds = {"POST": "chat"}
+    answers = {
+        "POST": [
+            conflicting(
+                "Nothing is answered there; what was said is stored.",
+                "Nothing is answered in this group: GROUP_POLICY is never.",
+                code="not_answered",
+            ),
+            Refusal(
+                503,
+                "Others keep the chat busy.",
+                kind="server_error",
+                code="busy",
+                detail="The answer isn't there yet. Ask again with the same Idempotency-Key: it "
+                "is not said twice.",
+                always=WAIT,
+            ),
+        ]
+    }
+    raises = {NotYetAnsweredError: not_yet, NoAnswerError: not_answered}
+    renderer_classes = (Json, EventStream)
+
+    @extend_schema(
+        operation_id="chat",
+        summary="Say something and get the answer",
+        request=AskSerializer,
+        responses={(200, "application/json"): AnswerSerializer, (200, "text/event-stream"): EVENT},
+        examples=[
+            sent("A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}),
+            answered("The answer", examples.ANSWER, media_type="application/json"),
+            answered("Events", examples.EVENTS, media_type="text/event-stream"),
+        ],
+    )
+    def post(self, request: Request) -> Any:
+        """One whole turn, behind those that wait in that chat already, commands such as
+        /remember included. Nothing is sent to WhatsApp. With `stream` the answer comes as
+        server-sent events: `accepted`, `delta` for each piece of the reply, `done`; or `error`.
+        The reply is streamed once it is stored, so that nothing of it is taken back."""
+        body = self.body(AskSerializer)
+        check_chat(self.caller, body["whatsapp_chat"])
+        if body["stream"] or isinstance(request.accepted_renderer, EventStream):
+            return self._stream(body)
+        return self._whole(request)
+
+    post.takes_idempotency_key = True  # type: ignore[attr-defined]
+
+    # Begun again after a crash, it finds the turn by the key and goes on with it.
+    @idempotent(atomic=False)
+    def _whole(self, request: Request) -> Response:
+        turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
+        said = talk_finish(turn=turn, tools=build_turn_dependencies(), patience=PATIENCE)
+        return Response(answer_of(said))
+
+    def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
+        """Twins are answered from the same turn."""
+        key = self.request.headers.get("Idempotency-Key")
+        turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
+        if turn.message is not None and turn.message.content != body["content"]:
+            raise AnotherBody("This Idempotency-Key was used for something else that was said.")
+        events = answer_events(turn=turn, tools=build_turn_dependencies(), patience=PATIENCE)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
+
+    def _begin(self, body: dict[str, Any], ref: str | None) -> Turn:
+        turn = talk_begin(
+            whatsapp_chat=body["whatsapp_chat"],
+            content=body["content"],
+            rules=build_intake_rules(),
+            now=timezone.now(),
+            ref=ref,
+        )
+        if not self.caller.may_see(turn.chat_id):
+            # The number changed hands at this very moment.
+            raise NotFound(f"There is no chat {body['whatsapp_chat']}.")
+        return turn

@@ -1,0 +1,56 @@
+"""Serializers of a whole turn by the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
+from sessions_app.inbound.synchronous_chat import Talk
+from sessions_app.models import Turn, TurnReplay
+from sessions_app.presentation.serializers import RecalledField, WhatsAppChat
+
+
+class AskSerializer(Strict):
+    """Something that is said in a chat."""
+
+    whatsapp_chat = WhatsAppChat()
+    # The limit bounds what one call makes of the machine; WhatsApp's own is less.
+    content = Text(allow_blank=True, max_length=65_536)
+    stream = Truth(default=False, help_text="Answer with server-sent events instead.")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """One whole turn. Where memory is off the ids are null."""
+
+    reply = serializers.CharField()
+    session_id = serializers.UUIDField(allow_null=True)
+    message_id = serializers.UUIDField(allow_null=True)
+    reply_message_id = serializers.UUIDField(allow_null=True)
+    turn_id = serializers.UUIDField(allow_null=True)
+    memories = serializers.ListField(
+        child=RecalledField(), help_text="What was recalled, with its scores."
+    )
+
+
+def answer_of(said: Talk) -> dict[str, Any]:
+    """A turn's answer, in that shape."""
+    turn = said.turn
+    answer = {
+        "reply": said.reply,
+        **accepted_of(turn),
+        "reply_message_id": turn.reply_id,
+        "memories": TurnReplay.of(turn).recalled,
+    }
+    return dict(AnswerSerializer(answer).data)
+
+
+def accepted_of(turn: Turn) -> dict[str, Any]:
+    """What is known as soon as the message is stored. Where memory is off nothing is."""
+    remembered = turn.session_id is not None
+    return {
+        "session_id": turn.session_id,
+        "message_id": turn.message_id,
+        "turn_id": turn.turn_id if remembered else None,
+    }

@@ -1,0 +1,84 @@
+"""An answer as server-sent events."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from datetime import timedelta
+from typing import Any
+
+from django.db import connections
+from rest_framework.renderers import JSONRenderer
+
+from sessions_app.inbound.api.chat_serializers import accepted_of, answer_of
+from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk_finish
+from sessions_app.models import Turn
+from sessions_app.turns.facade import Tools
+
+logger = logging.getLogger(__name__)
+
+# Proxies close what is silent; many after a minute.
+HEARTBEAT_SECONDS = 10.0
+HEARTBEAT = ": still at work\n\n"
+# So many words make a piece, with the white space behind them.
+PIECE = re.compile(r"\s*(?:\S+\s*){1,8}")
+
+
+def answer_events(*, turn: Turn, tools: Tools, patience: timedelta) -> Iterator[str]:
+    """``accepted`` at once, then the reply by pieces (``delta``), then ``done`` with the whole
+    answer; ``error`` in their place, in the shape of all errors. Who stops listening doesn't
+    stop the turn."""
+    yield _event("accepted", accepted_of(turn))
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answer-events")
+    try:
+        future = worker.submit(_finish, turn, tools, patience)
+        while True:
+            try:
+                said = future.result(timeout=HEARTBEAT_SECONDS)
+                break
+            except NotYet:
+                yield HEARTBEAT
+    except NoAnswerError as error:
+        yield _error("client_error", "not_answered", str(error))
+        return
+    except Exception:
+        logger.exception("A streamed answer failed.")
+        yield _error("server_error", "error", "The answer could not be made. Try again.")
+        return
+    finally:
+        worker.shutdown(wait=False)
+    for piece in pieces(said.reply):
+        yield _event("delta", {"text": piece})
+    yield _event("done", answer_of(said))
+
+
+def pieces(reply: str) -> Iterator[str]:
+    """The reply in pieces of a few words, which together are the reply to the byte."""
+    end = 0
+    for found in PIECE.finditer(reply):
+        yield found[0]
+        end = found.end()
+    if reply[end:]:
+        yield reply[end:]
+
+
+def _finish(turn: Turn, tools: Tools, patience: timedelta) -> Talk:
+    """In a thread of its own, which has a connection to the database of its own."""
+    try:
+        return talk_finish(turn=turn, tools=tools, patience=patience)
+    finally:
+        connections.close_all()
+
+
+def _event(name: str, data: Any) -> str:
+    text = JSONRenderer().render(data).decode()
+    return f"event: {name}\ndata: {text}\n\n"
+
+
+def _error(kind: str, code: str, detail: str) -> str:
+    return _event(
+        "error", {"type": kind, "errors": [{"code": code, "detail": detail, "attr": None}]}
+    )

@@ -1,0 +1,20 @@
+"""Build from the settings what taking in a message depends on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+
+from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.inbound.take_message import IntakeRules
+
+
+def build_intake_rules() -> IntakeRules:
+    return IntakeRules(
+        memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
+        chat_memory=build_chat_memory(),
+        session_timeout=timedelta(hours=settings.SESSION_TIMEOUT_HOURS),
+        max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        group_policy=settings.GROUP_POLICY,
+    )

@@ -1,0 +1,12 @@
+"""Public face of taking messages in: what other packages may use."""
+
+from sessions_app.inbound.merge_chats import chats_merge
+from sessions_app.inbound.receive import events_receive, raw_deliveries_drop
+from sessions_app.inbound.take_message import IntakeRules
+
+__all__ = [
+    "IntakeRules",
+    "chats_merge",
+    "events_receive",
+    "raw_deliveries_drop",
+]

@@ -1,0 +1,205 @@
+"""Stores what a webhook brought: dedupe, chat, session, message and turn in one transaction.
+
+Nothing is answered here; the turn is left to a worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError, transaction
+from django.utils import timezone
+from psycopg.errors import DeadlockDetected
+
+from memoryproject.foundation.integrations.whatsapp import events
+from memoryproject.foundation.integrations.whatsapp.events import Event
+from sessions_app.conversations.facade import address_change, chat_known, unstored_forget
+from sessions_app.inbound import message_changes, take_message
+from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.models import Chat, InboundDelivery, Turn
+from sessions_app.turns.facade import own_send_confirm, status_apply
+
+logger = logging.getLogger(__name__)
+
+KEY_LENGTH = 512
+TRIES = 3
+
+NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an event: words for staff, and the chat in which a turn waits now."""
+
+    text: str
+    chat: Chat | None = None
+    message_id: UUID | None = None
+    answer_due: bool = False
+
+
+def events_receive(
+    *,
+    received: Sequence[Event],
+    rules: IntakeRules,
+    enqueue: Callable[[UUID], None],
+    now: datetime | None = None,
+) -> None:
+    """Store every event, each in a transaction of its own, and enqueue the chats that now
+    wait for an answer.
+
+    An event that can't be processed is kept as it came, with the reason, and doesn't stop
+    the others. Raises OperationalError or InterfaceError when the database is out of reach
+    or full, so that the provider delivers again.
+    """
+    for event in received:
+        try:
+            _receive_with_retry(event, rules, enqueue, now or timezone.now())
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            logger.exception("A delivery of %s could not be processed.", event.provider)
+            _keep_unprocessed(event, error)
+
+
+def _receive_with_retry(
+    event: Event, rules: IntakeRules, enqueue: Callable[[UUID], None], now: datetime
+) -> None:
+    for _ in range(TRIES - 1):
+        try:
+            return _receive_one(event, rules, enqueue, now)
+        except IntegrityError:
+            # Another delivery made the same row at the same moment: now it is there to be found.
+            continue
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    return _receive_one(event, rules, enqueue, now)
+
+
+def _receive_one(
+    event: Event, rules: IntakeRules, enqueue: Callable[[UUID], None], now: datetime
+) -> None:
+    with transaction.atomic():
+        delivery, fresh = InboundDelivery.objects.get_or_create(
+            provider=event.provider,
+            delivery_key=_key(event),
+            defaults={
+                "event": type(event).__name__,
+                "subject_id": _subject(event),
+                "raw": event.raw,
+            },
+        )
+        if not fresh:
+            return
+        outcome = _process(event, delivery, rules, now)
+        delivery.outcome = outcome.text[:255]
+        delivery.chat = outcome.chat
+        delivery.message_id = outcome.message_id
+        delivery.save(update_fields=["outcome", "chat", "message"])
+        if outcome.answer_due and outcome.chat:
+            chat_id = outcome.chat.pk
+            transaction.on_commit(lambda: enqueue(chat_id))
+
+
+def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
+    """Exactly one case for each kind of event."""
+    if isinstance(event, events.InboundMessage):
+        taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
+        return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due)
+    if isinstance(event, events.StatusUpdate):
+        due = status_apply(event=event)
+        return Outcome(due.text, due.chat, answer_due=due.answer_due)
+    if isinstance(event, events.OwnSend):
+        due = own_send_confirm(event=event)
+        # Its text is that of an answer which is stored already, or must not be.
+        delivery.raw = None
+        delivery.save(update_fields=["raw"])
+        return Outcome(due.text, due.chat, answer_due=due.answer_due)
+    if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
+        return _change(event, delivery, rules, now)
+    if isinstance(event, events.AddressChanged):
+        chat = address_change(
+            provider=event.provider,
+            number_id=event.number_id,
+            old=event.old,
+            new=event.new,
+            at=event.timestamp,
+        )
+        return Outcome("address changed", chat)
+    if isinstance(event, events.Notice):
+        logger.log(NOTICE_LEVELS.get(event.level, logging.WARNING), "%s", event.summary)
+        return Outcome(event.summary)
+    reason = event.reason if isinstance(event, events.Ignored) else "nothing to do"
+    return Outcome(f"ignored: {reason}")
+
+
+def _change(
+    event: message_changes.Change, delivery: InboundDelivery, rules: IntakeRules, now: datetime
+) -> Outcome:
+    chat = chat_known(party=event.party, group_id=event.group_id)
+    override = chat.memory_enabled if chat else None
+    changed = message_changes.change_apply(
+        event=event,
+        chat=chat,
+        chat_memory=rules.chat_memory,
+        memory_enabled=rules.memory_enabled if override is None else override,
+        now=now,
+    )
+    delivery.change = changed.pending
+    delivery.raw = None if changed.forget else delivery.raw
+    delivery.save(update_fields=["change", "raw"])
+    return Outcome(changed.text, chat)
+
+
+def _subject(event: Event) -> str:
+    """The provider's id of the message that the event is about."""
+    if isinstance(event, events.StatusUpdate | events.OwnSend | events.InboundMessage):
+        return event.provider_message_id[:255]
+    if isinstance(event, events.MessageEdited | events.MessageRevoked):
+        return event.original_id[:255]
+    return event.target_id[:255] if isinstance(event, events.Reaction) else ""
+
+
+def _keep_unprocessed(event: Event, error: Exception) -> None:
+    """Keep the event for staff; as text where even its raw form can't be stored."""
+    as_text = {"unreadable": ascii(event.raw)}
+    for raw in (event.raw, as_text):
+        try:
+            InboundDelivery.objects.get_or_create(
+                provider=event.provider,
+                delivery_key=_key(event),
+                defaults={
+                    "event": type(event).__name__,
+                    "raw": raw,
+                    "outcome": f"not processed: {type(error).__name__}"[:255],
+                },
+            )
+        except (DataError, ValueError):
+            continue
+        return
+
+
+def _key(event: Event) -> str:
+    """The event's key, in a form that fits and can be stored."""
+    key = event.delivery_key
+    if len(key) <= KEY_LENGTH and key.isprintable():
+        return key
+    return "sha256:" + hashlib.sha256(key.encode(errors="replace")).hexdigest()
+
+
+def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:
+    """Empty the raw bodies that are past their retention, and what was said in turns without
+    memory whose answer never went out; the ids stay. Returns how many bodies."""
+    unanswered = Turn.objects.filter(session__isnull=True, created_at__lt=now - older_than)
+    for turn in unanswered.exclude(unstored_text="", unstored_reply=""):
+        unstored_forget(turn)
+    old = InboundDelivery.objects.filter(raw__isnull=False, received_at__lt=now - older_than)
+    dropped = 0
+    while keys := list(old.values_list("pk", flat=True)[:batch]):
+        dropped += InboundDelivery.objects.filter(pk__in=keys).update(raw=None, change=None)
+    return dropped

@@ -1,0 +1,111 @@
+"""One whole turn for a caller who waits for the answer: the terminal and the API."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from sessions_app.conversations.facade import party_of, unstored_forget
+from sessions_app.inbound.receive import events_receive
+from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.models import Message, Turn
+from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.turns.facade import Tools, chat_answer
+
+CONSOLE = "console"
+
+LOOK_AGAIN_SECONDS = 0.2
+
+
+class NoAnswerError(Exception):
+    """The turn ended without an answer; the text says why."""
+
+
+class NotYetAnsweredError(NoAnswerError):
+    """Others in the chat take too long. The message is stored, and is answered after them."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """The answer and the turn that holds how it came about."""
+
+    reply: str
+    turn: Turn
+
+
+def talk(
+    *,
+    whatsapp_chat: str,
+    content: str,
+    tools: Tools,
+    rules: IntakeRules,
+    now: datetime,
+    ref: str | None = None,
+    patience: timedelta | None = None,
+) -> Talk:
+    """Say something in a chat and wait for the answer, behind the turns already waiting
+    there. Nothing of it is sent to WhatsApp. See the two halves. Raises NoAnswerError.
+    """
+    turn = talk_begin(whatsapp_chat=whatsapp_chat, content=content, rules=rules, now=now, ref=ref)
+    return talk_finish(turn=turn, tools=tools, patience=patience)
+
+
+def talk_begin(
+    *, whatsapp_chat: str, content: str, rules: IntakeRules, now: datetime, ref: str | None = None
+) -> Turn:
+    """Store what is said, with its turn. ``ref``: who says it again under the same one is given
+    the same turn. Raises NoAnswerError."""
+    event = _event(whatsapp_chat, content, now, ref or str(uuid.uuid4()))
+    events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
+    turns = Turn.objects.select_related("message", "reply")
+    turn = turns.filter(provider=CONSOLE, provider_message_id=event.provider_message_id).first()
+    if turn is not None:
+        return turn
+    if not Message.objects.filter(
+        provider=CONSOLE, provider_message_id=event.provider_message_id
+    ).exists():
+        raise NoAnswerError("The message could not be stored; the log says why.")
+    raise NoAnswerError("The message was stored; by the group's policy it is not answered.")
+
+
+def talk_finish(*, turn: Turn, tools: Tools, patience: timedelta | None = None) -> Talk:
+    """Answer the turn, or wait until somebody has; ``patience``: how long at most. Raises
+    NoAnswerError."""
+    until = None if patience is None else time.monotonic() + patience.total_seconds()
+    while turn.state in (*WAITING_STATES, TurnState.SENDING):
+        if not chat_answer(chat_id=turn.chat_id, tools=tools):
+            # Another worker is at work in this chat.
+            if until is not None and time.monotonic() > until:
+                raise NotYetAnsweredError("The chat is busy: the answer isn't there yet.")
+            time.sleep(LOOK_AGAIN_SECONDS)
+        turn.refresh_from_db()
+    if turn.state == TurnState.HELD:
+        raise NoAnswerError("The message is stored; the assistant is paused in this chat.")
+    if turn.state != TurnState.SENT:
+        raise NoAnswerError(f"The turn ended as {turn.state}. {turn.error}".strip())
+    reply = turn.reply.content if turn.reply else turn.unstored_reply
+    if turn.session_id is None:
+        # Memory is off: it was kept for whoever waits here, and for nobody else.
+        unstored_forget(turn)
+    return Talk(reply=reply, turn=turn)
+
+
+def _event(whatsapp_chat: str, content: str, now: datetime, ref: str) -> InboundMessage:
+    message_id = f"console-{ref}"
+    is_group = whatsapp_chat.endswith("@g.us")
+    return InboundMessage(
+        provider=CONSOLE,
+        number_id="",
+        delivery_key=message_id,
+        provider_message_id=message_id,
+        party=party_of(whatsapp_chat),
+        timestamp=now,
+        kind="text",
+        text=content.replace("\x00", ""),
+        group_id=whatsapp_chat if is_group else None,
+        mentions_us=is_group,
+        business_address="assistant",
+    )

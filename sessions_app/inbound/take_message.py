@@ -1,0 +1,230 @@
+"""Takes in one message: stores it and opens a turn where it is to be answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from memoryproject.foundation.text.language import detect_language
+from sessions_app.conversations.facade import (
+    NewMessage,
+    chat_for_group,
+    chat_for_party,
+    parse_command,
+    profile_current,
+    session_end,
+    session_open,
+    session_start,
+)
+from sessions_app.history.facade import ChatMemoryService
+from sessions_app.inbound.message_changes import early_changes_apply
+from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.turn_states import turn_create
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.facade import pause_in_force
+
+HELD = "not answered: the assistant is paused in this chat"
+
+
+@dataclass(frozen=True)
+class IntakeRules:
+    """The settings that decide about a message that comes in."""
+
+    memory_enabled: bool = False
+    chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
+    session_timeout: timedelta = timedelta(hours=24)
+    max_answer_age: timedelta = timedelta(hours=24)
+    group_policy: str = "mention"
+
+    def remember(self, chat: Chat) -> bool:
+        """Whether memory is on in this chat."""
+        return self.memory_enabled if chat.memory_enabled is None else chat.memory_enabled
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a message."""
+
+    text: str
+    chat: Chat
+    message_id: UUID | None = None
+    answer_due: bool = False
+    turn: Turn | None = None
+
+
+def message_take(
+    *, event: InboundMessage, delivery: InboundDelivery, rules: IntakeRules, now: datetime
+) -> Taken:
+    """Store the message and, where it is to be answered, its turn. Call it in the delivery's
+    transaction: the chat's row is locked until it ends, which gives messages their order."""
+    chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
+    _learn_language(chat, event)
+    role = rules.chat_memory.role_in(chat)
+    due = not event.from_business and _is_for_us(event, rules)
+    if not rules.remember(chat):
+        return _take_without_memory(event, delivery, chat, role, now, due=due)
+    session = session_open(chat=chat, now=now, timeout=rules.session_timeout)
+    message = _store(event, chat, session, role, rules, now)
+    early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
+    if not due or message.revoked_at:
+        return Taken("stored, not to be answered", chat, message.message_id)
+    too_old = now - event.timestamp > rules.max_answer_age
+    turn = turn_create(
+        **_turn_values(event, chat, role),
+        session=session,
+        message=message,
+        state=TurnState.MISSED if too_old else _state(event, chat, now),
+        finished_at=now if too_old else None,
+    )
+    if too_old:
+        return Taken("stored, too old to be answered", chat, message.message_id)
+    if turn.state == TurnState.HELD:
+        return Taken(HELD, chat, message.message_id, turn=turn)
+    if _resets(event):
+        # The session ends here and not when the answer is made, so that a message which
+        # follows at once is part of the new conversation.
+        person = Actor("person", chat_id=chat.pk)
+        session_end(session=session, at=now, actor=person)
+        session_start(chat=chat, now=now, actor=person)
+    return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
+
+
+def _chat_of(event: InboundMessage) -> Chat:
+    if event.group_id:
+        return chat_for_group(
+            provider=event.provider,
+            number_id=event.number_id,
+            group_id=event.group_id,
+            name=event.group_name,
+        )
+    return chat_for_party(
+        provider=event.provider,
+        number_id=event.number_id,
+        party=event.party,
+        at=event.timestamp,
+    )
+
+
+def _learn_language(chat: Chat, event: InboundMessage) -> None:
+    if event.from_business:
+        return
+    command = parse_command(event.text, in_group=chat.is_group)
+    language = detect_language(command.argument if command else event.text)
+    if language and language != chat.language:
+        chat.language = language
+        chat.save(update_fields=["language", "updated_at"])
+
+
+def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
+    """In a group, whether the message is addressed to the assistant."""
+    if not event.group_id or rules.group_policy == "always":
+        return True
+    if rules.group_policy == "never":
+        return False
+    name = profile_current().name.casefold()
+    named = bool(name) and f"@{name}" in event.text.casefold()
+    return event.mentions_us or event.replies_to_us or named or _quotes_our_message(event)
+
+
+def _quotes_our_message(event: InboundMessage) -> bool:
+    return (
+        bool(event.reply_to_id)
+        and Message.objects.filter(
+            provider=event.provider,
+            number_id=event.number_id,
+            provider_message_id=event.reply_to_id,
+            role=Role.ASSISTANT,
+        ).exists()
+    )
+
+
+def _state(event: InboundMessage, chat: Chat, now: datetime) -> str:
+    """What its turn begins as: held where staff have paused the assistant. Commands are carried
+    out all the same."""
+    if parse_command(event.text, in_group=chat.is_group) is not None:
+        return str(TurnState.PENDING)
+    paused = pause_in_force(chat.pk, now) is not None
+    return str(TurnState.HELD if paused else TurnState.PENDING)
+
+
+def _resets(event: InboundMessage) -> bool:
+    command = parse_command(event.text, in_group=bool(event.group_id))
+    return command is not None and command.name == "reset"
+
+
+def _turn_values(event: InboundMessage, chat: Chat, role: str) -> dict[str, Any]:
+    return {
+        "chat": chat,
+        "provider": event.provider,
+        "number_id": event.number_id,
+        "provider_message_id": event.provider_message_id,
+        "user_role": role,
+        "asked_at": event.timestamp,
+        "context": {"kind": event.kind},
+    }
+
+
+def _take_without_memory(
+    event: InboundMessage,
+    delivery: InboundDelivery,
+    chat: Chat,
+    role: str,
+    now: datetime,
+    *,
+    due: bool,
+) -> Taken:
+    """Memory is off: what was said lives in the delivery and the turn until the answer is
+    sent, and nowhere else."""
+    if not due:
+        delivery.raw = None
+        delivery.save(update_fields=["raw"])
+        return Taken("memory is off, not to be answered", chat)
+    values = _turn_values(event, chat, role)
+    if event.media:
+        values["context"] = {"kind": event.kind, "media": event.media.as_dict()}
+    turn = turn_create(state=_state(event, chat, now), unstored_text=event.text, **values)
+    if turn.state == TurnState.HELD:
+        return Taken(HELD, chat, turn=turn)
+    return Taken("memory is off, answered from the message alone", chat, None, True, turn)
+
+
+def _store(
+    event: InboundMessage,
+    chat: Chat,
+    session: ChatSession,
+    role: str,
+    rules: IntakeRules,
+    now: datetime,
+) -> Message:
+    addresses = event.party.addresses()
+    person = addresses[0] if addresses else chat.whatsapp_chat
+    ours = event.business_address or event.number_id
+    metadata = dict(event.metadata)
+    if event.reply_to_id:
+        metadata["reply_to_id"] = event.reply_to_id
+    if event.group_id and event.party.name:
+        metadata["sender_name"] = event.party.name
+    command = parse_command(event.text, in_group=chat.is_group)
+    if command is not None:
+        metadata["command"] = command.name
+    media = event.media.as_dict() if event.media else {}
+    new = NewMessage(
+        role=Role.ASSISTANT if event.from_business else Role.USER,
+        content=event.text,
+        timestamp=event.timestamp,
+        sender=ours if event.from_business else person,
+        recipient=chat.whatsapp_chat if event.from_business else ours,
+        kind=event.kind,
+        provider=event.provider,
+        number_id=event.number_id,
+        provider_message_id=event.provider_message_id,
+        media=media,
+        metadata=metadata,
+    )
+    (message,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
+    return message

@@ -1,0 +1,89 @@
+"""What both webhooks do: read the body, refuse in one shape, store the events."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import UnreadablePostError
+
+from memoryproject.foundation.integrations.whatsapp.events import Event
+from memoryproject.foundation.process.storage import is_caused_by_full_disk
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.receive import events_receive
+from sessions_app.turns.dependencies import build_storage_notices, enqueue_chat
+
+logger = logging.getLogger(__name__)
+
+DRAIN_BLOCK = 1024 * 1024
+DRAIN_BLOCKS = 64
+
+
+def body_of(request: HttpRequest) -> bytes | HttpResponse:
+    """The raw body, or the answer to one that is too large or was cut off."""
+    try:
+        return request.body
+    except RequestDataTooBig:
+        _drain(request)
+        return refuse(413, "The body is larger than 3 MB.")
+    except UnreadablePostError:
+        return refuse(400, "The body was cut off.")
+
+
+def _drain(request: HttpRequest) -> None:
+    """Take the rest of the body off the wire: closing on a client that is still sending
+    would reset the connection, and it would never see the answer."""
+    for _ in range(DRAIN_BLOCKS):
+        if not request.read(DRAIN_BLOCK):
+            return
+
+
+def read_json(body: bytes) -> dict[str, Any] | HttpResponse:
+    """The JSON object in the body, or the answer to what isn't one."""
+    try:
+        payload = json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return refuse(400, "The body is not JSON.")
+    if not isinstance(payload, dict):
+        return refuse(400, "The body is not a JSON object.")
+    return payload
+
+
+def _no_number(word: str) -> float:
+    """NaN and Infinity are no JSON, and no database takes them."""
+    raise ValueError(f"{word} is not JSON")
+
+
+def receive(events: Sequence[Event]) -> HttpResponse:
+    """Store the events and say 200; 503 when they can't be stored now, so that the provider
+    delivers them again."""
+    notices = build_storage_notices()
+    try:
+        events_receive(received=events, rules=build_intake_rules(), enqueue=enqueue_chat)
+    except (OperationalError, InterfaceError) as error:
+        if is_caused_by_full_disk(error, settings.DATA_DIR):
+            logger.critical("The disk is full: a webhook was not stored; it will be repeated.")
+            for event in events:
+                notices.tell_sender(event)
+        else:
+            logger.critical(
+                "A webhook could not be stored; the provider will repeat it.", exc_info=True
+            )
+        return refuse(503, "The event could not be stored. Please deliver it again.")
+    return HttpResponse(status=200)
+
+
+def refuse(status: int, detail: str) -> JsonResponse:
+    """The API's one shape for errors."""
+    code = {400: "parse_error", 401: "not_authenticated", 403: "permission_denied"}
+    error = {"code": code.get(status, "error"), "detail": detail, "attr": None}
+    kind = "validation_error" if status == 400 else "client_error"
+    if status >= 500:
+        kind = "server_error"
+    return JsonResponse({"type": kind, "errors": [error]}, status=status)

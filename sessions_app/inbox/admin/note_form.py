@@ -1,0 +1,62 @@
+"""The form in which staff change a note of theirs. What is refused stands on a page of its own,
+with what was typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.stamped_form import StampedForm
+from memoryproject.foundation.audit.events import Actor
+from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.notes import note_edit
+from sessions_app.models import Note
+from sessions_app.models.review import LONGEST_NOTE
+
+
+class ChangedNoteError(Exception):
+    """The form says what somebody else made of the note."""
+
+
+class NoteForm(StampedForm):
+    # What makes no note is told by the service.
+    text = forms.CharField(
+        label=gettext_lazy("The note"),
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "maxlength": LONGEST_NOTE}),
+    )
+
+    class Meta:
+        model = Note
+        fields = ("text",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # A page has many of them.
+        super().__init__(*args, auto_id=False, **kwargs)
+
+    def save_own(self, *, user: User, actor: Actor) -> bool:
+        """Whether it is saved; where it isn't, the form says why."""
+        if not self.is_valid():
+            return False
+        try:
+            note_edit(
+                note_id=self.instance.pk,
+                user=user,
+                text=self.cleaned_data["text"],
+                actor=actor,
+                check=self._check,
+            )
+        except ReviewError as error:
+            self.add_error("text", str(error))
+        except ChangedNoteError:
+            pass
+        return not self.errors
+
+    def _check(self, note: Note) -> None:
+        """Sees the note as it is now, locked."""
+        if self.refuse_unseen(NoteForm(instance=note)):
+            raise ChangedNoteError

@@ -1,0 +1,351 @@
+"""What staff do with conversations among themselves: posted by forms, also without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.process.narrowing import instance
+from sessions_app.inbox import labels, move_markers, notes
+from sessions_app.inbox.admin.inbox import chosen_chats
+from sessions_app.inbox.admin.note_form import NoteForm
+from sessions_app.inbox.errors import ReviewError
+from sessions_app.models import Chat, Label, Message, Note
+from sessions_app.presentation.links import conversation_address
+from sessions_app.presentation.page_timestamp import made_at
+
+REVIEW = ("sessions_app.view_chat", "sessions_app.review_chat")
+MOST_CHATS = 1_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who asks for what, about which chats."""
+
+    request: HttpRequest
+    user: User
+    actor: Actor
+    chats: list[UUID]
+    value: str
+
+    @property
+    def chat(self) -> UUID:
+        return self.chats[0]
+
+    @property
+    def message(self) -> UUID | None:
+        return _uuid(self.value or self.request.POST.get("message", ""))
+
+    def seen(self) -> dict[UUID, UUID]:
+        """The last message that was shown of each chat."""
+        found = {key: _uuid(said) for key, said in self._of_each("seen").items()}
+        return {key: message for key, message in found.items() if message is not None}
+
+    def was(self) -> dict[UUID, str]:
+        """Who was shown to look after each chat."""
+        return self._of_each("was")
+
+    def _of_each(self, name: str) -> dict[UUID, str]:
+        posted = {key: self.request.POST.get(f"{name}-{key}") for key in self.chats}
+        return {key: value for key, value in posted.items() if value is not None}
+
+
+Do = Callable[[Asked], str]
+
+
+def review_urls(wrap: Callable[..., Any]) -> list[Any]:
+    """``wrap``: what the admin puts around each of its pages."""
+    return [
+        path("review/", wrap(chats_page), name="sessions_app_chat_review_many"),
+        path("<uuid:chat_id>/review/", wrap(chat_page), name="sessions_app_chat_review"),
+        path("notes/<uuid:note_id>/", wrap(note_page), name="sessions_app_chat_note"),
+    ]
+
+
+def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """One chat: ``do`` says what, after a colon with which label or person."""
+    if Chat.objects.filter(pk=chat_id).exists():
+        return _done(request, [chat_id], {**FOR_MANY, **FOR_ONE}, conversation_address(chat_id))
+    _check(request)
+    told = _("The conversation isn't there any more.")
+    if request.POST.get("do") == "note" and _typed(request).strip():
+        return _note_unkept(request, told)
+    messages.error(request, told)
+    return redirect("admin:sessions_app_chat_changelist")
+
+
+def chats_page(request: HttpRequest) -> HttpResponse:
+    """The chats that were ticked in the inbox."""
+    chats = chosen_chats(request)[:MOST_CHATS]
+    back = reverse("admin:sessions_app_chat_changelist")
+    if chats or request.method != "POST":
+        return _done(request, chats, FOR_MANY, back)
+    _check(request)
+    messages.warning(request, _("Tick the conversations first."))
+    return redirect(_back(request, back))
+
+
+def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
+    """Change or delete one's own note."""
+    user = _check(request)
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    actor = staff_actor(request)
+    note = Note.objects.filter(pk=note_id).first()
+    back = reverse("admin:sessions_app_chat_changelist")
+    if note is not None:
+        back = conversation_address(note.chat_id)
+    try:
+        if request.POST.get("do") == "delete":
+            notes.note_delete(note_id=note_id, user=user, actor=actor)
+            messages.success(request, _("The note is deleted."))
+        elif request.POST.get("do") == "edit":
+            form = NoteForm(request.POST, instance=notes.note_own(note_id=note_id, user=user))
+            if not form.save_own(user=user, actor=actor):
+                return _note_again(request, form, _back(request, back))
+            messages.success(request, _("The note is changed."))
+        else:
+            return HttpResponseBadRequest(_("Nobody knows what is to be done."))
+    except ReviewError as error:
+        if request.POST.get("do") == "edit" and note is None and _typed(request).strip():
+            return _note_unkept(request, str(error))
+        messages.error(request, str(error))
+    return redirect(_back(request, back))
+
+
+def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "title": _("It wasn't saved"),
+        "opts": Chat._meta,
+        "list_title": _("Inbox"),
+        "form": form,
+        "back": back,
+    }
+    return TemplateResponse(request, "admin/sessions_app/chat/note.html", context)
+
+
+def _note_unkept(request: HttpRequest, told: str, asked: Asked | None = None) -> HttpResponse:
+    """Give back what was written: to be kept on the message, or the conversation, if that is
+    still there, else to be copied."""
+    chat = Chat.objects.filter(pk=asked.chat).first() if asked else None
+    key = asked.message if asked else None
+    message = Message.objects.filter(chat=chat, pk=key).only("pk").first() if chat else None
+    context = {
+        **admin.site.each_context(request),
+        "title": _("It wasn't saved"),
+        "opts": Chat._meta,
+        "list_title": _("Inbox"),
+        "told": told,
+        "text": _typed(request),
+        "chat": chat,
+        "message": message,
+        "lost_message": chat is not None and key is not None and message is None,
+        "back": conversation_address(chat.pk, key if message else None) if chat else "",
+    }
+    return TemplateResponse(request, "admin/sessions_app/chat/note_unkept.html", context)
+
+
+def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: str) -> HttpResponse:
+    user = _check(request)
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    name, _colon, value = request.POST.get("do", "").partition(":")
+    do = known.get(name)
+    if do is None:
+        return HttpResponseBadRequest(_("Nobody knows what is to be done."))
+    asked = Asked(request, user, staff_actor(request), chats, value)
+    try:
+        messages.success(request, do(asked))
+        if name in FOR_ONE and asked.message:
+            # Back to the message that it was about.
+            back = conversation_address(asked.chat, asked.message)
+    except ReviewError as error:
+        if name == "note" and _typed(request).strip():
+            return _note_unkept(request, str(error), asked)
+        messages.error(request, str(error))
+    return redirect(_back(request, back))
+
+
+def _check(request: HttpRequest) -> User:
+    if not request.user.has_perms(REVIEW):
+        raise PermissionDenied
+    return instance(request.user, User)
+
+
+def _back(request: HttpRequest, otherwise: str) -> str:
+    """Where the form was, if that is a page of ours."""
+    page = request.POST.get("next", "")
+    here = url_has_allowed_host_and_scheme(page, {request.get_host()}, request.is_secure())
+    return page if here and page.startswith("/admin/") else otherwise
+
+
+def _reviewed(asked: Asked) -> str:
+    count = move_markers.chats_review(
+        user=asked.user,
+        chat_ids=asked.chats,
+        actor=asked.actor,
+        seen=asked.seen(),
+        seen_at=made_at(asked.request.POST.get("made", "")),
+    )
+    return ngettext(
+        "%(count)s conversation is marked as reviewed.",
+        "%(count)s conversations are marked as reviewed.",
+        count,
+    ) % {"count": count}
+
+
+def _unreviewed(asked: Asked) -> str:
+    count = move_markers.chats_unreview(chat_ids=asked.chats, actor=asked.actor)
+    return ngettext(
+        "%(count)s conversation is to be reviewed again.",
+        "%(count)s conversations are to be reviewed again.",
+        count,
+    ) % {"count": count}
+
+
+def _read(asked: Asked) -> str:
+    count = move_markers.chats_mark_read(user=asked.user, chat_ids=asked.chats, actor=asked.actor)
+    return ngettext(
+        "%(count)s conversation is marked as read.",
+        "%(count)s conversations are marked as read.",
+        count,
+    ) % {"count": count}
+
+
+def _unread(asked: Asked) -> str:
+    count = move_markers.chats_mark_unread(user=asked.user, chat_ids=asked.chats, actor=asked.actor)
+    return ngettext(
+        "%(count)s conversation is marked as unread.",
+        "%(count)s conversations are marked as unread.",
+        count,
+    ) % {"count": count}
+
+
+def _assign(asked: Asked) -> str:
+    done = labels.chats_assign(
+        chat_ids=asked.chats, assignee=_assignee(asked), actor=asked.actor, was=asked.was()
+    )
+    if done.kept_by:
+        text = ngettext(
+            "%(count)s conversation stays where it is, meanwhile with %(names)s. "
+            "Assign it again if you mean it.",
+            "%(count)s conversations stay where they are, meanwhile with %(names)s. "
+            "Assign them again if you mean it.",
+            len(done.kept_by),
+        ) % {"count": len(done.kept_by), "names": ", ".join(dict.fromkeys(done.kept_by))}
+        if not done.changed:
+            raise ReviewError(text)
+        messages.warning(asked.request, text)
+    return ngettext(
+        "%(count)s conversation changed hands.",
+        "%(count)s conversations changed hands.",
+        done.changed,
+    ) % {"count": done.changed}
+
+
+def _assignee(asked: Asked) -> User | None:
+    who = asked.value or asked.request.POST.get("assignee", "")
+    if who == "nobody":
+        return None
+    if who == "me":
+        return asked.user
+    found = User.objects.filter(pk=who).first() if _is_key(who) else None
+    if found is None:
+        raise ReviewError(_("Say who is to look after it."))
+    return found
+
+
+def _label(asked: Asked) -> str:
+    count = labels.chats_label(chat_ids=asked.chats, label=_label_of(asked), actor=asked.actor)
+    return ngettext(
+        "%(count)s conversation got the label.", "%(count)s conversations got the label.", count
+    ) % {"count": count}
+
+
+def _unlabel(asked: Asked) -> str:
+    count = labels.chats_unlabel(chat_ids=asked.chats, label=_label_of(asked), actor=asked.actor)
+    return ngettext(
+        "%(count)s conversation lost the label.", "%(count)s conversations lost the label.", count
+    ) % {"count": count}
+
+
+def _label_of(asked: Asked) -> Label:
+    key = asked.value or asked.request.POST.get("label", "")
+    found = Label.objects.filter(pk=key).first() if _is_key(key) else None
+    if found is None:
+        raise ReviewError(_("There is no such label, or not any more."))
+    return found
+
+
+def _bookmark(asked: Asked) -> str:
+    return _mark(asked, wanted=True)
+
+
+def _unbookmark(asked: Asked) -> str:
+    return _mark(asked, wanted=False)
+
+
+def _mark(asked: Asked, *, wanted: bool) -> str:
+    labels.bookmark_set(
+        user=asked.user,
+        chat_id=asked.chat,
+        actor=asked.actor,
+        wanted=wanted,
+        message_id=asked.message,
+    )
+    return _("The bookmark is set.") if wanted else _("The bookmark is taken away.")
+
+
+def _note(asked: Asked) -> str:
+    notes.note_write(
+        user=asked.user,
+        chat_id=asked.chat,
+        text=_typed(asked.request),
+        actor=asked.actor,
+        message_id=asked.message,
+    )
+    return _("The note is kept. Only staff see it.")
+
+
+FOR_MANY: dict[str, Do] = {
+    "reviewed": _reviewed,
+    "unreviewed": _unreviewed,
+    "read": _read,
+    "unread": _unread,
+    "assign": _assign,
+    "label": _label,
+    "unlabel": _unlabel,
+}
+FOR_ONE: dict[str, Do] = {"bookmark": _bookmark, "unbookmark": _unbookmark, "note": _note}
+
+
+def _typed(request: HttpRequest) -> str:
+    """The note in the form."""
+    return request.POST.get("text", "")
+
+
+def _is_key(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 10
+
+
+def _uuid(value: str) -> UUID | None:
+    try:
+        return UUID(value)
+    except ValueError:
+        return None

@@ -1,0 +1,218 @@
+"""The list of chats as staff work through it: the newest first, with what each has to tell.
+
+A page asks as many questions for fifty chats as for one, and none of them reads more than the
+page's own chats once its filters have found those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
+from sessions_app.inbox.read_markers import (
+    FROM_PEOPLE,
+    MOST_NEWS,
+    SAID,
+    last_said,
+    news_count,
+    news_there,
+    place_marked,
+)
+from sessions_app.models import (
+    Assignment,
+    Bookmark,
+    Chat,
+    ChatAddress,
+    ChatLabel,
+    ChatPause,
+    Message,
+    ReadMark,
+    ReviewedMark,
+    Turn,
+)
+from sessions_app.models.turns import WRONG_STATES, TurnState
+
+CHATS_A_PAGE = 50
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a list is narrowed by; empty fields narrow nothing. ``assigned``: me, nobody,
+    somebody, or one's id; ``kind``: person or group; ``memory``: on or off; ``active``: something
+    was said or asked from here up to there, as the dashboard counts it."""
+
+    query: str = ""
+    unread: bool = False
+    bookmarked: bool = False
+    failed: bool = False
+    unreviewed: bool = False
+    paused: bool = False
+    assigned: str = ""
+    label: int | None = None
+    provider: str = ""
+    kind: str = ""
+    memory: str = ""
+    active: tuple[datetime, datetime] | None = None
+
+    def __bool__(self) -> bool:
+        return self != Wanted()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A chat in the list. ``unread``: news to who looks, at most MOST_NEWS; ``failed`` and
+    ``unconfirmed``: turns that went wrong since the last review; ``reviewed``: up to its end."""
+
+    chat: Chat
+    last: Message | None
+    unread: int
+    reviewed: bool
+    bookmarked: bool
+    assignee: User | None
+    failed: int
+    unconfirmed: int
+    paused: bool = False
+    labels: Sequence[Any] = field(default=())
+
+
+def chats_wanted(wanted: Wanted, user: User, *, memory_default: bool) -> QuerySet[Chat]:
+    """The chats in the order of the list, the newest first."""
+    chats = Chat.objects.filter(activity__isnull=False).select_related("activity")
+    if wanted.query:
+        chats = chats.filter(_named(wanted.query))
+    if wanted.bookmarked:
+        chats = chats.filter(Exists(Bookmark.objects.filter(chat=OuterRef("pk"), user=user)))
+    if wanted.label is not None:
+        chats = chats.filter(
+            Exists(ChatLabel.objects.filter(chat=OuterRef("pk"), label=wanted.label))
+        )
+    if wanted.failed:
+        chats = chats.filter(Exists(turns_gone_wrong().filter(chat=OuterRef("pk"))))
+    if wanted.paused:
+        chats = chats.filter(Exists(_pauses().filter(chat=OuterRef("pk"))))
+    if wanted.provider:
+        chats = chats.filter(provider=wanted.provider)
+    if wanted.kind:
+        chats = chats.filter(is_group=wanted.kind == "group")
+    if wanted.memory:
+        on = wanted.memory == "on"
+        own = Q(memory_enabled=on)
+        chats = chats.filter(own | Q(memory_enabled=None) if on == memory_default else own)
+    if wanted.active:
+        chats = chats.filter(_active(*wanted.active))
+    if wanted.unread:
+        chats = chats.filter(news_there(ReadMark, FROM_PEOPLE, user))
+    if wanted.unreviewed:
+        chats = chats.filter(news_there(ReviewedMark, SAID))
+    return _assigned(chats, wanted.assigned, user).order_by(
+        "-activity__last_at", "-activity__chat_id"
+    )
+
+
+def _active(start: datetime, end: datetime) -> Q:
+    said = Message.objects.filter(chat=OuterRef("pk"), received_at__gte=start, received_at__lt=end)
+    asked = Turn.objects.filter(chat=OuterRef("pk"), created_at__gte=start, created_at__lt=end)
+    return Q(Exists(said)) | Q(Exists(asked))
+
+
+def inbox_pages(chats: QuerySet[Chat]) -> BoundedPaginator:
+    return BoundedPaginator(chats, CHATS_A_PAGE)
+
+
+def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
+    """What the list shows of these chats, by as many queries for one as for a page."""
+    keys = [chat.pk for chat in chats]
+    lasts = last_said(keys)
+    of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
+    messages = of_messages.select_related("session").defer("terms").in_bulk()
+    unread = _unread(keys, user)
+    news = _since_review(keys)
+    wrong = _wrong(keys)
+    bookmarked = set(
+        Bookmark.objects.filter(chat__in=keys, user=user).values_list("chat", flat=True)
+    )
+    paused = set(_pauses().filter(chat__in=keys).values_list("chat", flat=True))
+    assigned = Assignment.objects.filter(chat__in=keys).select_related("assignee").in_bulk()
+    labels: dict[UUID, list[Any]] = {}
+    for each in ChatLabel.objects.filter(chat__in=keys).select_related("label").order_by("pk"):
+        labels.setdefault(each.chat_id, []).append(each.label)
+    return [
+        Row(
+            chat=chat,
+            last=messages.get(lasts[chat.pk][0]) if chat.pk in lasts else None,
+            unread=unread.get(chat.pk, 0),
+            reviewed=news.get(chat.pk) == 0,
+            bookmarked=chat.pk in bookmarked,
+            assignee=assigned[chat.pk].assignee if chat.pk in assigned else None,
+            failed=wrong.get((chat.pk, str(TurnState.FAILED)), 0),
+            unconfirmed=wrong.get((chat.pk, str(TurnState.UNCONFIRMED)), 0),
+            paused=chat.pk in paused,
+            labels=labels.get(chat.pk, []),
+        )
+        for chat in chats
+    ]
+
+
+def turns_gone_wrong() -> QuerySet[Turn]:
+    """Turns that failed, or of which nobody knows whether they went out, since the page was made
+    on which their chat was reviewed last."""
+    wrong = Turn.objects.filter(state__in=WRONG_STATES)
+    over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
+    never = Q(chat__reviewed__isnull=True)
+    return over.filter(never | Q(over_at__gt=F("chat__reviewed__reviewed_at")))
+
+
+def _pauses() -> QuerySet[ChatPause]:
+    """Those that are in force: the assistant answers nobody there."""
+    in_force = Q(until__isnull=True) | Q(until__gt=timezone.now())
+    return ChatPause.objects.filter(in_force)
+
+
+def _named(text: str) -> Q:
+    """Who is called or reached like that, in any part of it."""
+    address = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=text)
+    named = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=text) | Q(Exists(address))
+    # A number is written with blanks and dashes by people, and without them in addresses.
+    digits = "".join(character for character in text if character.isdigit())
+    if len(digits) >= 4 and not any(character.isalpha() for character in text):
+        named |= Q(whatsapp_chat__contains=digits) | Q(client_phone__contains=digits)
+    return named
+
+
+def _assigned(chats: QuerySet[Chat], who: str, user: User) -> QuerySet[Chat]:
+    if who == "nobody":
+        return chats.filter(assignment__isnull=True)
+    if who == "somebody":
+        return chats.filter(assignment__isnull=False)
+    if who == "me":
+        return chats.filter(assignment__assignee=user)
+    return chats.filter(assignment__assignee=int(who)) if who else chats
+
+
+def _unread(keys: Collection[UUID], user: User) -> dict[UUID, int]:
+    marks = {mark.chat_id: mark for mark in ReadMark.objects.filter(user=user, chat__in=keys)}
+    places = {key: place_marked(marks.get(key)) for key in keys}
+    return news_count(places, FROM_PEOPLE, MOST_NEWS)
+
+
+def _since_review(keys: Collection[UUID]) -> dict[UUID, int]:
+    """Of the chats that were reviewed: 0 where nothing was said since, else 1."""
+    marks = ReviewedMark.objects.filter(chat__in=keys)
+    places = {mark.chat_id: place_marked(mark) for mark in marks}
+    return dict.fromkeys(places, 0) | news_count(places, SAID, 1)
+
+
+def _wrong(keys: Collection[UUID]) -> Mapping[tuple[UUID, str], int]:
+    found: dict[tuple[UUID, str], int] = {}
+    for chat_id, state in turns_gone_wrong().filter(chat__in=keys).values_list("chat", "state"):
+        found[chat_id, state] = found.get((chat_id, state), 0) + 1
+    return found

@@ -1,0 +1,31 @@
+"""Public face of the inbox: what other packages may use."""
+
+from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
+from sessions_app.inbox.merge import review_move
+from sessions_app.inbox.move_markers import chat_look, chats_mark_read, chats_review
+from sessions_app.inbox.notes import note_write
+from sessions_app.inbox.read_markers import (
+    FROM_PEOPLE,
+    MOST_NEWS,
+    SAID,
+    news_count,
+    news_first,
+    place_marked,
+)
+
+__all__ = [
+    "FROM_PEOPLE",
+    "MOST_NEWS",
+    "SAID",
+    "bookmark_set",
+    "chat_look",
+    "chats_assign",
+    "chats_label",
+    "chats_mark_read",
+    "chats_review",
+    "news_count",
+    "news_first",
+    "note_write",
+    "place_marked",
+    "review_move",
+]

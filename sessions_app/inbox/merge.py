@@ -1,0 +1,64 @@
+"""What staff noted and marked, where two chats turn out to be one person."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from sessions_app.conversations.facade import BEGINNING, Place
+from sessions_app.inbox.read_markers import (
+    FROM_PEOPLE,
+    SAID,
+    just_before,
+    news_first,
+    place_fields,
+    place_marked,
+)
+from sessions_app.models import Assignment, Bookmark, ChatLabel, Note, ReadMark, ReviewedMark
+from sessions_app.models.review import UpTo
+
+
+def review_move(*, from_chat: UUID, to_chat: UUID) -> None:
+    """Notes, bookmarks and labels of both are the chat's that stays; of two who look after them
+    the one who was named last does. Call it before the messages are moved: nothing that was
+    news in either is passed over afterwards."""
+    readers = ReadMark.objects.filter(chat__in=[from_chat, to_chat]).values_list("user", flat=True)
+    for user_id in set(readers):
+        _join(ReadMark.objects.filter(user=user_id), from_chat, to_chat, FROM_PEOPLE)
+    _join(ReviewedMark.objects.all(), from_chat, to_chat, SAID)
+    Note.objects.filter(chat=from_chat).update(chat=to_chat)
+    there = Bookmark.objects.filter(chat=to_chat, message=None).values("user")
+    Bookmark.objects.filter(chat=from_chat, message=None, user__in=there).delete()
+    Bookmark.objects.filter(chat=from_chat).update(chat=to_chat)
+    labels = ChatLabel.objects.filter(chat=to_chat).values("label")
+    ChatLabel.objects.filter(chat=from_chat).exclude(label__in=labels).update(chat=to_chat)
+    _assignment_move(from_chat, to_chat)
+
+
+def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) -> None:
+    """One mark of two: before what is news in either, else at the later one."""
+    own = {mark.chat_id: mark for mark in marks.filter(chat__in=[from_chat, to_chat])}
+    if not own:
+        return
+    places = {chat: place_marked(own.get(chat)) for chat in (from_chat, to_chat)}
+    news = [just_before(place) for _id, place in news_first(places, roles).values()]
+    place = min(news, key=_order) if news else max(places.values(), key=_order)
+    kept: UpTo = own.get(to_chat) or own[from_chat]
+    marks.filter(chat__in=[from_chat, to_chat]).exclude(pk=kept.pk).delete()
+    if place == BEGINNING:
+        kept.delete()
+        return
+    # The chat may be the row's key: it is moved in the table.
+    marks.filter(pk=kept.pk).update(chat=to_chat, **place_fields(place))
+
+
+def _order(place: Place) -> tuple[object, ...]:
+    return (place.began_at, place.session_id, place.order_num)
+
+
+def _assignment_move(from_chat: UUID, to_chat: UUID) -> None:
+    both = Assignment.objects.filter(chat__in=[from_chat, to_chat]).order_by("-assigned_at")
+    latest = both.first()
+    if latest is not None and latest.chat_id == from_chat:
+        Assignment.objects.filter(chat=to_chat).delete()
+        Assignment.objects.filter(chat=from_chat).update(chat=to_chat)

@@ -1,0 +1,139 @@
+"""Moves the marks of how far staff have come: what each has looked at, what was reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.events import Actor
+from sessions_app.conversations.facade import Place
+from sessions_app.inbox.chat_locks import chats_lock, chats_record
+from sessions_app.inbox.errors import ReviewError
+from sessions_app.inbox.read_markers import FROM_PEOPLE, just_before, last_said, place_fields
+from sessions_app.models import Message, ReadMark, ReviewedMark
+from sessions_app.models.review import UpTo
+
+
+def chat_look(*, user: User, chat_id: UUID, place: Place) -> None:
+    """Somebody has seen a chat up to here; whoever has seen more stays where they are."""
+    try:
+        made, is_new = ReadMark.objects.get_or_create(
+            user=user, chat_id=chat_id, defaults=place_fields(place)
+        )
+    except IntegrityError:
+        # The chat was erased at this very moment.
+        return
+    if not is_new and _place(made) < _tuple(place):
+        _before(ReadMark.objects.filter(pk=made.pk), place).update(**place_fields(place))
+
+
+def chats_mark_read(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> int:
+    """Nothing in these chats is news to this one any more; returns how many chats."""
+    with transaction.atomic():
+        chats = chats_lock(chat_ids)
+        places = {key: place for key, (_id, place) in last_said(chats).items()}
+        _set_read(user, places)
+        chats_record("chat.mark_read", chats, actor)
+    return len(chats)
+
+
+def chats_mark_unread(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> int:
+    """The last thing that each person said is news again; returns how many chats."""
+    with transaction.atomic():
+        chats = chats_lock(chat_ids)
+        found = last_said(chats, FROM_PEOPLE)
+        _set_read(user, {key: just_before(place) for key, (_id, place) in found.items()})
+        chats_record("chat.mark_unread", chats, actor)
+    return len(chats)
+
+
+def chats_review(
+    *,
+    user: User,
+    chat_ids: Collection[UUID],
+    actor: Actor,
+    seen: Mapping[UUID, UUID] | None = None,
+    seen_at: datetime | None = None,
+) -> int:
+    """These chats are reviewed, each up to the message that was ``seen`` last, or up to its
+    last one; what is said later isn't. Answers that failed are reviewed up to ``seen_at``, or
+    up to now: they needn't leave a message. Returns how many chats.
+
+    Raises ReviewError where a message that was seen isn't there any more.
+    """
+    with transaction.atomic():
+        chats = chats_lock(chat_ids)
+        places = {key: place for key, (_id, place) in last_said(chats).items()}
+        places |= _places_of({key: seen[key] for key in chats if seen and key in seen})
+        now = timezone.now()
+        # What nobody can have seen yet isn't reviewed.
+        border = min(seen_at or now, now)
+        for key, place in sorted(places.items()):
+            fields = {**place_fields(place), "reviewed_by": user, "reviewed_at": border}
+            mark, is_new = ReviewedMark.objects.select_for_update().get_or_create(
+                chat_id=key, defaults=fields
+            )
+            if not is_new and _place(mark) <= _tuple(place):
+                # An older page doesn't take back what was reviewed on a newer one.
+                fields["reviewed_at"] = max(border, mark.reviewed_at)
+                ReviewedMark.objects.filter(pk=key).update(**fields)
+        chats_record("chat.review", chats, actor)
+    return len(chats)
+
+
+def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
+    """These chats aren't reviewed any more; returns how many there are."""
+    with transaction.atomic():
+        chats = chats_lock(chat_ids)
+        ReviewedMark.objects.filter(chat__in=chats).delete()
+        chats_record("chat.unreview", chats, actor)
+    return len(chats)
+
+
+def _places_of(seen: Mapping[UUID, UUID]) -> dict[UUID, Place]:
+    messages = Message.objects.filter(pk__in=seen.values()).select_related("session")
+    found = {
+        message.chat_id: Place(message.session.created_at, message.session_id, message.order_num)
+        for message in messages.defer("terms", "content")
+    }
+    if seen.keys() - found.keys():
+        raise ReviewError(_("The conversation has changed meanwhile: please look at it again."))
+    return found
+
+
+def _set_read(user: User, places: Mapping[UUID, Place]) -> None:
+    marks = [
+        ReadMark(user=user, chat_id=key, **place_fields(places[key])) for key in sorted(places)
+    ]
+    ReadMark.objects.bulk_create(
+        marks,
+        update_conflicts=True,
+        unique_fields=["user", "chat"],
+        update_fields=["began_at", "session_key", "order_num"],
+    )
+
+
+def _before(marks: Any, place: Place) -> Any:
+    """Those marks that stand before a place."""
+    here = Q(began_at=place.began_at)
+    return marks.filter(
+        Q(began_at__lt=place.began_at)
+        | here & Q(session_key__lt=place.session_id)
+        | here & Q(session_key=place.session_id, order_num__lt=place.order_num)
+    )
+
+
+def _place(mark: UpTo) -> tuple[object, ...]:
+    return (mark.began_at, mark.session_key, mark.order_num)
+
+
+def _tuple(place: Place) -> tuple[object, ...]:
+    return (place.began_at, place.session_id, place.order_num)

@@ -1,0 +1,110 @@
+"""Internal notes: written, changed and deleted by their authors, never sent to anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from sessions_app.conversations.facade import Reader, forgetting_wait
+from sessions_app.inbox.chat_locks import chats_lock
+from sessions_app.inbox.errors import ReviewError
+from sessions_app.models import Message, Note
+from sessions_app.models.review import LONGEST_NOTE
+
+
+def note_write(
+    *, user: User, chat_id: UUID, text: str, actor: Actor, message_id: UUID | None = None
+) -> Note:
+    """A note on a chat, or on one of its messages. Raises ReviewError for a text that can't be
+    kept, and where the chat or the message isn't there (any more)."""
+    text = _checked(text)
+    with transaction.atomic():
+        # Who quotes what is being forgotten at this moment waits, and then finds it gone.
+        forgetting_wait(Reader(chat_id))
+        if not chats_lock([chat_id]):
+            raise ReviewError(_("The conversation isn't there any more."))
+        if message_id and not Message.objects.filter(chat=chat_id, pk=message_id).exists():
+            raise ReviewError(_("The message isn't there any more."))
+        note = Note.objects.create(
+            chat_id=chat_id,
+            message_id=message_id,
+            author=user,
+            author_name=user.get_username(),
+            text=text,
+            created_at=timezone.now(),
+        )
+        _record("note.write", note, actor)
+    return note
+
+
+def note_edit(
+    *,
+    note_id: UUID,
+    user: User,
+    text: str,
+    actor: Actor,
+    check: Callable[[Note], None] = lambda _note: None,
+) -> Note:
+    """Change one's own note. ``check`` sees it locked before it is changed; what it raises goes
+    through. Raises ReviewError for anybody else's."""
+    text = _checked(text)
+    with transaction.atomic():
+        forgetting_wait(Reader(note_own(note_id=note_id, user=user).chat_id))
+        note = _own(Note.objects.select_for_update(), note_id, user)
+        check(note)
+        if note.text != text:
+            note.text, note.edited_at = text, timezone.now()
+            note.save(update_fields=["text", "edited_at"])
+            _record("note.edit", note, actor)
+    return note
+
+
+def note_delete(*, note_id: UUID, user: User, actor: Actor) -> UUID:
+    """Delete one's own note; returns its chat's id. Raises ReviewError for anybody else's."""
+    with transaction.atomic():
+        note = _own(Note.objects.select_for_update(), note_id, user)
+        _record("note.delete", note, actor)
+        note.delete()
+    return note.chat_id
+
+
+def note_own(*, note_id: UUID, user: User) -> Note:
+    """One's own note. Raises ReviewError for anybody else's."""
+    return _own(Note.objects.all(), note_id, user)
+
+
+def _checked(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\x00", "").strip()
+    if not text:
+        raise ReviewError(_("Write something first: an empty note tells nobody anything."))
+    if len(text) > LONGEST_NOTE:
+        told = _("A note has at most %(most)s characters; this one has %(length)s.")
+        raise ReviewError(told % {"most": LONGEST_NOTE, "length": len(text)})
+    return text
+
+
+def _own(notes: QuerySet[Note], note_id: UUID, user: User) -> Note:
+    note = notes.filter(pk=note_id).first()
+    if note is None:
+        raise ReviewError(_("The note isn't there any more."))
+    if note.author_id != user.pk:
+        raise ReviewError(_("Only who wrote a note may change or delete it."))
+    return note
+
+
+def _record(action: str, note: Note, actor: Actor) -> None:
+    audit_record(
+        action=action,
+        actor=actor,
+        object_type="note",
+        object_id=note.pk,
+        details={"message": note.message_id is not None},
+        chat_id=note.chat_id,
+    )

@@ -1,0 +1,167 @@
+"""How far staff have come in chats, and what was said since.
+
+A mark is a place in the conversation, not a time: of two messages that are stored at the same
+moment none is passed over. Every question is asked for many chats at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+
+from sessions_app.conversations.facade import BEGINNING, Place
+from sessions_app.models import Chat, ChatSession, Message, ReadMark, ReviewedMark
+from sessions_app.models.messages import Role
+from sessions_app.models.review import UpTo
+
+# More new messages than this are told as "99+".
+MOST_NEWS = 100
+
+# What the person says is news to who reads; to who reviews also what was answered.
+FROM_PEOPLE = (Role.USER,)
+SAID = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
+
+# The id of a message, and where it stands.
+Found = tuple[UUID, Place]
+
+CHATS, SESSIONS = Chat._meta.db_table, ChatSession._meta.db_table
+MESSAGES = Message._meta.db_table
+
+MARKS = "unnest(%s::uuid[], %s::timestamptz[], %s::uuid[], %s::int[])"
+# Sessions from the mark's on by their index, and of each what comes after it.
+SINCE = f"""
+FROM {SESSIONS} AS held JOIN {MESSAGES} AS said ON said.session_id = held.session_id
+WHERE held.chat_id = mark.chat_id AND held.created_at >= mark.began_at
+  AND (held.created_at, held.session_id) >= (mark.began_at, mark.session_key)
+  AND said.order_num
+    > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
+  AND said.role = ANY(%s)
+"""
+COUNTS = f"""
+SELECT mark.chat_id, count(*)
+FROM {MARKS} AS mark (chat_id, began_at, session_key, order_num)
+CROSS JOIN LATERAL (SELECT {SINCE} LIMIT %s) AS news GROUP BY mark.chat_id
+"""  # noqa: S608 constants only
+FIRST = f"""
+SELECT mark.chat_id, news.message_id, news.created_at, news.session_id, news.order_num
+FROM {MARKS} AS mark (chat_id, began_at, session_key, order_num)
+CROSS JOIN LATERAL (
+    SELECT said.message_id, held.created_at, held.session_id, said.order_num {SINCE}
+    ORDER BY held.created_at, held.session_id, said.order_num LIMIT 1
+) AS news
+"""  # noqa: S608 constants only
+# Each session's last one stands at its end, and the newest session that has one is the chat's.
+LAST = f"""
+SELECT chat.id, news.message_id, news.created_at, news.session_id, news.order_num
+FROM unnest(%s::uuid[]) AS chat (id)
+CROSS JOIN LATERAL (
+    SELECT said.message_id, held.created_at, held.session_id, said.order_num
+    FROM {SESSIONS} AS held
+    CROSS JOIN LATERAL (
+        SELECT message_id, order_num FROM {MESSAGES} AS own
+        WHERE own.session_id = held.session_id AND own.role = ANY(%s)
+        ORDER BY order_num DESC LIMIT 1
+    ) AS said
+    WHERE held.chat_id = chat.id
+    ORDER BY held.created_at DESC, held.session_id DESC LIMIT 1
+) AS news
+"""  # noqa: S608 constants only
+
+# The same for a list of chats, each with the mark that it may have.
+NEWS_THERE = f"""
+EXISTS (
+    SELECT FROM (VALUES (1)) AS one
+    LEFT JOIN {{marks}} AS mark ON mark.chat_id = {CHATS}.id {{whose}}
+    JOIN {SESSIONS} AS held
+      ON held.chat_id = {CHATS}.id AND held.created_at >= coalesce(mark.began_at, '-infinity')
+      AND (mark.chat_id IS NULL
+           OR (held.created_at, held.session_id) >= (mark.began_at, mark.session_key))
+    JOIN {MESSAGES} AS said
+      ON said.session_id = held.session_id AND said.order_num
+        > CASE WHEN held.session_id = mark.session_key THEN mark.order_num ELSE 0 END
+    WHERE said.role = ANY(%s)
+)
+"""  # noqa: S608 constants only
+
+
+def place_marked(mark: UpTo | None) -> Place:
+    """Where a mark stands; the beginning where there is none."""
+    if mark is None:
+        return BEGINNING
+    return Place(mark.began_at, mark.session_key, mark.order_num)
+
+
+def place_fields(place: Place) -> dict[str, object]:
+    """The fields of a mark that stands there."""
+    return {
+        "began_at": place.began_at,
+        "session_key": place.session_id,
+        "order_num": place.order_num,
+    }
+
+
+def news_count(marks: Mapping[UUID, Place], roles: Collection[str], most: int) -> dict[UUID, int]:
+    """How many messages came after each chat's mark, at most ``most``; chats without are left
+    out."""
+    return dict(_ask(COUNTS, *_columns(marks), list(roles), most))
+
+
+def news_first(marks: Mapping[UUID, Place], roles: Collection[str]) -> dict[UUID, Found]:
+    """The first message after each chat's mark; chats without one are left out."""
+    return _found(_ask(FIRST, *_columns(marks), list(roles)))
+
+
+def last_said(chat_ids: Collection[UUID], roles: Collection[str] = SAID) -> dict[UUID, Found]:
+    """The last message of each chat; chats without one are left out."""
+    return _found(_ask(LAST, list(chat_ids), list(roles)))
+
+
+def news_there(
+    marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
+) -> RawSQL:
+    """For a list of chats: whether anything was said after their mark, or at all where they have
+    none. ``user``: whose marks."""
+    whose = "AND mark.user_id = %s" if user else ""
+    sql = NEWS_THERE.format(marks=marks._meta.db_table, whose=whose)
+    values = [user.pk, list(roles)] if user else [list(roles)]
+    return RawSQL(sql, values, output_field=BooleanField())  # noqa: S611 constants only
+
+
+def just_before(place: Place) -> Place:
+    return Place(place.began_at, place.session_id, place.order_num - 1)
+
+
+def is_after(message: Message, place: Place) -> bool:
+    """Whether a message, read with its session, stands after a place."""
+    at = (message.session.created_at, message.session_id, message.order_num)
+    return at > (place.began_at, place.session_id, place.order_num)
+
+
+def _columns(marks: Mapping[UUID, Place]) -> list[list[object]]:
+    places = list(marks.values())
+    return [
+        list(marks),
+        [place.began_at for place in places],
+        [place.session_id for place in places],
+        [place.order_num for place in places],
+    ]
+
+
+def _found(rows: list[tuple[UUID, UUID, datetime, UUID, int]]) -> dict[UUID, Found]:
+    return {
+        chat: (message, Place(began, session, number))
+        for chat, message, began, session, number in rows
+    }
+
+
+def _ask(sql: str, *values: object) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, list(values))
+        return cursor.fetchall()

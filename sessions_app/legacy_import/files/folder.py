@@ -1,0 +1,147 @@
+"""The folder of sessions of seed 002: which files there are, and what a file says.
+
+    DIR/{session_id}.json           active sessions
+    DIR/expired/{session_id}.json   and DIR/archived/
+    DIR/messages/{message_id}.json
+
+Nothing outside DIR is read, wherever a symbolic link leads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sessions_app.legacy_import.files.errors import FolderError, LegacyError, LegacyMissing
+
+MAX_BYTES = 10 * 1024 * 1024
+MESSAGES = "messages"
+# By the status of the sessions in it.
+SESSION_FOLDERS = {"active": ".", "expired": "expired", "archived": "archived"}
+
+
+@dataclass(frozen=True)
+class SessionFile:
+    """A session's file and the status that its place gives it."""
+
+    path: Path
+    status: str
+
+
+class LegacyFolder:
+    """Raises FolderError where there is no such folder or it can't be read."""
+
+    def __init__(self, root: Path) -> None:
+        if not root.is_dir():
+            what = "is not a folder" if root.exists() else "is not there"
+            raise FolderError(
+                f"{shown(str(root))} {what}: give the folder of sessions.", usage=True
+            )
+        self.root = Path(os.path.realpath(root))
+        if not self._names("."):
+            raise FolderError(f"{shown(str(root))} is empty: it has no session files.")
+
+    def session_files(self) -> Iterator[SessionFile]:
+        """By status and name."""
+        for status, folder in SESSION_FOLDERS.items():
+            for name in self._names(folder):
+                if name.endswith(".json"):
+                    yield SessionFile(self.root / folder / name, status)
+
+    def message_names(self) -> Iterator[str]:
+        """The names of all message files, without ending; any order."""
+        try:
+            with os.scandir(self._inside(self.root / MESSAGES)) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".json"):
+                        yield entry.name.removesuffix(".json")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise FolderError(f"{MESSAGES}/ can't be read: {error.strerror}.") from error
+
+    def message_path(self, name: str) -> Path:
+        """Where a message of this id is. Raises LegacyMissing where no file can be so named."""
+        if not name or name.startswith(".") or not _is_plain(name) or len(name.encode()) > 200:
+            raise LegacyMissing("no file can have this name")
+        return self.root / MESSAGES / f"{name}.json"
+
+    def read(self, path: Path) -> Any:
+        """A file's JSON document. Raises LegacyError, LegacyMissing where it isn't there."""
+        try:
+            text = self._bytes(path).decode("utf-8-sig")
+        except FileNotFoundError as error:
+            raise LegacyMissing("the file is not there") from error
+        except OSError as error:
+            raise LegacyError(f"the file can't be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise LegacyError(f"not UTF-8 at byte {error.start}") from error
+        try:
+            return json.loads(text, parse_constant=_no_number)
+        except json.JSONDecodeError as error:
+            raise LegacyError(f"not JSON: line {error.lineno}, column {error.colno}") from error
+        except RecursionError as error:
+            raise LegacyError("not usable JSON: nested too deep") from error
+        except ValueError as error:
+            raise LegacyError("not usable JSON: a number has too many digits") from error
+
+    def has_file(self, path: str) -> bool:
+        """Whether a path that a message names leads to a file: absolute, or from this folder
+        or one of the two above it, where the old program ran. Nothing is opened."""
+        bases = (self.root, self.root.parent, self.root.parent.parent)
+        try:
+            return any((base / path).is_file() for base in bases)
+        except (OSError, ValueError):
+            return False
+
+    def label(self, path: Path) -> str:
+        """How a file is called in logs and reports."""
+        return shown(str(path.relative_to(self.root)))
+
+    def message_label(self, name: str) -> str:
+        """The same for a message's file that may not be there."""
+        return shown(f"{MESSAGES}/{name}.json")
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return sorted(os.listdir(self._inside(self.root / folder)))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            where = shown(str(self.root / folder))
+            raise FolderError(f"{where} can't be read: {error.strerror}.") from error
+
+    def _inside(self, folder: Path) -> Path:
+        """Raises FolderError where a link leads out."""
+        if not Path(os.path.realpath(folder)).is_relative_to(self.root):
+            raise FolderError(f"{shown(str(folder))} is a link out of the folder: copy it in.")
+        return folder
+
+    def _bytes(self, path: Path) -> bytes:
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(self.root):
+            raise LegacyError("a link out of the folder")
+        if real.exists() and not real.is_file():
+            raise LegacyError("not a file")
+        with real.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise LegacyError(f"larger than {MAX_BYTES // 1024 // 1024} MB")
+        return content
+
+
+def shown(text: str) -> str:
+    """A name that can be printed, whatever bytes it is made of."""
+    return text if text.isprintable() else ascii(text)
+
+
+def _is_plain(name: str) -> bool:
+    return not any(char in "/\\" or not char.isprintable() for char in name)
+
+
+def _no_number(name: str) -> None:
+    raise LegacyError(f"not JSON: {name} is no number")

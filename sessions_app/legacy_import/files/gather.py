@@ -1,0 +1,102 @@
+"""Collects the messages of one session: those that its file holds, those that it lists, and
+those that call it theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from sessions_app.legacy_import.files.errors import LegacyError, LegacyMissing
+from sessions_app.legacy_import.files.folder import LegacyFolder
+from sessions_app.legacy_import.files.ids import session_uuid
+from sessions_app.legacy_import.files.parse import LegacyMessage, LegacySession, parse_message
+from sessions_app.legacy_import.files.report import ImportReport
+
+
+@dataclass(frozen=True)
+class FoundMessage:
+    """A message, and ``source``: where it was found, in the words of logs and reports."""
+
+    message_id: UUID
+    legacy: LegacyMessage
+    source: str
+
+
+@dataclass
+class Gathered:
+    """By id; ``missing`` are the ids that the session lists without there being a file."""
+
+    messages: dict[UUID, FoundMessage] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+class Gatherer:
+    """Reads the messages of one session. Those that can't be used go into ``report``."""
+
+    def __init__(
+        self, folder: LegacyFolder, report: ImportReport, *, session_id: UUID, latest: datetime
+    ) -> None:
+        self._folder = folder
+        self._report = report
+        self._session_id = session_id
+        self._latest = latest
+        self.found = Gathered()
+
+    def add_session(self, session: LegacySession, label: str) -> None:
+        """What a session's file holds and lists."""
+        for position, document in enumerate(session.embedded, start=1):
+            source = f"{label}, message {position}"
+            try:
+                message = parse_message(document, latest=self._latest, position=position)
+                self._check(message, session.whatsapp_chat)
+            except LegacyError as error:
+                self._report.message_skip(source, str(error))
+                continue
+            self._keep(message, source)
+        for name in session.message_ids:
+            self._add_listed(name, session.whatsapp_chat)
+
+    def add_files(self, names: Iterable[str]) -> None:
+        """Message files that no session lists."""
+        for name in names:
+            source = self._folder.message_label(name)
+            try:
+                self._keep(self._read(name), source)
+            except LegacyError as error:
+                self._report.message_skip(source, str(error))
+
+    def _add_listed(self, name: str, whatsapp_chat: str) -> None:
+        source = self._folder.message_label(name)
+        try:
+            message = self._read(name)
+            self._check(message, whatsapp_chat)
+        except LegacyMissing:
+            # The message may stand in the session's file itself, which lists it as well.
+            if not self._has(name):
+                self.found.missing.append(name)
+        except LegacyError as error:
+            self._report.message_skip(source, str(error))
+        else:
+            self._keep(message, source)
+
+    def _read(self, name: str) -> LegacyMessage:
+        document = self._folder.read(self._folder.message_path(name))
+        message = parse_message(document, latest=self._latest)
+        if message.original_id != name:
+            raise LegacyError("message_id: another one than in the file's name")
+        return message
+
+    def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
+        """What an older message calls its session may be the session's WhatsApp chat."""
+        ref = message.session_ref
+        if ref and ref != whatsapp_chat and session_uuid(ref) != self._session_id:
+            raise LegacyError("session_id: names another session than the one that lists it")
+
+    def _has(self, name: str) -> bool:
+        return any(found.legacy.original_id == name for found in self.found.messages.values())
+
+    def _keep(self, message: LegacyMessage, source: str) -> None:
+        message_id = message.message_id(self._session_id)
+        self.found.messages[message_id] = FoundMessage(message_id, message, source)

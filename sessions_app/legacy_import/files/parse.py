@@ -1,0 +1,200 @@
+"""Reads the two generations of session and message documents (seed 002).
+
+The older names are ``chat_id`` and ``phone_number``; the oldest sessions hold their messages
+themselves. Nothing here raises anything but LegacyError.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, FailFast, Field
+
+from sessions_app.legacy_import.files.errors import LegacyError
+from sessions_app.legacy_import.files.ids import is_uuid, message_uuid, session_uuid
+from sessions_app.legacy_import.files.values import (
+    STORABLE,
+    Count,
+    Document,
+    Moment,
+    Name,
+    Text,
+    lacks_zone,
+    storable,
+)
+
+ROLES = ("user", "assistant", "system", "tool", "summary")
+MAX_ORDER = 1_000_000_000
+BARE_PHONE = re.compile(r"\+?(\d{7,15})", re.ASCII)
+
+
+class _SessionFile(Document):
+    older = {"whatsapp_chat": "phone_number"}
+
+    session_id: Name = ""
+    chat_id: Name = ""
+    whatsapp_chat: Name = ""
+    phone_number: Name = ""
+    client_name: Name = ""
+    client_phone: Name = ""
+    created_at: Moment
+    last_active: Moment
+    message_ids: Annotated[list[Text], FailFast()] = []
+    messages: list[Any] = []
+    message_counter: Count = 0
+    total_tokens: Count | None = None
+
+
+@dataclass(frozen=True)
+class LegacySession:
+    """A session's file. ``original_id`` is its id as written there; ``embedded`` the messages
+    that it holds itself, not read yet; ``unknown`` the names of the fields that we don't know;
+    ``naive``: a time had no zone."""
+
+    original_id: str
+    whatsapp_chat: str
+    client_name: str
+    created_at: datetime
+    last_active: datetime
+    message_ids: tuple[str, ...]
+    embedded: tuple[Any, ...]
+    total_tokens: int | None
+    unknown: tuple[str, ...]
+    naive: bool
+
+    @property
+    def session_id(self) -> UUID:
+        return session_uuid(self.original_id)
+
+
+def _known_role(role: str) -> str:
+    if role not in ROLES:
+        raise ValueError(f"not one of {', '.join(ROLES)}")
+    return role
+
+
+class _Reference(Document):
+    older = {"session_id": "chat_id"}
+
+    session_id: Name = ""
+    chat_id: Name = ""
+
+    @property
+    def session_ref(self) -> str:
+        """What a message calls its session, perhaps nothing."""
+        return self.session_id or self.chat_id
+
+
+class LegacyMessage(_Reference):
+    """One message. ``unknown`` holds the fields that we don't know; ``naive``: a time had no
+    zone."""
+
+    original_id: Name = Field(alias="message_id", min_length=1)
+    order_num: int = Field(ge=1, le=MAX_ORDER)
+    role: Annotated[str, AfterValidator(_known_role)]
+    content: Annotated[str, Field(max_length=10 * 1024 * 1024), STORABLE]
+    sender: Name = ""
+    recipient: Name = ""
+    timestamp: Moment
+    received_at: Moment
+    was_received: bool = True
+    tokens: Count | None = None
+    image_path: Annotated[str, Field(max_length=1024), STORABLE] | None = None
+    unknown: dict[str, Any] = {}
+    naive: bool = False
+
+    def message_id(self, session_id: UUID) -> UUID:
+        return message_uuid(self.original_id, session_id)
+
+
+_OURS = ("original_id", "unknown", "naive")
+SESSION_FIELDS = set(_SessionFile.model_fields)
+MESSAGE_FIELDS = {"message_id", *LegacyMessage.model_fields}.difference(_OURS)
+
+
+def parse_session(document: object, *, name: str, latest: datetime) -> LegacySession:
+    """A session's document. ``name``: its file's, without ending; ``latest``: the last moment
+    that a time may name. Raises LegacyError."""
+    given = _object(document)
+    unknown = tuple(sorted(given.keys() - SESSION_FIELDS))
+    _check_unknown({field: given[field] for field in unknown})
+    found = _SessionFile.read(given, latest=latest)
+    original_id, whatsapp_chat = _who(found, name)
+    return LegacySession(
+        original_id=original_id,
+        whatsapp_chat=whatsapp_chat,
+        client_name=found.client_name,
+        created_at=found.created_at,
+        last_active=found.last_active,
+        message_ids=tuple(dict.fromkeys(found.message_ids)),
+        embedded=tuple(found.messages),
+        total_tokens=found.total_tokens,
+        unknown=unknown,
+        naive=lacks_zone(given["created_at"]) or lacks_zone(given["last_active"]),
+    )
+
+
+def parse_message(
+    document: object, *, latest: datetime, position: int | None = None
+) -> LegacyMessage:
+    """A message's document. ``position``, from 1: its place where its session holds it itself;
+    it then may lack an id and an order_num. Raises LegacyError."""
+    given = _object(document)
+    unknown = {field: given[field] for field in given if field not in MESSAGE_FIELDS}
+    _check_unknown(unknown)
+    known = {field: given[field] for field in given if given[field] is not None}
+    known.setdefault("timestamp", known.get("received_at"))
+    known.setdefault("received_at", known["timestamp"])
+    known.setdefault("order_num", position)
+    if position is not None and known.get("message_id", "") == "":
+        known["message_id"] = f"#{position}"
+    known["unknown"] = unknown
+    known["naive"] = lacks_zone(known["timestamp"]) or lacks_zone(known["received_at"])
+    return LegacyMessage.read(known, latest=latest)
+
+
+def message_session(document: object) -> str:
+    """What a message calls its session, "" for nothing: also where the rest of the message
+    can't be used. Raises LegacyError."""
+    return _Reference.read(_object(document)).session_ref
+
+
+def _object(document: object) -> Mapping[str, Any]:
+    if not isinstance(document, dict):
+        raise LegacyError("not a JSON object")
+    return document
+
+
+def _check_unknown(fields: dict[str, Any]) -> None:
+    try:
+        storable(fields)
+    except ValueError as error:
+        raise LegacyError(f"a field of unknown name: {error}") from error
+
+
+def _who(found: _SessionFile, name: str) -> tuple[str, str]:
+    """The session's id and its WhatsApp chat. ``chat_id`` was either: its form tells which."""
+    session_id, chat_id = found.session_id, found.chat_id
+    chat = found.whatsapp_chat or _with_server(found.phone_number)
+    if not chat and not is_uuid(chat_id):
+        chat = chat_id
+    if not session_id:
+        session_id = name if "@" in chat_id and is_uuid(name) else chat_id
+    if not session_id:
+        raise LegacyError("session_id: missing")
+    if not chat.strip():
+        raise LegacyError("whatsapp_chat: missing")
+    if not chat.isprintable():
+        raise LegacyError("whatsapp_chat: holds control characters")
+    return session_id, chat
+
+
+def _with_server(phone: str) -> str:
+    """The older name of whatsapp_chat, also as a number alone."""
+    bare = BARE_PHONE.fullmatch(phone)
+    return f"{bare[1]}@c.us" if bare else phone

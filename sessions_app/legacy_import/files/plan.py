@@ -1,0 +1,179 @@
+"""Looks over a folder before anything is imported: which sessions there are, in which order
+they come in, and which message files no session lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from uuid import UUID
+
+from sessions_app.legacy_import.files.errors import LegacyError
+from sessions_app.legacy_import.files.folder import LegacyFolder, SessionFile
+from sessions_app.legacy_import.files.ids import is_uuid, session_uuid
+from sessions_app.legacy_import.files.parse import (
+    LegacySession,
+    message_session,
+    parse_message,
+    parse_session,
+)
+from sessions_app.legacy_import.files.report import ImportReport
+
+LONG_AGO = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass
+class Unlisted:
+    """Message files that their session doesn't list: those that were pruned from it, or all
+    where its own file is lost. ``original_id`` is what they call their session."""
+
+    original_id: str
+    names: list[str] = field(default_factory=list)
+    last: datetime = LONG_AGO
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A session's file that can be read. ``leads``: no other active session of this chat in
+    the folder was active later."""
+
+    path: Path
+    status: str
+    session_id: UUID
+    last_active: datetime
+    whatsapp_chat: str
+    leads: bool = True
+
+
+@dataclass
+class Plan:
+    """``entries``, the last active first; ``unlisted`` by the id of their session; ``orphans``:
+    the unlisted of sessions whose file is lost, the last active first."""
+
+    entries: list[Entry]
+    unlisted: dict[UUID, Unlisted]
+    orphans: list[UUID]
+
+
+def plan_folder(folder: LegacyFolder, report: ImportReport, *, latest: datetime) -> Plan:
+    """Files that can't be used go into ``report``."""
+    entries: list[Entry] = []
+    listed: set[bytes] = set()
+    for file in folder.session_files():
+        try:
+            session = parse_session(folder.read(file.path), name=file.path.stem, latest=latest)
+        except LegacyError as error:
+            report.session_skip(folder.label(file.path), str(error))
+            continue
+        listed.update(_key(name) for name in session.message_ids)
+        entries.append(_entry(file, session))
+    unlisted = _unlisted(folder, listed, report, latest)
+    lost = set(unlisted) - {entry.session_id for entry in entries}
+    orphans = sorted(lost, key=lambda one: (unlisted[one].last, one), reverse=True)
+    return Plan(_in_order(entries), unlisted, orphans)
+
+
+def _in_order(entries: list[Entry]) -> list[Entry]:
+    """The last active first, so that it is the one that stays active, also when the import is
+    stopped half-way and run again."""
+    ordered: list[Entry] = []
+    taken: set[str] = set()
+    seen: set[UUID] = set()
+    # The same session twice: where it expired is where it was moved to.
+    for entry in sorted(entries, key=lambda one: (one.last_active, one.status), reverse=True):
+        active = entry.status == "active" and entry.session_id not in seen
+        leads = active and entry.whatsapp_chat not in taken
+        if leads:
+            taken.add(entry.whatsapp_chat)
+        seen.add(entry.session_id)
+        ordered.append(replace(entry, leads=leads))
+    return ordered
+
+
+def _unlisted(
+    folder: LegacyFolder, listed: set[bytes], report: ImportReport, latest: datetime
+) -> dict[UUID, Unlisted]:
+    found: dict[UUID, Unlisted] = {}
+    for name in folder.message_names():
+        if _key(name) in listed:
+            continue
+        try:
+            path = folder.message_path(name)
+            document = folder.read(path)
+            original = message_session(document)
+            if not original:
+                raise LegacyError("session_id: missing, and no session lists it")
+        except LegacyError as error:
+            report.message_skip(folder.message_label(name), str(error))
+            continue
+        unlisted = found.setdefault(session_uuid(original), Unlisted(original))
+        unlisted.names.append(name)
+        unlisted.last = max(unlisted.last, _moment(document, latest))
+    return found
+
+
+def _moment(document: object, latest: datetime) -> datetime:
+    """When a message was stored; long ago where that can't be told."""
+    try:
+        return parse_message(document, latest=latest).received_at
+    except LegacyError:
+        return LONG_AGO
+
+
+def _key(name: str) -> bytes:
+    """A message's id in little memory: a folder may hold a million."""
+    return UUID(name).bytes if is_uuid(name) else name.encode(errors="surrogateescape")
+
+
+def plan_session(
+    folder: LegacyFolder, report: ImportReport, *, session_id: UUID, latest: datetime
+) -> tuple[Entry | None, Unlisted | None]:
+    """One session's own file, where it can be read, and the messages that call it theirs and
+    that it doesn't list. Reads every message file."""
+    entry, listed = _own_file(folder, report, session_id, latest)
+    names = []
+    original = ""
+    unreadable = 0
+    for name in folder.message_names():
+        if name in listed:
+            continue
+        try:
+            ref = message_session(folder.read(folder.message_path(name)))
+        except LegacyError:
+            unreadable += 1
+            continue
+        if ref and session_uuid(ref) == session_id:
+            original = ref
+            names.append(name)
+    if unreadable:
+        text = "%d message files can't be read; some may belong to session %s."
+        report.warn("unreadable_messages", text, unreadable, session_id)
+    return entry, Unlisted(original, names) if names else None
+
+
+def _own_file(
+    folder: LegacyFolder, report: ImportReport, session_id: UUID, latest: datetime
+) -> tuple[Entry | None, set[str]]:
+    for file in folder.session_files():
+        if session_uuid(file.path.stem) != session_id:
+            continue
+        try:
+            session = parse_session(folder.read(file.path), name=file.path.stem, latest=latest)
+        except LegacyError as error:
+            # What the rebuilding is for.
+            text = "%s can't be used, the session is made from its messages: %s."
+            report.warn("unreadable_session", text, folder.label(file.path), error)
+            continue
+        if session.session_id == session_id:
+            return _entry(file, session), set(session.message_ids)
+    return None, set()
+
+
+def _entry(file: SessionFile, session: LegacySession) -> Entry:
+    return Entry(
+        path=file.path,
+        status=file.status,
+        session_id=session.session_id,
+        last_active=session.last_active,
+        whatsapp_chat=session.whatsapp_chat,
+    )

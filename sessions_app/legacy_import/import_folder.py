@@ -1,0 +1,185 @@
+"""Brings a folder of old sessions in, session by session. Nothing of it is answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import DataError, IntegrityError
+
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from sessions_app.embedding.facade import session_embed
+from sessions_app.inbound.facade import IntakeRules
+from sessions_app.legacy_import.files.errors import LegacyError
+from sessions_app.legacy_import.files.folder import LegacyFolder, shown
+from sessions_app.legacy_import.files.gather import FoundMessage, Gathered, Gatherer
+from sessions_app.legacy_import.files.ids import is_uuid
+from sessions_app.legacy_import.files.owner import whatsapp_chat_of
+from sessions_app.legacy_import.files.parse import LegacySession, parse_session
+from sessions_app.legacy_import.files.plan import Entry, Unlisted, plan_folder, plan_session
+from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.import_session import (
+    Incoming,
+    MemoryOffError,
+    Stored,
+    session_import,
+)
+from sessions_app.legacy_import.notes import note_session, note_stored
+from sessions_app.models import ChatSession
+
+logger = logging.getLogger(__name__)
+
+# A clock may be ahead of ours; a time beyond that is none.
+CLOCK_SLACK = timedelta(days=1)
+
+
+@dataclass
+class FolderImport:
+    """One run over a folder. ``embedder``: None leaves the messages without vectors;
+    ``rebuild_orphans``: sessions whose own file is lost are made from their messages;
+    ``progress`` is told how many sessions are done, and of how many."""
+
+    folder: LegacyFolder
+    rules: IntakeRules
+    now: datetime
+    embedder: Embedder | None = None
+    rebuild_orphans: bool = False
+    dry_run: bool = False
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+
+    def __post_init__(self) -> None:
+        self.report = ImportReport(dry_run=self.dry_run)
+        self.latest = self.now + CLOCK_SLACK
+        self._tried: set[UUID] = set()
+
+    def run(self) -> ImportReport:
+        """Import all there is. Files that can't be used are in the report and don't stop the
+        others. Raises FolderError and OperationalError."""
+        if not self.rules.chat_memory.godfather:
+            logger.warning("GODFATHER_PHONE is not set: every chat has a client's token limit.")
+        plan = plan_folder(self.folder, self.report, latest=self.latest)
+        total = len(plan.entries) + len(plan.orphans)
+        for done, entry in enumerate(plan.entries):
+            self.progress(done, total)
+            self._session_file(entry, plan.unlisted.get(entry.session_id))
+        for done, session_id in enumerate(plan.orphans, start=len(plan.entries)):
+            self.progress(done, total)
+            self._orphans(session_id, plan.unlisted[session_id])
+        self.progress(total, total)
+        return self.report
+
+    def run_session(self, session_id: UUID) -> ImportReport:
+        """Import one session, from its own file or, where that is lost, from its messages.
+        Raises FolderError and OperationalError."""
+        self.rebuild_orphans = True
+        entry, unlisted = plan_session(
+            self.folder, self.report, session_id=session_id, latest=self.latest
+        )
+        if entry is not None:
+            self._session_file(entry, unlisted)
+        elif unlisted is not None:
+            self._orphans(session_id, unlisted)
+        return self.report
+
+    def _session_file(self, entry: Entry, unlisted: Unlisted | None) -> None:
+        label = self.folder.label(entry.path)
+        try:
+            document = self.folder.read(entry.path)
+            session = parse_session(document, name=entry.path.stem, latest=self.latest)
+        except LegacyError as error:
+            self.report.session_skip(label, str(error))
+            return
+        gatherer = self._gatherer(session.session_id)
+        # Those that it doesn't list were pruned from it: older messages, still its own.
+        gatherer.add_files(unlisted.names if unlisted else [])
+        gatherer.add_session(session, label)
+        note_session(self.report, session, gatherer.found)
+        self._store(_incoming(session, entry, gatherer.found), label, session)
+
+    def _orphans(self, session_id: UUID, orphans: Unlisted) -> None:
+        """Messages whose session has no file that can be read."""
+        there = ChatSession.objects.filter(pk=session_id).select_related("chat").first()
+        if there is None and not self.rebuild_orphans:
+            self.report.orphans_skip(shown(orphans.original_id), len(orphans.names))
+            return
+        gatherer = self._gatherer(session_id)
+        gatherer.add_files(orphans.names)
+        label = f"messages/ of session {shown(orphans.original_id)}"
+        if not gatherer.found.messages:
+            return
+        try:
+            messages = list(gatherer.found.messages.values())
+            chat = there.whatsapp_chat if there else whatsapp_chat_of(messages)
+            incoming = incoming_from_messages(session_id, orphans.original_id, chat, messages)
+        except LegacyError as error:
+            self.report.session_skip(label, str(error))
+            return
+        self._store(incoming, label)
+
+    def _gatherer(self, session_id: UUID) -> Gatherer:
+        return Gatherer(self.folder, self.report, session_id=session_id, latest=self.latest)
+
+    def _store(self, incoming: Incoming, label: str, session: LegacySession | None = None) -> None:
+        try:
+            stored = session_import(
+                incoming=incoming, rules=self.rules, now=self.now, dry_run=self.dry_run
+            )
+        except MemoryOffError:
+            self.report.session_skip(label, "memory is switched off for its chat")
+            return
+        except (DataError, IntegrityError, ValueError) as error:
+            self.report.session_skip(label, f"it can't be stored ({type(error).__name__})")
+            return
+        if self.dry_run:
+            # What was undone would be there for a second file of the same session.
+            stored.fresh = stored.fresh and incoming.session_id not in self._tried
+            self._tried.add(incoming.session_id)
+        if not is_uuid(incoming.original_id):
+            self.report.renamed[incoming.original_id] = str(incoming.session_id)
+        note_stored(self.report, stored, self.folder, session)
+        self._embed(stored)
+
+    def _embed(self, stored: Stored) -> None:
+        """After the transaction: the embedder may be on another machine."""
+        if self.embedder is None or self.dry_run:
+            return
+        try:
+            made = session_embed(session_id=stored.session.pk, embedder=self.embedder)
+        except EmbedderError as error:
+            self.embedder = None
+            text = "Messages have no vectors yet, import again to make them: %s"
+            self.report.warn("no_vectors", text, error)
+        else:
+            self.report.vectors += made
+
+
+def _incoming(session: LegacySession, entry: Entry, found: Gathered) -> Incoming:
+    return Incoming(
+        session_id=session.session_id,
+        original_id=session.original_id,
+        whatsapp_chat=session.whatsapp_chat,
+        created_at=session.created_at,
+        last_active=session.last_active,
+        messages=list(found.messages.values()),
+        client_name=session.client_name,
+        status=entry.status,
+        leads=entry.leads,
+    )
+
+
+def incoming_from_messages(
+    session_id: UUID, original_id: str, whatsapp_chat: str, messages: Sequence[FoundMessage]
+) -> Incoming:
+    """A session as its messages, one at least, tell of it (RECOVERY-001)."""
+    last = max(messages, key=lambda one: (one.legacy.order_num, one.legacy.received_at))
+    return Incoming(
+        session_id=session_id,
+        original_id=original_id,
+        whatsapp_chat=whatsapp_chat,
+        created_at=min(one.legacy.received_at for one in messages),
+        last_active=last.legacy.received_at,
+        messages=messages,
+    )

@@ -1,0 +1,202 @@
+"""Stores one session that comes from old files, with its messages, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, OperationalError, transaction
+from psycopg.errors import DeadlockDetected
+
+from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.integrations.whatsapp.events import Party
+from sessions_app.conversations.facade import (
+    activity_recount,
+    addresses_lock,
+    cards_request,
+    chat_find,
+    chat_for_group,
+    chat_for_party,
+    party_of,
+    sessions_record,
+    window_recompute,
+)
+from sessions_app.inbound.facade import IntakeRules
+from sessions_app.legacy_import.files.gather import FoundMessage
+from sessions_app.legacy_import.import_messages import StoredMessages, messages_import
+from sessions_app.models import Chat, ChatSession
+from sessions_app.models.chats import Provider
+from sessions_app.models.roles import CLIENT
+from sessions_app.models.sessions import SessionStatus
+
+TRIES = 3
+
+
+class MemoryOffError(Exception):
+    """The chat's memory is switched off: nothing is stored for it."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A session as it is to come in. ``status`` is where its file was; ``leads``: it may stay
+    active as far as the other files go."""
+
+    session_id: UUID
+    original_id: str
+    whatsapp_chat: str
+    created_at: datetime
+    last_active: datetime
+    messages: Sequence[FoundMessage]
+    client_name: str = ""
+    status: str = str(SessionStatus.ACTIVE)
+    leads: bool = True
+
+
+@dataclass
+class Stored:
+    """What was done. ``fresh``: the session was not there before; ``outranked``: it would be
+    active, but the chat has another session that is."""
+
+    session: ChatSession
+    fresh: bool
+    outranked: bool
+    token_limit: int
+    messages: StoredMessages
+
+
+def session_import(
+    *, incoming: Incoming, rules: IntakeRules, now: datetime, dry_run: bool = False
+) -> Stored:
+    """Store a session, or what a session that is there already lacks of its messages.
+
+    ``dry_run``: all of it is undone again. Raises MemoryOffError, and IntegrityError where
+    other writers get in the way again and again.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return _import_once(incoming, rules, now, dry_run)
+        except IntegrityError:
+            # Another import stored the same rows at the same moment: now they can be seen.
+            continue
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    return _import_once(incoming, rules, now, dry_run)
+
+
+def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run: bool) -> Stored:
+    with transaction.atomic():
+        chat = _chat_locked(incoming)
+        if chat.memory_enabled is False:
+            raise MemoryOffError
+        sessions = ChatSession.objects.select_for_update(no_key=True)
+        session = sessions.filter(pk=incoming.session_id).first()
+        fresh = session is None
+        session = session or _begin(chat, incoming, rules, now)
+        session.chat = chat
+        messages = messages_import(
+            session=session,
+            fresh=fresh,
+            original_id=incoming.original_id,
+            messages=incoming.messages,
+        )
+        limit = token_limit(chat=chat, rules=rules)
+        if messages.added:
+            activity_recount(chat_ids=[chat.pk])
+            window_recompute(session=session, token_limit=limit)
+            session.save(update_fields=["message_counter", "total_tokens", "window_start"])
+            if session.status == SessionStatus.ACTIVE:
+                rules.chat_memory.manage_after_commit(session)
+        if (messages.added or fresh) and session.status != SessionStatus.ACTIVE:
+            cards_request(session_ids=[session.pk])
+        if dry_run:
+            transaction.set_rollback(True)
+    active = session.status == SessionStatus.ACTIVE
+    outranked = fresh and not active and _would_be_active(incoming, rules, now)
+    return Stored(session, fresh, outranked, limit, messages)
+
+
+def token_limit(*, chat: Chat, rules: IntakeRules) -> int:
+    """How many tokens of history the chat's role allows."""
+    memory = rules.chat_memory
+    # Nobody is the godfather where none is named; role_in would warn of it for each chat.
+    role = memory.role_in(chat) if memory.godfather else CLIENT
+    return memory.limits.tokens_for(role)
+
+
+def chat_of_session(session_id: UUID) -> Chat | None:
+    """The chat that has a session, locked; None where there is no such session."""
+    there = ChatSession.objects.filter(pk=session_id)
+    while True:
+        chat_id = there.values_list("chat_id", flat=True).first()
+        if chat_id is None:
+            return None
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+        # A merge may have moved the session to another chat meanwhile.
+        if chat is not None and there.filter(chat=chat).exists():
+            return chat
+
+
+def _chat_locked(incoming: Incoming) -> Chat:
+    chat = chat_of_session(incoming.session_id)
+    if chat is not None:
+        return chat
+    found = _chat_of(incoming)
+    chat = Chat.objects.select_for_update(no_key=True).get(pk=found.pk)
+    if incoming.client_name and not chat.client_name:
+        chat.client_name = incoming.client_name
+        chat.save(update_fields=["client_name", "updated_at"])
+    return chat
+
+
+def _chat_of(incoming: Incoming) -> Chat:
+    """The chat of the address, made when it is new. By which provider it was is not known; the
+    next message tells."""
+    return chat_for_address(address=incoming.whatsapp_chat, at=incoming.last_active)
+
+
+def chat_for_address(*, address: str, at: datetime) -> Chat:
+    """The chat of an address in ``whatsapp_chat`` form, made when it is new. Call it in a
+    transaction."""
+    provider = str(Provider.CONSOLE)
+    addresses_lock([address])
+    known = chat_find(address)
+    if known is not None:
+        # An old session says nothing about which of a person's addresses counts today.
+        return known
+    if address.endswith("@g.us"):
+        return chat_for_group(provider=provider, number_id="", group_id=address)
+    party = party_of(address)
+    if not party.addresses():
+        party = Party(other=address)
+    return chat_for_party(provider=provider, number_id="", party=party, at=at)
+
+
+def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) -> ChatSession:
+    """A new session, active only where nothing speaks against it."""
+    status = incoming.status
+    if _would_be_active(incoming, rules, now):
+        active = chat.sessions.filter(status=SessionStatus.ACTIVE)
+        if not incoming.leads or active.exists():
+            status = str(SessionStatus.EXPIRED)
+    elif status == SessionStatus.ACTIVE:
+        status = str(SessionStatus.EXPIRED)
+    ended = min(incoming.last_active + rules.session_timeout, now)
+    session = ChatSession.objects.create(
+        session_id=incoming.session_id,
+        chat=chat,
+        status=status,
+        created_at=incoming.created_at,
+        last_active=incoming.last_active,
+        expired_at=None if status == SessionStatus.ACTIVE else ended,
+    )
+    sessions_record(action="session.create", sessions=[session], actor=COMMAND_LINE)
+    return session
+
+
+def _would_be_active(incoming: Incoming, rules: IntakeRules, now: datetime) -> bool:
+    """Whether it is active by its place and not idle for too long (to the second, EDGE-004)."""
+    last_active = incoming.last_active.replace(microsecond=0)
+    return incoming.status == SessionStatus.ACTIVE and last_active + rules.session_timeout > now

@@ -1,0 +1,80 @@
+"""By what lists of memories are narrowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django import forms
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+
+from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.search.facade import is_current, memories_with_words
+from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
+from sessions_app.presentation.filters import chats_at
+
+
+class TextsFormField(forms.Field):
+    """A parameter that may be given several times."""
+
+    widget = forms.SelectMultiple
+
+    def clean(self, value: Any) -> list[str]:
+        texts = [text for text in value or [] if text]
+        if any("\x00" in text for text in texts):
+            raise forms.ValidationError("A NUL character stands in no tag.", code="nul")
+        return texts
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string", "minLength": 1}})
+class TextsFilter(django_filters.Filter):  # type: ignore[misc]
+    field_class = TextsFormField
+
+
+class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
+    type = django_filters.CharFilter(help_text="Such as fact.")
+    category = django_filters.CharFilter()
+    tags = TextsFilter(
+        method="with_tags", help_text="Those with this tag; several times: with all of them."
+    )
+    visibility = django_filters.ChoiceFilter(
+        choices=Visibility.choices, help_text=", ".join(Visibility.values)
+    )
+    whatsapp_chat = django_filters.CharFilter(
+        method="in_chat", help_text="That came from this chat, by any of its addresses."
+    )
+    source = django_filters.CharFilter(help_text="Such as command, api or staff.")
+    status = django_filters.ChoiceFilter(
+        choices=MemoryStatus.choices,
+        help_text="active, superseded or proposed. By default active ones that haven't expired.",
+    )
+    pinned = TruthFilter(help_text="true or false")
+    since = MomentFilter(
+        field_name="created_at",
+        lookup_expr="gte",
+        help_text="Made then or later, such as 2026-01-31T09:30:00Z.",
+    )
+    text = django_filters.CharFilter(
+        method="with_words", help_text="Those that hold each of these words, in any form."
+    )
+
+    class Meta:
+        model = Memory
+        fields: list[str] = []
+
+    def with_tags(self, rows: QuerySet[Memory], _: str, value: list[str]) -> QuerySet[Memory]:
+        return rows.filter(tags__contains=value)
+
+    def in_chat(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
+        return rows.filter(chat_id__in=chats_at(value).values("pk"))
+
+    def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
+        return memories_with_words(rows, value)
+
+    def filter_queryset(self, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        if not self.form.cleaned_data.get("status"):
+            queryset = queryset.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
+        found: QuerySet[Memory] = super().filter_queryset(queryset)
+        return found

@@ -1,0 +1,142 @@
+"""The list of memories, storing one, and storing many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.errors import MemoryValidationError
+from memories_app.store.facade import CREATED, DUPLICATE, memories_remember
+from memoryproject.foundation.rest_kit.answers import conflicting
+from memoryproject.foundation.rest_kit.etags import etag_of
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.schema import answered, etag, sent
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.embedding.facade import embedder
+from sessions_app.memories.api import examples
+from sessions_app.memories.api.filters import MemoryFilters
+from sessions_app.memories.api.serializers import (
+    BatchAnswerSerializer,
+    MemoryBatchSerializer,
+    MemorySerializer,
+    NewMemorySerializer,
+)
+from sessions_app.memories.api.writing import RAISES, invalid_batch, memories_to_store
+from sessions_app.presentation.examples import MEMORY_ID
+from sessions_app.recall.facade import memories_named
+
+
+def memory_etag(memory: Any) -> str:
+    """Of a memory with its chat's name; it changes with all that is shown."""
+    version = memory.updated_at.isoformat()
+    return etag_of(memory.pk, version, memory.whatsapp_chat, memory.superseded_by_id)
+
+
+class MemoriesView(ListView):
+    scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {"GET": ["memories_app.view_memory"], "POST": ["memories_app.add_memory"]}
+    raises = RAISES
+    answers = {
+        "POST": [conflicting("The known memory is being changed.", "It was changed meanwhile.")]
+    }
+    repeatable = frozenset({"tags"})
+    serializer_class = MemorySerializer
+    filterset_class = MemoryFilters
+    ordering = ("-created_at", "-memory_id")
+
+    def get_queryset(self) -> Any:
+        return memories_named()
+
+    @extend_schema(
+        operation_id="memories_list",
+        summary="List memories, the newest first",
+        examples=[answered("One memory", examples.MEMORY)],
+    )
+    def get(self, request: Request) -> Response:
+        """Active ones that haven't expired, or those with a `status`."""
+        return self.page_of(self.within_reach())
+
+    @extend_schema(
+        operation_id="memories_remember",
+        summary="Remember something",
+        description=(
+            "201 for a new memory; 200 for what is known already, which then counts as told "
+            "again. Something that says otherwise than a known memory takes its place."
+        ),
+        parameters=[etag(200, 201)],
+        request=NewMemorySerializer,
+        responses={201: MemorySerializer, 200: MemorySerializer},
+        examples=[
+            sent("A fact of one chat", examples.NEW),
+            answered("Created", examples.MEMORY, status=201),
+            answered("Known already", {**examples.MEMORY, "told_count": 2}),
+        ],
+    )
+    # It finds its own memory when it is run again.
+    @idempotent(atomic=False)
+    def post(self, request: Request) -> Response:
+        new = memories_to_store([self.body(NewMemorySerializer)], self.caller)
+        (remembered,) = memories_remember(
+            memories=new, embedder=embedder(), actor=self.caller.actor
+        )
+        memory = memories_named(self.caller.reach()).filter(pk=remembered.memory.pk).first()
+        if memory is None:
+            raise NotFound("It was stored, and forgotten since.")
+        status = 200 if remembered.status == DUPLICATE else 201
+        return Response(
+            MemorySerializer(memory).data, status=status, headers={"ETag": memory_etag(memory)}
+        )
+
+
+class MemoryBatchView(ApiView):
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.add_memory"]}
+    kinds = {"POST": "bulk"}
+    raises = {MemoryValidationError: invalid_batch, **{
+        kind: make for kind, make in RAISES.items() if kind is not MemoryValidationError
+    }}  # fmt: skip
+
+    @extend_schema(
+        operation_id="memories_remember_batch",
+        summary="Remember up to 1,000 things, all or none",
+        description="201 where any of them is new, else 200. In the order given.",
+        request=MemoryBatchSerializer,
+        responses={201: BatchAnswerSerializer, 200: BatchAnswerSerializer},
+        examples=[
+            sent("Two memories", {"memories": [examples.NEW, {"content": "We open at 9"}]}),
+            answered(
+                "One is new",
+                {
+                    "memories": [
+                        {"memory_id": MEMORY_ID, "status": "created"},
+                        {
+                            "memory_id": "d2e3f4a5-6b7c-4d8e-9f0a-1b2c3d4e5f25",
+                            "status": "duplicate",
+                        },
+                    ]
+                },
+                status=201,
+            ),
+            answered(
+                "None is new",
+                {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate"}]},
+            ),
+        ],
+    )
+    @idempotent(atomic=False)
+    def post(self, request: Request) -> Response:
+        new = memories_to_store(self.body(MemoryBatchSerializer)["memories"], self.caller)
+        stored = memories_remember(memories=new, embedder=embedder(), actor=self.caller.actor)
+        told = [
+            {
+                "memory_id": str(one.memory.pk),
+                "status": DUPLICATE if one.status == DUPLICATE else CREATED,
+            }
+            for one in stored
+        ]
+        created = any(each["status"] == CREATED for each in told)
+        return Response({"memories": told}, status=201 if created else 200)

@@ -1,0 +1,226 @@
+"""Recall over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.facts.facade import MAX_LABEL
+from memories_app.models import Visibility
+from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.errors import refuse
+from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.serializers import Moment, Number, Strict, Text, Whole
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.embedding.facade import embedder
+from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.memories.api import examples
+from sessions_app.memories.api.serializers import Metadata, tags_field
+from sessions_app.models import Chat, Message
+from sessions_app.models.roles import user_role
+from sessions_app.presentation.access import chat_in_reach, require_longterm
+from sessions_app.presentation.examples import CHAT
+from sessions_app.presentation.serializers import WhatsAppChat
+from sessions_app.recall.facade import (
+    MEMORIES,
+    MESSAGES,
+    Hit,
+    Viewer,
+    memories_for_bound,
+    memories_named,
+    recall,
+)
+
+LONGEST_QUERY = 8_192
+MOST_RESULTS = 100
+STAFF = "staff"
+
+
+class RecallSerializer(Strict):
+    query = Text(max_length=LONGEST_QUERY)
+    top_k = Whole(required=False, min_value=1, max_value=MOST_RESULTS)
+    min_similarity = Number(
+        required=False, min_value=0, max_value=1, help_text="The least score that a result has."
+    )
+    whatsapp_chat = WhatsAppChat(
+        required=False,
+        allow_null=True,
+        help_text="Recall what this chat may see, its messages among it. Without it: all memories.",
+    )
+    type = Text(required=False, max_length=MAX_LABEL, help_text="Only memories of this type.")
+    tags = tags_field(required=False, help_text="Only memories with all of these tags.")
+    metadata = Metadata(required=False, help_text="Only what holds these names with these values.")
+    sources = serializers.ListField(
+        child=serializers.ChoiceField([MEMORIES, MESSAGES]), required=False, min_length=1
+    )
+
+
+class RecalledSerializer(serializers.Serializer[Any]):
+    """A memory, or a message of the chat."""
+
+    source = serializers.ChoiceField(["memory", "message"])  # type: ignore[assignment]
+    memory_id = serializers.UUIDField(required=False)
+    message_id = serializers.UUIDField(required=False)
+    session_id = serializers.UUIDField(required=False)
+    order_num = serializers.IntegerField(required=False)
+    role = serializers.CharField(required=False)
+    content = serializers.CharField()
+    score = serializers.FloatField(help_text="The relevance, in [0, 1].")
+    similarity = serializers.FloatField(
+        allow_null=True, help_text="The raw cosine; null where the embedder doesn't know the text."
+    )
+    created_at = Moment()
+    type = serializers.CharField(required=False)
+    category = serializers.CharField(required=False)
+    tags = serializers.ListField(child=serializers.CharField(), required=False)
+    visibility = serializers.CharField(required=False)
+    whatsapp_chat = serializers.CharField(required=False, allow_null=True)
+    metadata = serializers.DictField(child=serializers.JSONField())
+    before = serializers.DictField(required=False, allow_null=True)
+    after = serializers.DictField(required=False, allow_null=True)
+
+
+class RecallAnswerSerializer(serializers.Serializer[Any]):
+    results = RecalledSerializer(many=True)
+    degraded = serializers.BooleanField(help_text="A part of memory could not be searched.")
+
+
+class RecallView(ApiView):
+    scopes = {"POST": "read"}
+    kinds = {"POST": "read"}
+
+    @extend_schema(
+        operation_id="memories_recall",
+        summary="Recall what fits a question",
+        description=(
+            "The best results, best first. With `whatsapp_chat` for whoever writes there: what "
+            "that chat may see, and what was said in it. Without: all memories, no messages. A "
+            "bound token recalls public memories and those of its chats only."
+        ),
+        request=RecallSerializer,
+        responses=RecallAnswerSerializer,
+        examples=[
+            sent("Within a chat", {"query": "When does TestCorp pay?", "whatsapp_chat": CHAT}),
+            answered(
+                "A memory and a message",
+                {"results": [examples.RECALLED, examples.SAID], "degraded": False},
+            ),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        asked = self.body(RecallSerializer)
+        require_longterm()
+        name = asked.get("whatsapp_chat")
+        chat = chat_in_reach(self.caller, name) if name else None
+        sources = _sources(asked, has_chat=bool(name))
+        found = recall(
+            query=asked["query"],
+            viewer=_viewer(name, chat),
+            embedder=embedder(),
+            top_k=asked.get("top_k", settings.RECALL_TOP_K),
+            min_similarity=asked.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
+            sources=sources,
+            memories_where=_memories_where(asked, self.caller, has_chat=bool(name)),
+            messages_where=Q(metadata__contains=asked["metadata"])
+            if asked.get("metadata")
+            else None,
+        )
+        if chat is not None and any(hit.source == "message" for hit in found.hits):
+            self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
+        told = _told(found.hits, self.caller)
+        return Response({"results": told, "degraded": found.degraded})
+
+
+def _viewer(name: str | None, chat: Chat | None) -> Viewer:
+    """Who writes in the chat; staff where none is named. Nobody has written in a new one."""
+    memory = build_chat_memory()
+    if chat is not None:
+        return Viewer(memory.role_in(chat), chat.pk)
+    if not name:
+        return Viewer(STAFF)
+    role = user_role(
+        addresses=[name],
+        is_group=name.endswith("@g.us"),
+        whatsapp_chat=name,
+        godfather=memory.godfather,
+    )
+    return Viewer(role)
+
+
+def _sources(asked: dict[str, Any], *, has_chat: bool) -> list[str]:
+    """Messages have no type and no tags: what is narrowed by these is a memory."""
+    sources: list[str] = asked.get("sources", [MEMORIES, MESSAGES])
+    if MEMORIES not in sources and not has_chat:
+        raise refuse("Messages are searched within one chat: name it.", attr="whatsapp_chat")
+    if asked.get("type") or asked.get("tags"):
+        return [source for source in sources if source == MEMORIES]
+    return sources
+
+
+def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) -> Q:
+    where = Q()
+    if caller.is_bound:
+        reach = caller.reach()
+        if not has_chat:
+            # What only the owner sees isn't for whoever writes in those chats.
+            reach &= Q(visibility=Visibility.CHAT)
+        where &= memories_for_bound(reach)
+    if asked.get("type"):
+        where &= Q(type=asked["type"])
+    if asked.get("tags"):
+        where &= Q(tags__contains=asked["tags"])
+    if asked.get("metadata"):
+        where &= Q(metadata__contains=asked["metadata"])
+    return where
+
+
+def _told(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
+    """The hits with what their rows add; one that is gone meanwhile is left out."""
+    memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
+    said = Message.objects.only("metadata").in_bulk(
+        [hit.id for hit in hits if hit.source == "message"]
+    )
+    told = []
+    for hit in hits:
+        if hit.id in memories:
+            told.append({**_shared(hit), **_of_memory(memories[hit.id], caller)})
+        elif hit.id in said:
+            told.append({**_shared(hit), **_of_message(hit, said[hit.id].metadata)})
+    return told
+
+
+def _shared(hit: Hit) -> dict[str, Any]:
+    return {
+        "source": hit.source,
+        f"{hit.source}_id": str(hit.id),
+        "content": hit.content,
+        "score": round(hit.score, 4),
+        "similarity": None if hit.similarity is None else round(hit.similarity, 4),
+        "created_at": Moment().to_representation(hit.created_at),
+    }
+
+
+def _of_memory(memory: Any, caller: Caller) -> dict[str, Any]:
+    """A public memory of another chat doesn't tell whose it was."""
+    chat_id: UUID | None = memory.chat_id
+    return {
+        "type": memory.type,
+        "category": memory.category,
+        "tags": memory.tags,
+        "visibility": memory.visibility,
+        "whatsapp_chat": memory.whatsapp_chat if caller.may_see(chat_id) else None,
+        "metadata": memory.metadata,
+    }
+
+
+def _of_message(hit: Hit, metadata: dict[str, Any]) -> dict[str, Any]:
+    places = {name: hit.metadata[name] for name in ("session_id", "order_num", "role")}
+    around = {name: hit.metadata.get(name) for name in ("before", "after")}
+    return {**places, "metadata": metadata, **around}

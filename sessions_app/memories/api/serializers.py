@@ -1,0 +1,134 @@
+"""Memories as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from rest_framework import serializers
+
+from memories_app.facts.facade import (
+    MAX_CONTENT,
+    MAX_LABEL,
+    MAX_METADATA_BYTES,
+    MAX_TAGS,
+    storable_metadata,
+)
+from memories_app.models import MemoryStatus, Visibility
+from memories_app.store.facade import CREATED, DUPLICATE, MOST_AT_ONCE
+from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Truth
+from sessions_app.presentation.serializers import WhatsAppChat
+
+
+class Metadata(serializers.DictField):
+    """An object of names and values, whatever they are."""
+
+    child = serializers.JSONField(allow_null=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("help_text", f"Any JSON object, at most {MAX_METADATA_BYTES} bytes.")
+        super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """What could only be stored in part is refused."""
+        if isinstance(data, dict) and storable_metadata(data, log=False) != data:
+            raise serializers.ValidationError("It is nested too deeply.")
+        return dict(super().to_internal_value(data))
+
+
+class Words(Text):
+    """A text that isn't white space alone."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # What Python counts as white space, as JSON Schema writes it.
+        said = r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
+        self.validators.append(RegexValidator(said, "It is empty."))
+
+
+def tags_field(**options: Any) -> serializers.ListField:
+    return serializers.ListField(child=Words(max_length=MAX_LABEL), max_length=MAX_TAGS, **options)
+
+
+class ChangeMemorySerializer(Strict):
+    """What is given is changed."""
+
+    content = Words(required=False, max_length=MAX_CONTENT)
+    type = Words(required=False, max_length=MAX_LABEL)
+    category = Words(required=False, max_length=MAX_LABEL, allow_blank=True)
+    tags = tags_field(required=False)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False)
+    metadata = Metadata(required=False)
+    pinned = Truth(required=False, help_text="Listed first in the admin; only staff replace it.")
+    expires_at = Moment(required=False, allow_null=True, help_text="null: it doesn't end.")
+
+
+class NewMemorySerializer(ChangeMemorySerializer):
+    """A memory to be stored."""
+
+    content = Words(max_length=MAX_CONTENT, help_text="Kept byte for byte.")
+    visibility = serializers.ChoiceField(
+        Visibility.choices,
+        required=False,
+        help_text="By default chat where a chat is named, else owner.",
+    )
+    whatsapp_chat = WhatsAppChat(
+        required=False, allow_null=True, help_text="The chat that it came from; made where new."
+    )
+
+
+class MemoryBatchSerializer(Strict):
+    memories = serializers.ListField(
+        child=NewMemorySerializer(), min_length=1, max_length=MOST_AT_ONCE
+    )
+
+
+class BatchedSerializer(serializers.Serializer[Any]):
+    memory_id = serializers.UUIDField()
+    status = serializers.ChoiceField([CREATED, DUPLICATE])
+
+
+class BatchAnswerSerializer(serializers.Serializer[Any]):
+    memories = BatchedSerializer(many=True)
+
+
+class MemorySerializer(serializers.Serializer[Any]):
+    memory_id = serializers.UUIDField()
+    content = serializers.CharField(help_text="As it was given, byte for byte.")
+    type = serializers.CharField()
+    category = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    visibility = serializers.ChoiceField(Visibility.choices)
+    whatsapp_chat = serializers.CharField(allow_null=True)
+    source = serializers.CharField(help_text="By what it came: command, api, staff, import, …")  # type: ignore[assignment]
+    source_message_id = serializers.UUIDField(allow_null=True)
+    metadata = serializers.DictField(child=serializers.JSONField())
+    confidence = serializers.FloatField(allow_null=True)
+    status = serializers.ChoiceField(MemoryStatus.choices)
+    pinned = serializers.BooleanField()
+    expires_at = Moment(allow_null=True)
+    told_count = serializers.IntegerField(help_text="How often it was told.")
+    last_told_at = Moment()
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
+    superseded_at = Moment(allow_null=True)
+    created_at = Moment()
+    updated_at = Moment()
+
+
+class RevisionSerializer(serializers.Serializer[Any]):
+    """What a memory said before."""
+
+    number = serializers.IntegerField()
+    content = serializers.CharField()
+    type = serializers.CharField()
+    category = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    visibility = serializers.CharField()
+    changed_at = Moment(help_text="When it was changed into what came next.")
+    changed_by_kind = serializers.CharField()
+    changed_by_name = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class OneMemorySerializer(MemorySerializer):
+    revisions = RevisionSerializer(many=True)

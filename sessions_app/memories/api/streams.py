@@ -1,0 +1,100 @@
+"""Lines of JSON, out and in: few are held at once, however many there are."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any
+
+from django.http import StreamingHttpResponse
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, drain
+from memoryproject.foundation.rest_kit.errors import BodyTooLarge
+
+NDJSON = "application/x-ndjson"
+LARGEST_IMPORT = 1024 * MEGABYTE
+# A memory with vectors of several models has a tenth of it.
+MOST_OF_A_LINE = 8 * MEGABYTE
+HELD_IN_MEMORY = 8 * MEGABYTE
+
+
+class Lines:
+    """A body that was taken in, line by line; as a text it is its own hash, by which calls with
+    one Idempotency-Key are compared."""
+
+    def __init__(self, file: IO[bytes], sha256: str) -> None:
+        self._file = file
+        self._sha256 = sha256
+
+    def __str__(self) -> str:
+        return self._sha256
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Of a line that is too long its beginning, which is no JSON and is refused."""
+        self._file.seek(0)
+        while line := self._file.readline(MOST_OF_A_LINE):
+            rest = line
+            while len(rest) == MOST_OF_A_LINE and not rest.endswith(b"\n"):
+                rest = self._file.readline(MOST_OF_A_LINE)
+            yield line
+
+
+class LinesParser(BaseParser):
+    """Takes the whole body in before anything is done with it, so that a client that goes away
+    leaves nothing half done. The view finds it as ``taken_in``, and closes it."""
+
+    media_type = "*/*"
+    largest = LARGEST_IMPORT
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        file = tempfile.SpooledTemporaryFile(max_size=HELD_IN_MEMORY)  # noqa: SIM115 read later
+        digest, size = hashlib.sha256(), 0
+        while block := stream.read(MEGABYTE):
+            size += len(block)
+            if size > self.largest:
+                drain(stream)
+                file.close()
+                most = f"{self.largest // MEGABYTE} MB"
+                raise BodyTooLarge(f"The body is larger than {most}: send it in parts.")
+            digest.update(block)
+            file.write(block)
+        lines = Lines(file, digest.hexdigest())
+        (parser_context or {})["view"].taken_in = lines
+        return lines
+
+
+class NdJson(BaseRenderer):
+    """Lets clients ask for lines; the view writes them itself."""
+
+    media_type = NDJSON
+    format = "ndjson"
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: object,
+        accepted_media_type: str | None = None,
+        renderer_context: object | None = None,
+    ) -> bytes:
+        """What isn't a stream, such as an error, is JSON all the same: one line of it."""
+        return bytes(JSONRenderer().render(data))
+
+
+def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
+    """Each line as it is made."""
+    return StreamingHttpResponse(
+        (line.encode() + b"\n" for line in lines),
+        content_type=f"{NDJSON}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

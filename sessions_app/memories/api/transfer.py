@@ -1,0 +1,128 @@
+"""Export and import of memories."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.search.facade import memories_for_staff
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.schema import answered, header
+from memoryproject.foundation.rest_kit.serializers import Strict
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.embedding.facade import embedder
+from sessions_app.memories.api import examples
+from sessions_app.memories.api.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
+from sessions_app.memories.api.writing import no_vector
+from sessions_app.memories.transfer import memories_export, memories_import
+from sessions_app.presentation.access import (
+    chat_in_reach,
+    no_chat,
+    require_longterm,
+    require_memory,
+)
+from sessions_app.presentation.serializers import WhatsAppChat
+
+LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n'
+
+
+class ExportQuery(Strict):
+    whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
+    embeddings = serializers.BooleanField(
+        default=False, help_text="true: with the vectors of every model."
+    )
+
+
+class LineErrorSerializer(serializers.Serializer[Any]):
+    line = serializers.IntegerField(help_text="From 1.")
+    detail = serializers.CharField()
+
+
+class ImportSerializer(serializers.Serializer[Any]):
+    created = serializers.IntegerField()
+    duplicates = serializers.IntegerField()
+    errors = LineErrorSerializer(many=True)  # type: ignore[assignment]
+    errors_left_out = serializers.IntegerField(
+        required=False, help_text="How many more there are, where there are very many."
+    )
+
+
+class MemoryExportView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["memories_app.view_memory", "memories_app.export_memory"]}
+    kinds = {"GET": "bulk"}
+    query_serializer_class = ExportQuery
+    renderer_classes = [Json, NdJson]
+
+    @extend_schema(
+        operation_id="memories_export",
+        summary="Export memories as lines of JSON",
+        parameters=[header("Content-Disposition", "A name for the file.", 200)],
+        responses={(200, NDJSON): OpenApiTypes.BINARY},
+        examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """All of them, superseded and proposed ones too, with revisions and tellings; streamed,
+        oldest first. That somebody exports is in the audit log."""
+        name = self.query.get("whatsapp_chat")
+        memories = memories_for_staff().filter(self.caller.reach())
+        if name:
+            chat = chat_in_reach(self.caller, name) or no_chat(name)
+            memories = memories.filter(chat_id=chat.pk)
+        lines = memories_export(
+            memories=memories,
+            actor=self.caller.actor,
+            embeddings=self.query["embeddings"],
+        )
+        return lines_answer(lines, name="memories.ndjson")
+
+
+class MemoryImportView(ApiView):
+    """Whatever visibility the lines have they get, so that bound tokens can't import."""
+
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
+    kinds = {"POST": "bulk"}
+    bound_tokens = False
+    raises = {EmbedderError: no_vector}
+    parser_classes = [LinesParser]
+    # No lines are no memories.
+    needs_body = False
+    taken_in: Lines | None = None
+
+    def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
+        if self.taken_in is not None:
+            self.taken_in.close()
+        return super().finalize_response(*args, **kwargs)
+
+    @extend_schema(
+        operation_id="memories_import",
+        summary="Import memories from lines of JSON",
+        description=(
+            "As the export writes them. What is there already, by its id or as the same fact in "
+            "the same scope, is a duplicate. A line that can't be used is told with its number, "
+            "and the rest goes in. At most 1 GB."
+        ),
+        request={NDJSON: OpenApiTypes.BINARY},
+        responses=ImportSerializer,
+        examples=[
+            OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
+            answered("One line is wrong", examples.IMPORTED),
+        ],
+    )
+    @idempotent(atomic=False)
+    def post(self, request: Request) -> Response:
+        require_memory()
+        require_longterm()
+        report = memories_import(
+            lines=cast(Lines, request.data), embedder=embedder(), actor=self.caller.actor
+        )
+        return Response(report.as_dict())

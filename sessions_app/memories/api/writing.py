@@ -1,0 +1,125 @@
+"""From bodies to memories that can be stored, and from the services' errors to answers."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
+
+from memories_app.errors import (
+    DuplicateFactError,
+    MemoryNotFoundError,
+    MemoryStateError,
+    MemoryValidationError,
+)
+from memories_app.facts.facade import NewMemory, problems_of
+from memories_app.models import Visibility
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit.callers import Caller
+from memoryproject.foundation.rest_kit.errors import Conflict, Unavailable, conflict, not_found
+from sessions_app.conversations.facade import chat_at_or_new
+from sessions_app.forgetting.presentation import FORGETTING
+from sessions_app.models import Chat
+from sessions_app.presentation.access import (
+    chat_in_reach,
+    refuse_beyond_chats,
+    require_longterm,
+    require_memory,
+)
+
+SOURCE = "api"
+
+
+class DuplicateFact(Conflict):
+    default_code = "duplicate"
+
+
+def invalid_memory(error: Exception) -> APIException:
+    """Every problem by its field."""
+    return _refused(
+        [(each.field, each.detail) for each in instance(error, MemoryValidationError).problems]
+    )
+
+
+def invalid_batch(error: Exception) -> APIException:
+    """Every problem by its place and field, such as memories.3.content."""
+    told = [
+        (f"memories.{each.place}.{each.field}", each.detail)
+        for each in instance(error, MemoryValidationError).problems
+    ]
+    return _refused(told[:100])
+
+
+def _refused(told: Iterable[tuple[str, str]]) -> ValidationError:
+    errors: dict[str, list[ErrorDetail]] = {}
+    for attr, detail in told:
+        errors.setdefault(attr, []).append(ErrorDetail(f"It {detail}.", "invalid"))
+    return ValidationError(errors)
+
+
+def no_vector(error: Exception) -> APIException:
+    return Unavailable(f"No vector can be made just now: {error} Nothing was stored; try again.")
+
+
+RAISES: dict[type[Exception], Callable[[Exception], APIException]] = {
+    MemoryNotFoundError: not_found,
+    **FORGETTING,
+    MemoryValidationError: invalid_memory,
+    DuplicateFactError: lambda error: DuplicateFact(str(error)),
+    MemoryStateError: conflict,
+    EmbedderError: no_vector,
+}
+
+
+def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[NewMemory]:
+    """What the bodies ask for; chats that are new are made, once all the rest is right. Raises
+    MemoryDisabled, NotFound, PermissionDenied, MemoryValidationError."""
+    require_longterm()
+    names = list(dict.fromkeys(each.get("whatsapp_chat") for each in bodies))
+    known = {name: chat_in_reach(caller, name) for name in names if name}
+    for name in names:
+        require_memory(known[name] if name else None)
+    news = [_new_memory(each, known) for each in bodies]
+    for new in news:
+        refuse_beyond_chats(caller, new.visibility)
+    problems = [problem for place, new in enumerate(news) for problem in problems_of(new, place)]
+    if problems:
+        raise MemoryValidationError(problems, many=len(news) > 1)
+    made = _chats_made([name for name, chat in known.items() if chat is None])
+    pairs = zip(news, bodies, strict=True)
+    return [
+        replace(new, chat_id=made.get(body.get("whatsapp_chat") or "", new.chat_id))
+        for new, body in pairs
+    ]
+
+
+def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemory:
+    name = body.get("whatsapp_chat")
+    chat = known[name] if name else None
+    default = Visibility.CHAT if name else Visibility.OWNER
+    return NewMemory(
+        content=body["content"],
+        visibility=body.get("visibility", str(default)),
+        # A chat that is yet to be made gets its id later.
+        chat_id=chat.pk if chat else uuid.uuid4() if name else None,
+        type=body.get("type", "fact"),
+        category=body.get("category", ""),
+        tags=tuple(body.get("tags", ())),
+        source=SOURCE,
+        metadata=body.get("metadata", {}),
+        pinned=body.get("pinned", False),
+        expires_at=body.get("expires_at"),
+    )
+
+
+def _chats_made(names: Sequence[str]) -> dict[str, UUID]:
+    if not names:
+        return {}
+    with transaction.atomic():
+        return {name: chat_at_or_new(name).pk for name in sorted(names)}

@@ -1,0 +1,172 @@
+"""Exports and imports memories as lines of JSON; chats go by their WhatsApp addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories_app.models import Memory
+from memories_app.store.facade import AT_ONCE, BringIn, Record, RecordError, read_record, records_of
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.conversations.facade import LONGEST, chat_at, chat_at_or_new
+from sessions_app.models import Chat
+
+# More of them are counted only, so that a file that is all wrong can't fill the memory.
+MOST_ERRORS = 1_000
+_MOST_CHATS = 10_000
+# How Python begins to say so; where it was follows.
+TOO_DEEP = "maximum recursion depth exceeded"
+
+
+@dataclass
+class ImportReport:
+    """``errors`` are [{line, detail}], lines counted from 1."""
+
+    created: int = 0
+    duplicates: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    errors_left_out: int = 0
+
+    def refuse(self, line: int, detail: str) -> None:
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append({"line": line, "detail": detail})
+        else:
+            self.errors_left_out += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "created": self.created,
+            "duplicates": self.duplicates,
+            "errors": self.errors,
+        }
+        if self.errors_left_out:
+            told["errors_left_out"] = self.errors_left_out
+        return told
+
+
+def memories_export(
+    *, memories: QuerySet[Memory], actor: Actor, embeddings: bool = False
+) -> Iterator[str]:
+    """Each memory as a line without its line end. That somebody exports is audited before
+    the first line is made; few memories are held at once."""
+    with transaction.atomic():
+        audit_record(
+            action="export",
+            actor=actor,
+            object_type="memories",
+            details={"memories": memories.count(), "embeddings": embeddings},
+        )
+    for record in records_of(memories, chat_names=_chat_names, embeddings=embeddings):
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def memories_import(
+    *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor
+) -> ImportReport:
+    """Bring in what ``memories_export`` wrote. A memory that is there already, by its id or
+    by its fact in its scope, is a duplicate; a chat that is new is made; a line that can't be
+    used is told with its number and the rest goes on. Blank lines count, and are passed over.
+
+    embedder: makes the vectors that the lines lack; None: they are left out.
+    Raises EmbedderError and DatabaseError; what came before stays, and it can be run again.
+    """
+    report = ImportReport()
+    bring_in = BringIn(embedder=embedder, actor=actor)
+    chats = _Chats()
+    part: list[Record] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            part.append(_read(line.removeprefix(b"\xef\xbb\xbf"), chats))
+        except RecordError as error:
+            report.refuse(number, str(error))
+        if len(part) == AT_ONCE:
+            _add(bring_in, part, report)
+            part = []
+    _add(bring_in, part, report)
+    bring_in.finish()
+    return report
+
+
+def _add(bring_in: BringIn, part: list[Record], report: ImportReport) -> None:
+    if part:
+        stored = bring_in.add(part)
+        report.created += sum(stored)
+        report.duplicates += len(stored) - sum(stored)
+
+
+def _read(line: bytes, chats: _Chats) -> Record:
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise RecordError(_("is not UTF-8")) from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(_("is not JSON: %(why)s") % {"why": _json_fault(error)}) from None
+    name = record.get("whatsapp_chat") if isinstance(record, dict) else None
+    if name is None:
+        return read_record(record, chat_id=None, now=timezone.now())
+    known = chats.find(name)
+    # A chat is made only for a line that can be used.
+    read = read_record(record, chat_id=known or uuid4(), now=timezone.now())
+    if known is None:
+        read.new = replace(read.new, chat_id=chats.make(name))
+    return read
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(_("%(name)s is no number of JSON") % {"name": name})
+
+
+def _json_fault(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        text = _("%(what)s: line %(line)s column %(column)s (char %(place)s)")
+        place = {"line": error.lineno, "column": error.colno, "place": error.pos}
+        return text % {"what": _(error.msg), **place}
+    if isinstance(error, RecursionError):
+        where = str(error).removeprefix(TOO_DEEP)
+        return _("maximum recursion depth exceeded%(where)s") % {"where": where}
+    return str(error)
+
+
+class _Chats:
+    """Finds and makes chats, each address once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, UUID] = {}
+
+    def find(self, whatsapp_chat: Any) -> UUID | None:
+        """None where it is new. Raises RecordError for what is no address."""
+        if not isinstance(whatsapp_chat, str) or not _is_address(whatsapp_chat):
+            raise RecordError("whatsapp_chat: " + _("is not a chat's address"))
+        if whatsapp_chat in self._known:
+            return self._known[whatsapp_chat]
+        chat = chat_at(whatsapp_chat)
+        return None if chat is None else self._keep(whatsapp_chat, chat)
+
+    def make(self, whatsapp_chat: str) -> UUID:
+        with transaction.atomic():
+            return self._keep(whatsapp_chat, chat_at_or_new(whatsapp_chat))
+
+    def _keep(self, whatsapp_chat: str, chat: Chat) -> UUID:
+        if len(self._known) > _MOST_CHATS:
+            self._known.clear()
+        self._known[whatsapp_chat] = chat.pk
+        return chat.pk
+
+
+def _is_address(text: str) -> bool:
+    return 0 < len(text) <= LONGEST and text.isprintable() and not any(map(str.isspace, text))
+
+
+def _chat_names(ids: Collection[UUID]) -> Mapping[UUID, str]:
+    return dict(Chat.objects.filter(pk__in=ids).values_list("pk", "whatsapp_chat"))

@@ -1,0 +1,59 @@
+"""By what lists of conversations are narrowed."""
+
+from __future__ import annotations
+
+import django_filters
+from django.db.models import Q, QuerySet
+
+from memoryproject.foundation.rest_kit.filters import MomentFilter, TruthFilter
+from sessions_app.models import Chat, ChatSession
+from sessions_app.models.sessions import SessionStatus
+
+
+class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
+    whatsapp_chat = django_filters.CharFilter(
+        method="in_chat", help_text="Of this chat, by any of its addresses."
+    )
+    status = django_filters.ChoiceFilter(
+        choices=SessionStatus.choices,
+        help_text="active, expired or archived. Archived ones are listed only when asked for.",
+    )
+    since = MomentFilter(
+        field_name="last_active",
+        lookup_expr="gte",
+        help_text="Those in which something was said since then, such as 2026-01-31T09:30:00Z.",
+    )
+
+    class Meta:
+        model = ChatSession
+        fields: list[str] = []
+
+    def in_chat(self, rows: QuerySet[ChatSession], _: str, value: str) -> QuerySet[ChatSession]:
+        return rows.filter(chat__in=chats_at(value))
+
+    def filter_queryset(self, queryset: QuerySet[ChatSession]) -> QuerySet[ChatSession]:
+        """Archived sessions are left out of default lists."""
+        if not self.form.cleaned_data.get("status"):
+            queryset = queryset.exclude(status=SessionStatus.ARCHIVED)
+        found: QuerySet[ChatSession] = super().filter_queryset(queryset)
+        return found
+
+
+class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
+    whatsapp_chat = django_filters.CharFilter(
+        method="at", help_text="The one that is reached at this address."
+    )
+    is_group = TruthFilter(help_text="true: groups alone; false: people alone.")
+
+    class Meta:
+        model = Chat
+        fields: list[str] = []
+
+    def at(self, rows: QuerySet[Chat], _: str, value: str) -> QuerySet[Chat]:
+        return rows.filter(pk__in=chats_at(value))
+
+
+def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:
+    """The chat of this name, or whose person is reached at this address now; at most one."""
+    there = Q(addresses__address=whatsapp_chat, addresses__left_at__isnull=True)
+    return Chat.objects.filter(Q(whatsapp_chat=whatsapp_chat) | there)

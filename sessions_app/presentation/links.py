@@ -1,0 +1,69 @@
+"""Links between the admin's pages of one conversation."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.admin_kit.display import shown_link
+from sessions_app.models import Chat, ChatSession, Message
+
+
+def list_address(model: str, **filters: object) -> str:
+    """The address of a list, such as ``sessions_app_message``, narrowed by lookups."""
+    return f"{reverse(f'admin:{model}_changelist')}?{urlencode(filters)}"
+
+
+def conversation_address(chat_id: UUID, message_id: UUID | None = None, *, query: str = "") -> str:
+    """A chat's conversation; at a message, found by ``query``."""
+    address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
+    if message_id is None:
+        return address
+    asked = {"q": query, "at": message_id} if query else {"at": message_id}
+    return f"{address}?{urlencode(asked)}#m-{message_id}"
+
+
+def messages_address(session: ChatSession) -> str:
+    """A session's messages in reading order: see MessageAdmin.get_ordering."""
+    return list_address("sessions_app_message", session__session_id__exact=session.pk)
+
+
+def message_link(message: Message | None) -> str:
+    if message is None:
+        return "–"
+    address = reverse("admin:sessions_app_message_change", args=[message.pk])
+    told = _("%(role)s, no. %(number)s")
+    values = {"role": message.get_role_display(), "number": message.order_num}
+    return shown_link(address, told % values)
+
+
+def chat_links(chat: Chat) -> SafeString:
+    """What belongs to a chat."""
+    conversation = reverse("admin:sessions_app_chat_conversation", args=[chat.pk])
+    return format_html_join(
+        " · ", '<a href="{}">{}</a>', [(conversation, _("conversation")), *_lists(chat)]
+    )
+
+
+def chat_lists(chat: Chat) -> SafeString:
+    """The same, beside the conversation."""
+    return format_html_join(" · ", '<a href="{}">{}</a>', _lists(chat))
+
+
+def _lists(chat: Chat) -> list[tuple[str, str]]:
+    return [
+        (
+            list_address("sessions_app_chatsession", chat__id__exact=chat.pk, status="all"),
+            _("sessions"),
+        ),
+        (list_address("sessions_app_message", chat__id__exact=chat.pk), _("messages")),
+        (list_address("sessions_app_turn", chat__id__exact=chat.pk), _("turns")),
+        (list_address("cards_app_memorycard", q=chat.pk), _("cards")),
+        (list_address("memories_app_memory", chat_id__exact=chat.pk), _("memories")),
+        (list_address("audit_auditevent", q=chat.pk), _("audit log")),
+    ]

@@ -1,0 +1,37 @@
+"""Finds what an address names, within reach of who calls.
+
+What is out of reach is answered as what isn't there: nobody learns of it.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rest_framework.exceptions import NotFound
+
+from memoryproject.foundation.rest_kit.callers import Caller
+from sessions_app.conversations.facade import chat_at
+from sessions_app.models import Chat, ChatSession
+
+
+def session_within(caller: Caller, session_id: UUID) -> ChatSession:
+    """Raises NotFound."""
+    rows = ChatSession.objects.select_related("chat").filter(caller.reach())
+    session = rows.filter(pk=session_id).first()
+    if session is None:
+        raise NotFound(f"There is no session {session_id}.")
+    return session
+
+
+def chat_within(caller: Caller, whatsapp_chat: str) -> Chat:
+    """Raises NotFound."""
+    chat = chat_at(whatsapp_chat)
+    if chat is None or not caller.may_see(chat.pk):
+        raise NotFound(f"There is no chat {whatsapp_chat}.")
+    return chat
+
+
+def check_chat(caller: Caller, whatsapp_chat: str) -> None:
+    """Whether this chat may be written to: a bound token makes no new ones. Raises NotFound."""
+    if caller.is_bound:
+        chat_within(caller, whatsapp_chat)

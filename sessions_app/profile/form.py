@@ -1,0 +1,92 @@
+"""The form of the assistant's profile: it loses nobody's words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from memoryproject.foundation.admin_kit.stamped_form import StampedForm
+from sessions_app.models import AssistantProfile
+
+LONGEST = 20_000
+CODES = re.compile(r"[a-z]{2,3}(?:\s*,\s*[a-z]{2,3})*\s*,?")
+
+
+class TextField(forms.CharField):
+    """Lines end as everywhere here; browsers send them in the network's form."""
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return text.replace("\r\n", "\n") if isinstance(text, str) else text
+
+
+def _area(label: Any, help_text: Any = "", rows: int = 6) -> TextField:
+    # Hebrew is written from the right as soon as it begins.
+    widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": rows})
+    return TextField(
+        label=label, help_text=help_text, required=False, max_length=LONGEST, widget=widget
+    )
+
+
+class ProfileForm(StampedForm):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=64,
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
+        help_text=gettext_lazy("What the assistant calls itself. In groups it answers to @name."),
+    )
+    persona = _area(
+        gettext_lazy("Persona"), gettext_lazy("How the assistant speaks and what it is for.")
+    )
+    business_facts = _area(
+        gettext_lazy("About the business"),
+        gettext_lazy("What anybody may know: services, prices, address, policies."),
+        rows=10,
+    )
+    opening_hours = _area(
+        gettext_lazy("Opening hours"),
+        gettext_lazy("In words, such as “Sunday to Thursday 9:00–18:00”."),
+        rows=3,
+    )
+    languages = forms.CharField(
+        label=gettext_lazy("Languages"),
+        max_length=64,
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
+        help_text=gettext_lazy(
+            "Codes separated by commas, such as en, he. The first one is used where a chat "
+            "shows none."
+        ),
+    )
+
+    class Meta:
+        model = AssistantProfile
+        fields: ClassVar = ["name", "persona", "business_facts", "opening_hours", "languages"]
+
+    SECTIONS: ClassVar = (
+        (gettext_lazy("Who it is"), ("name", "persona")),
+        (gettext_lazy("What it may tell"), ("business_facts", "opening_hours")),
+        (gettext_lazy("How it speaks"), ("languages",)),
+    )
+
+    def clean_languages(self) -> str:
+        languages: str = self.cleaned_data["languages"].strip().casefold()
+        if not CODES.fullmatch(languages):
+            raise forms.ValidationError(_("Write codes of two or three letters, such as en, he."))
+        return languages.rstrip(",").rstrip()
+
+    def sections(self) -> list[Section]:
+        return [
+            Section(str(title), [self[name] for name in names]) for title, names in self.SECTIONS
+        ]
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    fields: list[forms.BoundField]

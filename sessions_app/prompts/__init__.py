@@ -1,1 +1,0 @@
-"""Builds what the chat model reads. Pure: no Django here."""

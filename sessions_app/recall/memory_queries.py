@@ -1,0 +1,27 @@
+"""Memories with the chats that they came from, which their own app doesn't know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from memories_app.models import Memory, Visibility
+from memories_app.search.facade import memories_for_staff
+from sessions_app.models import Chat
+
+
+def memories_named(within: Q | None = None) -> QuerySet[Any]:
+    """All memories, each with ``whatsapp_chat``. ``within``: only of chats for which this holds
+    of ``chat_id``; the name of any other chat is never told."""
+    chats = Chat.objects.filter(pk=OuterRef("chat_id"))
+    named: QuerySet[Memory] = memories_for_staff().defer("terms", "likeness")
+    if within is not None:
+        named = named.filter(within)
+    return named.annotate(whatsapp_chat=Subquery(chats.values("whatsapp_chat")[:1]))
+
+
+def memories_for_bound(reach: Q) -> Q:
+    """What is recalled for who reaches some chats only: what was told in them, and what is
+    public. ``reach``: which chats those are."""
+    return reach | Q(visibility=Visibility.PUBLIC)

@@ -1,0 +1,214 @@
+"""Ranks what was said in a chat against a question, each line with what was said around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connections
+from django.db.models import F, QuerySet
+from django.db.models.fields.json import KT
+
+from memories_app.search.facade import (
+    Question,
+    Ranked,
+    WordSearch,
+    any_of,
+    cosines_of,
+    known_terms,
+    rank,
+)
+from memoryproject.foundation.retrieval.message_features import (
+    BY_WORDS,
+    REACH,
+    WITH_VECTORS,
+    Judge,
+    Line,
+    everyday_words,
+    features_of,
+    speaker_named,
+)
+from memoryproject.foundation.retrieval.relevance import IN_USE, LexicalQuery
+from memoryproject.foundation.retrieval.subqueries import Asked
+from memoryproject.foundation.text.periods import Period, best_fit, periods_asked
+from memoryproject.foundation.text.query import text_without
+from sessions_app.models import MessageEmbedding
+from sessions_app.recall.message_positions import lines_near, placed
+
+# So many lines are looked at with what was said around them.
+SEEDS = 100
+# Whoever is silent for longer begins a new run of talk.
+SILENCE = timedelta(hours=6)
+
+_AROUND = """
+WITH texts (key, session_id, place, answer_to, order_num, said_at, content, sender, length, terms)
+AS ({scope})
+SELECT key, span, said_at, content, sender, length,
+       ARRAY(SELECT term FROM unnest(terms) AS term WHERE term = ANY(%s))
+FROM texts
+JOIN unnest(%s::uuid[], %s::int[], %s::int[]) WITH ORDINALITY AS spans (session_id, low, high, span)
+  ON texts.session_id = spans.session_id AND texts.place BETWEEN spans.low AND spans.high
+ORDER BY span, place, answer_to NULLS FIRST, order_num
+"""
+
+
+@dataclass(frozen=True)
+class SaidQuestion:
+    """A question to a conversation: with ``topics``, its texts without the words that are
+    everywhere in the conversation, and a vector for each of them."""
+
+    question: Question
+    topics: Sequence[Sequence[float] | None]
+    found: WordSearch
+    today: date
+
+
+def topics_of(asked: Sequence[Asked], found: WordSearch) -> list[str]:
+    """Each text of the question without what says nothing in this conversation."""
+    return [
+        text_without(
+            text.text,
+            everyday_words(known_terms(text, found.words), frequencies, found.texts),
+        )
+        for text, frequencies in zip(asked, found.frequencies, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Who judges lines: ``with_vectors`` where the question has one, else ``by_words``."""
+
+    with_vectors: Judge = WITH_VECTORS
+    by_words: Judge = BY_WORDS
+
+
+IN_OFFICE = Judges()
+
+
+def rank_said(
+    asked: SaidQuestion, said: QuerySet[Any], *, top_k: int, judges: Judges = IN_OFFICE
+) -> list[Ranked]:
+    """The ``top_k`` lines that answer best, best first. ``said``: what may be found.
+
+    The number of queries doesn't depend on what is asked or found.
+    """
+    seeds = rank(
+        asked.question, said, MessageEmbedding, key="message", top_k=SEEDS, found=asked.found
+    )
+    if not seeds:
+        return []
+    rows = _rows_around([seed.key for seed in seeds], said, list(asked.found.words.of_terms()))
+    by_topic = replace(asked.question, vectors=[asked.question.vectors[0], *asked.topics])
+    keys = [row.key for row in rows]
+    cosines = cosines_of(keys, by_topic, said, MessageEmbedding, key="message")
+    nothing: list[float | None] = [None] * (1 + len(asked.topics))
+    near = [cosines.get(key, nothing) for key in keys]
+    best = [0.0] * len(rows)
+    for place, query in enumerate(asked.found.queries):
+        worth = IN_USE.part_worth if place else 1.0
+        judge = judges.by_words if asked.topics[place] is None else judges.with_vectors
+        scores = _scores(place, query, asked, rows, [cosine[1 + place] for cosine in near], judge)
+        best = [max(old, worth * new) for old, new in zip(best, scores, strict=True)]
+    ranked = [
+        Ranked(row.key, score, cosine[0])
+        for row, score, cosine in zip(rows, best, near, strict=True)
+    ]
+    return sorted(ranked, key=lambda item: (-item.score, str(item.key)))[:top_k]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the conversation; those of one ``run`` were said one after the other."""
+
+    key: UUID
+    run: int
+    said_at: datetime
+    content: str
+    speaker: str
+    length: int
+    counts: Mapping[str, float]
+
+
+def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) -> list[_Row]:
+    """The lines themselves and those around them, in the order in which they were said. An
+    answer stands with its question."""
+    seeds = placed(said.order_by()).filter(pk__in=any_of(keys))
+    spans = _spans(seeds.values_list("session_id", "place"))
+    columns = lines_near(said.order_by(), spans, beside=keys).values_list(
+        "pk",
+        "session_id",
+        "place",
+        F("answers"),
+        "order_num",
+        "timestamp",
+        "content",
+        KT("metadata__sender_name"),
+        "term_count",
+        "terms",
+    )
+    inner, params = columns.query.get_compiler(said.db).as_sql()
+    sessions, lows, highs = (list(column) for column in zip(*spans, strict=True))
+    with connections[said.db].cursor() as cursor:
+        cursor.execute(_AROUND.format(scope=inner), [*params, terms, sessions, lows, highs])
+        return _in_runs(cursor.fetchall())
+
+
+def _spans(places: Sequence[tuple[UUID, int]] | QuerySet[Any, Any]) -> list[tuple[UUID, int, int]]:
+    """The stretches of sessions that hold everything around these places, none twice."""
+    spans: list[tuple[UUID, int, int]] = []
+    for session_id, place in sorted(places, key=lambda item: (str(item[0]), item[1])):
+        low, high = place - REACH, place + REACH
+        if spans and spans[-1][0] == session_id and low <= spans[-1][2] + 1:
+            spans[-1] = (session_id, spans[-1][1], high)
+        else:
+            spans.append((session_id, low, high))
+    return spans
+
+
+def _in_runs(rows: Sequence[tuple[Any, ...]]) -> list[_Row]:
+    lines: list[_Row] = []
+    run = 0
+    last: tuple[int, datetime] | None = None
+    for key, span, said_at, content, sender, length, terms in rows:
+        if last is not None and (last[0] != span or abs(said_at - last[1]) > SILENCE):
+            run += 1
+        last = (span, said_at)
+        counts: dict[str, float] = {}
+        for term in terms:
+            counts[term] = counts.get(term, 0) + 1
+        speaker = speaker_named(content) or sender or ""
+        lines.append(_Row(key, run, said_at, content, speaker, length, counts))
+    return lines
+
+
+def _scores(
+    place: int,
+    query: LexicalQuery,
+    asked: SaidQuestion,
+    rows: Sequence[_Row],
+    cosines: Sequence[float | None],
+    judge: Judge,
+) -> list[float]:
+    """The chance of each line that it answers one text of the question."""
+    text = asked.question.asked[place].text
+    periods = periods_asked(text, today=asked.today)
+    lines = [_line(row, cosine, asked, periods) for row, cosine in zip(rows, cosines, strict=True)]
+    features = features_of(text, query, lines)
+    chances: list[float] = (judge.chances(features) * query.substance).tolist()
+    return chances
+
+
+def _line(row: _Row, cosine: float | None, asked: SaidQuestion, periods: Sequence[Period]) -> Line:
+    curve = asked.question.calibration
+    return Line(
+        text=row.content,
+        counts=row.counts,
+        length=row.length,
+        topic=None if cosine is None else curve.slope * (cosine - curve.midpoint),
+        segment=row.run,
+        speaker=row.speaker,
+        period_fit=best_fit(periods, row.said_at.date()),
+    )

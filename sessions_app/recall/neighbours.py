@@ -1,0 +1,78 @@
+"""What was said around a message: the question before an answer, the answer after a question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import F, Q, QuerySet
+
+from memoryproject.foundation.text.shorten import cut_at_word
+from sessions_app.models import Message
+from sessions_app.recall.message_positions import lines_near, placed
+
+LONGEST_NEIGHBOUR = 200
+# Commands and the like may stand between two messages; beyond this they are no neighbours.
+REACH = 6
+
+
+@dataclass(frozen=True)
+class Around:
+    """The messages before and after one, in the conversation's order, None where there is
+    none to show."""
+
+    before: Message | None = None
+    after: Message | None = None
+
+    def as_dict(self) -> dict[str, dict[str, str]]:
+        """For a hit's metadata: what there is of "before" and "after", shortened."""
+        there = {"before": self.before, "after": self.after}
+        return {name: _shown(message) for name, message in there.items() if message}
+
+
+def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Mapping[UUID, Around]:
+    """The neighbours of some messages among what may be seen, ``said``, in two queries.
+
+    A message that is asked for itself or stands beside an earlier one is not told again. An
+    answer stands with its question, whatever was said in between.
+    """
+    if not message_ids:
+        return {}
+    near, spans = Q(), []
+    found_there = placed(said).filter(pk__in=message_ids)
+    for session_id, place in found_there.values_list("session_id", "place"):
+        near |= Q(session_id=session_id, place__range=(place - REACH, place + REACH))
+        spans.append((session_id, place - REACH, place + REACH))
+    in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
+    around = lines_near(said.defer("terms"), spans, beside=message_ids).filter(near)
+    lines = list(around.order_by(*in_order)) if near else []
+    told = set(message_ids)
+    found = {}
+    for message_id in message_ids:
+        around = _around(message_id, lines, told)
+        told |= {message.pk for message in (around.before, around.after) if message}
+        found[message_id] = around
+    return found
+
+
+def _around(message_id: UUID, lines: Sequence[Message], told: Collection[UUID]) -> Around:
+    """What stands before and after a message and has not been told."""
+    place = next((n for n, line in enumerate(lines) if line.pk == message_id), None)
+    if place is None:
+        return Around()
+
+    def told_now(other: int) -> Message | None:
+        if not 0 <= other < len(lines) or lines[other].pk in told:
+            return None
+        return lines[other] if lines[other].session_id == lines[place].session_id else None
+
+    return Around(told_now(place - 1), told_now(place + 1))
+
+
+def _shown(message: Message) -> dict[str, str]:
+    return {
+        "message_id": str(message.pk),
+        "role": message.role,
+        "content": cut_at_word(message.content, LONGEST_NEIGHBOUR),
+    }

@@ -1,0 +1,223 @@
+"""Recall: what fits a question, from memories and from what was said in the same chat.
+
+One function for the turn, the API, the admin and the commands. Who may see what is decided
+in SQL, in the two querysets that this module ranks, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.core.exceptions import EmptyResultSet
+from django.db import DatabaseError, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from memories_app.models import MemoryEmbedding
+from memories_app.search.facade import (
+    NOTHING_FOUND,
+    Question,
+    WordSearch,
+    memories_visible,
+    prepare_query,
+    rank,
+    search_words,
+)
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.retrieval.subqueries import Asked, asked_texts
+from sessions_app.models import Message
+from sessions_app.models.messages import Role
+from sessions_app.models.roles import GODFATHER
+from sessions_app.recall.message_ranking import SaidQuestion, rank_said, topics_of
+from sessions_app.recall.neighbours import neighbours_of
+
+logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
+
+MEMORIES = "memories"
+MESSAGES = "messages"
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """For whom is recalled. ``chat_id`` None and role "staff": all memories, no messages."""
+
+    user_role: str
+    chat_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something recalled. ``similarity`` is the raw cosine, None where the embedder doesn't
+    cover the text; ``score`` is the fused relevance in [0, 1]. A message's metadata says where
+    it stands and, shortened, what was said "before" and "after" it."""
+
+    source: str
+    id: UUID
+    content: str
+    score: float
+    similarity: float | None
+    created_at: datetime
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the replay record."""
+        return {
+            "source": self.source,
+            "id": str(self.id),
+            "content": self.content,
+            "score": round(self.score, 4),
+            "similarity": None if self.similarity is None else round(self.similarity, 4),
+            "created_at": self.created_at.isoformat(),
+            **self.metadata,
+        }
+
+
+@dataclass(frozen=True)
+class RecallResult:
+    """The hits, best first. ``degraded``: a part of memory could not be searched."""
+
+    hits: list[Hit]
+    degraded: bool = False
+
+
+def recall(
+    *,
+    query: str,
+    viewer: Viewer,
+    embedder: Embedder,
+    top_k: int = 5,
+    min_similarity: float = 0.7,
+    sources: Collection[str] = (MEMORIES, MESSAGES),
+    messages_where: Q | None = None,
+    memories_where: Q | None = None,
+    sure: bool = True,
+) -> RecallResult:
+    """The best ``top_k`` texts for the query whose score is at least ``min_similarity``.
+
+    messages_where: narrows the past messages, such as to what a prompt doesn't hold already.
+    memories_where: narrows the memories that the viewer may see.
+    sure: False where an answer at once counts for more than memories that are far from the
+    question by its meaning and share no word with it.
+    A failing embedder leaves the search by words; a failing database query is tried once
+    more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
+    """
+    asked = asked_texts(query)
+    said = messages_visible(viewer, messages_where)
+    found_said = None
+    failed = False
+    if MESSAGES in sources and viewer.chat_id is not None:
+        found_said = _try_twice(lambda: _search_said(asked, said))
+        failed = found_said is None
+    topics = topics_of(asked, found_said) if found_said and found_said.texts else []
+    question, topic_vectors, embedded = prepare_query(asked, embedder, topics=topics)
+    searches: list[Callable[[], list[Hit]]] = []
+    if MEMORIES in sources:
+        searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where, sure))
+    if topics and found_said:
+        to_said = SaidQuestion(question, topic_vectors, found_said, timezone.now().date())
+        searches.append(lambda: _recall_messages(to_said, said, top_k))
+    found = [_try_twice(search) for search in searches]
+    hits = [hit for part in found for hit in part or []]
+    best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
+    relevant = [hit for hit in best if hit.score >= min_similarity][:top_k]
+    complete: list[Hit] | None = relevant
+    if any(hit.source == "message" for hit in relevant):
+        complete = _try_twice(lambda: _with_neighbours(relevant, said))
+    logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
+    degraded = failed or not embedded or None in [*found, complete]
+    return RecallResult(relevant if complete is None else complete, degraded)
+
+
+def _search_said(asked: Sequence[Asked], said: QuerySet[Message]) -> WordSearch:
+    try:
+        return search_words(asked, said)
+    except EmptyResultSet:
+        # A filter that nothing can pass.
+        return NOTHING_FOUND
+
+
+def _try_twice(search: Callable[[], Found]) -> Found | None:
+    """What the search finds; None where it failed twice."""
+    for attempt in (1, 2):
+        try:
+            with transaction.atomic():
+                return search()
+        except DatabaseError:
+            logger.exception("Recall failed (try %d of 2).", attempt)
+    return None
+
+
+def _recall_memories(
+    question: Question, viewer: Viewer, top_k: int, where: Q | None, sure: bool
+) -> list[Hit]:
+    visible = memories_visible(
+        is_owner=viewer.user_role == GODFATHER,
+        is_staff=viewer.user_role == "staff",
+        chat_id=viewer.chat_id,
+    ).filter(where or Q())
+    ranked = rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k, sure=sure)
+    # Asked again of what is visible: since it was ranked, one may have been made private.
+    found = visible.defer("terms").in_bulk([item.key for item in ranked])
+    return [
+        Hit(
+            source="memory",
+            id=item.key,
+            content=found[item.key].content,
+            score=item.score,
+            similarity=item.similarity,
+            created_at=found[item.key].created_at,
+            metadata={"type": found[item.key].type},
+        )
+        for item in ranked
+        if item.key in found
+    ]
+
+
+def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message]:
+    """What was said in the viewer's chat and may be recalled."""
+    said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
+    said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    # Commands and what the system itself says ("Remembered: …", apologies) are no knowledge.
+    said = said.exclude(metadata__has_any_keys=["command", "system_text"])
+    return said if where is None else said.filter(where)
+
+
+def _recall_messages(asked: SaidQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
+    ranked = rank_said(asked, said, top_k=top_k)
+    # As above: since it was ranked, one may have been taken back.
+    found = said.defer("terms").in_bulk([item.key for item in ranked])
+    return [
+        Hit(
+            source="message",
+            id=item.key,
+            content=found[item.key].content,
+            score=item.score,
+            similarity=item.similarity,
+            created_at=found[item.key].timestamp,
+            metadata={
+                "role": found[item.key].role,
+                "session_id": str(found[item.key].session_id),
+                "order_num": found[item.key].order_num,
+            },
+        )
+        for item in ranked
+        if item.key in found
+    ]
+
+
+def _with_neighbours(hits: Sequence[Hit], said: QuerySet[Message]) -> list[Hit]:
+    """The hits, those of messages with what was said around them."""
+    around = neighbours_of([hit.id for hit in hits if hit.source == "message"], said=said)
+    return [
+        replace(hit, metadata={**hit.metadata, **around[hit.id].as_dict()})
+        if hit.id in around
+        else hit
+        for hit in hits
+    ]

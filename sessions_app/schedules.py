@@ -1,0 +1,63 @@
+"""The work that is done by the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django_q.models import Schedule
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A task by its dotted name, every so many minutes."""
+
+    name: str
+    task: str
+    minutes: int
+
+
+PLANNED = (
+    Planned("Sweep work", "sessions_app.tasks.sweep_work", 1),
+    Planned("Sweep cards", "sessions_app.tasks.sweep_cards", 1),
+    Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
+    Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
+    Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
+    Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
+    Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
+    Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
+    Planned("Seal audit events", "memoryproject.foundation.audit.tasks.seal", 1),
+    Planned("Prune audit events", "memoryproject.foundation.audit.tasks.prune", 24 * 60),
+    Planned("Tidy the API", "memoryproject.foundation.rest_kit.tasks.tidy", 60),
+    Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
+    Planned("Count the dashboard's figures", "memoryproject.staff_site.tasks.recount", 1),
+    Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
+)
+
+OURS = r"^(sessions_app|memoryproject\.(audit|api|dashboard))\.tasks\."
+
+# Any number that nothing else uses: two installers at once must not make twins.
+_LOCK = 0x5C4ED01E
+
+
+def schedules_install() -> dict[str, bool]:
+    """Make the schedules that are missing, bring those that are there up to date, and remove
+    ours that are no longer planned. Tells for each name whether it was made."""
+    made = {}
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        for planned in PLANNED:
+            _, fresh = Schedule.objects.update_or_create(
+                name=planned.name,
+                defaults={
+                    "func": planned.task,
+                    "schedule_type": Schedule.MINUTES,
+                    "minutes": planned.minutes,
+                    "repeats": -1,
+                },
+            )
+            made[planned.name] = fresh
+        ours = Schedule.objects.filter(func__regex=OURS)
+        ours.exclude(name__in=[planned.name for planned in PLANNED]).delete()
+    return made

@@ -1,1 +1,0 @@
-"""The cards of sessions: when they are due, of what they are made, and where they are told."""

@@ -1,1 +1,0 @@
-"""The commands that people can write to the assistant, one a file."""

@@ -1,1 +1,0 @@
-"""Stores what sessions_app.importing reads from old files."""

@@ -1,1 +1,0 @@
-"""Switching the embedding model, keeping its vectors whole, and making them again."""

@@ -1,1 +1,0 @@
-"""What staff do with conversations among themselves, one verb each."""

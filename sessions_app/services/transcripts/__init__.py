@@ -1,1 +1,0 @@
-"""Saves batches of transcripts, and writes them (seed 000)."""

@@ -1,0 +1,122 @@
+"""Summaries, with the messages that they sum up."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryproject.foundation.admin_kit.display import (
+    shown_link,
+    shown_message,
+    shown_state,
+    shown_table,
+    shown_text,
+)
+from sessions_app.models import Message, SummarizationMetadata
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.links import list_address, message_link, messages_address
+
+DELETED = gettext_lazy("The messages were deleted when they had been summed up.")
+
+
+@admin.register(SummarizationMetadata)
+class SummaryAdmin(ConversationAdmin):
+    """From a summary back to what was said, and along the chain."""
+
+    read_as = "summary"
+    list_is_read = True
+    list_display = ("created_at", "chat", "messages_range", "short_text", "shown_kind")
+    list_filter = ("is_extractive", "sources_deleted", "created_at")
+    search_fields = (
+        "session__session_id",
+        "session__chat__whatsapp_chat",
+        "summary_metadata_id",
+        "digest",
+    )
+    list_select_related = ("session__chat", "summary_message")
+    fieldsets = (
+        (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
+        (gettext_lazy("What it sums up"), {"fields": ("messages_range", "time_range", "sources")}),
+        (gettext_lazy("Of what the text is made"), {"fields": ("shown_digest", "shown_chapter")}),
+        (
+            gettext_lazy("Work"),
+            {
+                "classes": ("collapse",),
+                "fields": ("summary_metadata_id", "session", "number", "skill_id", "model"),
+            },
+        ),
+    )
+
+    readonly_fields = (
+        "chat",
+        "whole_text",
+        "shown_kind",
+        "summary_link",
+        "chain_link",
+        "messages_range",
+        "time_range",
+        "sources",
+        "shown_digest",
+        "shown_chapter",
+    )
+
+    @admin.display(description=gettext_lazy("chat"), ordering="session__chat")
+    def chat(self, made: SummarizationMetadata) -> str:
+        return str(made.session.chat)
+
+    @admin.display(description=gettext_lazy("messages"), ordering="first_order")
+    def messages_range(self, made: SummarizationMetadata) -> str:
+        told = {"first": made.first_order, "last": made.last_order}
+        return _("%(first)d to %(last)d") % told
+
+    @admin.display(description=gettext_lazy("from, to"))
+    def time_range(self, made: SummarizationMetadata) -> str:
+        local = [timezone.localtime(at) for at in (made.range_start, made.range_end)]
+        first, last = (date_format(at, "DATETIME_FORMAT") for at in local)
+        return _("%(first)s to %(last)s") % {"first": first, "last": last}
+
+    @admin.display(description=gettext_lazy("summary"))
+    def short_text(self, made: SummarizationMetadata) -> str:
+        return shown_message("text", made.summary_message.content)
+
+    @admin.display(description=gettext_lazy("summary, with what earlier ones said"))
+    def whole_text(self, made: SummarizationMetadata) -> str:
+        return shown_text(made.summary_message.content)
+
+    @admin.display(description=gettext_lazy("made by"), ordering="is_extractive")
+    def shown_kind(self, made: SummarizationMetadata) -> str:
+        if made.is_extractive:
+            return shown_state(_("excerpts, without a chat model"))
+        return shown_state(made.model, good=[made.model])
+
+    @admin.display(description=gettext_lazy("its message"))
+    def summary_link(self, made: SummarizationMetadata) -> str:
+        return message_link(made.summary_message)
+
+    @admin.display(description=gettext_lazy("conversation"))
+    def chain_link(self, made: SummarizationMetadata) -> str:
+        address = list_address(
+            "sessions_app_summarizationmetadata", session__session_id__exact=made.session_id
+        )
+        read = shown_link(messages_address(made.session), _("read the whole conversation"))
+        return format_html("{} · {}", read, shown_link(address, _("all summaries of it")))
+
+    @admin.display(description=gettext_lazy("messages"))
+    def sources(self, made: SummarizationMetadata) -> str:
+        if made.sources_deleted:
+            return str(DELETED)
+        said = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
+        rows = ((message_link(each), shown_message(each.kind, each.content)) for each in said)
+        return shown_table((_("message"), _("content")), rows)
+
+    @admin.display(description=gettext_lazy("of these messages alone"))
+    def shown_digest(self, made: SummarizationMetadata) -> str:
+        return shown_text(made.digest)
+
+    @admin.display(description=gettext_lazy("of the summaries before it, as one"))
+    def shown_chapter(self, made: SummarizationMetadata) -> str:
+        return shown_text(made.chapter)

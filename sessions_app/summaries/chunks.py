@@ -1,0 +1,100 @@
+"""Which messages of a session are summed up next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from sessions_app.models import ChatSession, Message, SummarizationMetadata, Turn
+from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.summaries.sizes import FOLD
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A run of messages without a summary, and what the summary goes on from.
+
+    ``seen`` is what was read of them: where it is something else when the summary is stored,
+    a message was edited, revoked or deleted meanwhile and the summary is void.
+    """
+
+    session_id: UUID
+    after: int
+    number: int
+    messages: Sequence[Message]
+    digests_before: Sequence[str]
+
+    @property
+    def ids(self) -> list[UUID]:
+        return [message.pk for message in self.messages]
+
+    @property
+    def seen(self) -> list[tuple[UUID, str]]:
+        return [(message.pk, message.content) for message in self.messages]
+
+    @property
+    def last_order(self) -> int:
+        return self.messages[-1].order_num
+
+    @property
+    def time_range(self) -> tuple[datetime, datetime]:
+        times = [message.timestamp for message in self.messages]
+        return min(times), max(times)
+
+    @property
+    def closes_chapter(self) -> bool:
+        return self.number % FOLD == 0
+
+
+def messages_unsummarized(session: ChatSession) -> QuerySet[Message]:
+    """What no summary covers yet, oldest first. Summaries themselves are not summed up."""
+    said = session.messages.filter(order_num__gt=session.summarized_until)
+    return said.exclude(role=Role.SUMMARY).order_by("order_num")
+
+
+def is_due(session: ChatSession, every: int) -> bool:
+    """Whether there are messages enough for another summary. Reads ``every`` rows at most,
+    and none at all where the numbers already say no."""
+    if session.message_counter - session.summarized_until < every:
+        return False
+    return len(messages_unsummarized(session).values_list("pk")[:every]) == every
+
+
+def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | None:
+    """The oldest ``every`` messages without a summary; None where there are fewer, or where
+    nothing may be added to the session any more.
+
+    answered_only: none of them may still wait for its answer, since they are to be deleted.
+    """
+    session = ChatSession.objects.filter(pk=session_id).first()
+    if session is None or session.status == SessionStatus.ARCHIVED:
+        return None
+    messages = list(messages_unsummarized(session).defer("terms")[:every])
+    if len(messages) < every:
+        return None
+    open_states = [*WAITING_STATES, TurnState.SENDING]
+    if answered_only and Turn.objects.filter(message__in=messages, state__in=open_states).exists():
+        return None
+    number, digests = _chain_end(session)
+    return Chunk(session.pk, session.summarized_until, number + 1, messages, digests)
+
+
+def _chain_end(session: ChatSession) -> tuple[int, list[str]]:
+    """The number of the last summary, and the digests since the last chapter, oldest first."""
+    last = list(
+        SummarizationMetadata.objects.filter(session=session)
+        .order_by("-number")
+        .values_list("number", "digest")[:FOLD]
+    )
+    digests = []
+    for number, digest in last:
+        if number % FOLD == 0:
+            break
+        digests.append(digest)
+    return (last[0][0] if last else 0), digests[::-1]

@@ -1,0 +1,71 @@
+"""Claims of the work of making a session's summaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import F, Q
+from django.utils import timezone
+
+from memoryproject.foundation.leases import Lease
+from sessions_app.models import SummaryWork
+
+# After a failure: the model server is down or overloaded.
+WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
+
+
+@dataclass(frozen=True)
+class SummaryLease(Lease[SummaryWork]):
+    """The right to make a session's summaries."""
+
+    @property
+    def session_id(self) -> UUID:
+        return self.row.session_id
+
+    def progress(self) -> None:
+        """A summary was stored: earlier failures don't count any more."""
+        self.held().update(attempts=1, error="")
+
+    def finish(self) -> None:
+        """Nothing is due any more."""
+        self.release(due=False, attempts=0, error="", not_before=None)
+
+    def postpone(self, error: str) -> None:
+        """It failed: try again, later each time."""
+        work = self.held().first()
+        if work is None:
+            return
+        wait = WAITS[min(work.attempts, len(WAITS)) - 1]
+        self.release(error=error, not_before=timezone.now() + wait)
+
+
+def summary_request(session_id: UUID) -> bool:
+    """Put on record that a session has messages to sum up; whether that is news."""
+    if SummaryWork.objects.filter(pk=session_id, due=False).update(due=True, not_before=None):
+        return True
+    if SummaryWork.objects.filter(pk=session_id).exists():
+        return False
+    made = SummaryWork.objects.bulk_create(
+        [SummaryWork(session_id=session_id, due=True)], ignore_conflicts=True
+    )
+    return bool(made)
+
+
+def summary_claim(session_id: UUID, *, now: datetime | None = None) -> SummaryLease | None:
+    """Take the work, or None: none is due, it isn't time yet, or somebody is at it."""
+    now = now or timezone.now()
+    work = SummaryWork.objects.filter(pk=session_id, due=True).first()
+    if work is None or (work.not_before and work.not_before > now):
+        return None
+    unchanged = SummaryWork.objects.filter(due=True, attempts=work.attempts)
+    token = unchanged.claim(work, now=now, attempts=F("attempts") + 1)
+    return SummaryLease(work, token) if token else None
+
+
+def summaries_abandoned(now: datetime) -> list[UUID]:
+    """Return the sessions whose summaries are due with nobody at work."""
+    ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
+    due = SummaryWork.objects.filter(ready, due=True)
+    return [work.session_id for work in due.abandoned(now)]

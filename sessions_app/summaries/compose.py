@@ -1,0 +1,32 @@
+"""Puts a summary message together from chapters and digests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+
+LEFT_OUT = "(The beginning is left out here.)"
+# Less room than this holds nothing worth reading.
+WORTH_READING = 60
+
+
+def compose_summary(parts: Sequence[str], *, longest_tokens: int) -> str:
+    """The parts, oldest first, in at most ``longest_tokens``: the newest whole, the first that
+    doesn't fit cut, what is older left out with a word about it."""
+    room = longest_tokens * CHARACTERS_A_TOKEN
+    told = [part.strip() for part in parts if part.strip()]
+    if len("\n".join(told)) <= room:
+        return "\n".join(told)
+    room -= len(LEFT_OUT) + 1
+    kept: list[str] = []
+    for part in reversed(told):
+        if len(part) + 1 <= room:
+            kept.append(part)
+            room -= len(part) + 1
+            continue
+        if room >= WORTH_READING or not kept:
+            kept.append(cut_at_word(part, max(room, 1)))
+        break
+    return cut_at_word("\n".join([LEFT_OUT, *reversed(kept)]), longest_tokens * CHARACTERS_A_TOKEN)

@@ -1,0 +1,127 @@
+"""Makes the summaries that are due in a session: what a worker does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from cards_app.rules.lines import Line
+from memoryproject.foundation.errors.stored_errors import named_error_text
+from memoryproject.foundation.integrations.llm.base import ChatModelError
+from memoryproject.foundation.leases import LeaseLostError
+from sessions_app.conversations.facade import is_knowledge, speaker_of, text_of
+from sessions_app.models import Message, SummaryWork
+from sessions_app.summaries.chunks import Chunk, chunk_next
+from sessions_app.summaries.claims import SummaryLease, summary_claim, summary_request
+from sessions_app.summaries.sizes import sizes_for
+from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten
+from sessions_app.summaries.summary_store import ChunkChangedError, summary_store
+
+logger = logging.getLogger(__name__)
+
+# After so many failures the messages' own words must do, or the gap would stay open.
+MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class SummaryRules:
+    """``every``: how many messages a summary covers. ``delete_messages``: whether they are
+    deleted then. ``token_limit`` and ``user_role`` are those of the session's chat."""
+
+    every: int
+    delete_messages: bool
+    token_limit: int
+    user_role: str
+
+
+def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: SummaryRules) -> int:
+    """Make every summary that is due in the session; returns how many were stored.
+
+    Who finds another worker at it leaves at once. A failing model leaves the rest for later;
+    after three failures, or one that trying again can't cure, the summary is made of the
+    messages' own words.
+    """
+    stored = 0
+    while lease := summary_claim(session_id):
+        try:
+            while chunk := _next(session_id, rules):
+                stored += _make_one(chunk, lease, summarizer, rules)
+        except LeaseLostError as lost:
+            logger.warning("%s", lost)
+            break
+        except (ChatModelError, DatabaseError) as error:
+            logger.warning("A summary of session %s was not made: %s", session_id, error)
+            lease.postpone(named_error_text(error))
+            break
+        lease.finish()
+        # A message that came in after the last look found the work still marked as due.
+        if _next(session_id, rules) is None:
+            break
+        summary_request(session_id)
+    return stored
+
+
+def _next(session_id: UUID, rules: SummaryRules) -> Chunk | None:
+    return chunk_next(session_id, every=rules.every, answered_only=rules.delete_messages)
+
+
+def _make_one(
+    chunk: Chunk, lease: SummaryLease, summarizer: Summarizer, rules: SummaryRules
+) -> int:
+    """Make and store one summary; 0 where its messages changed meanwhile."""
+    sizes = sizes_for(rules.token_limit)
+    lines = [_line(message, rules.user_role) for message in chunk.messages if is_knowledge(message)]
+    digest = _or_own_words(
+        lambda: summarizer.digest(lines, longest=sizes.digest, renew=lease.renew),
+        lambda: extract(lines, longest=sizes.digest),
+        lease,
+    )
+    chapter = None
+    if chunk.closes_chapter:
+        digests = [*chunk.digests_before, digest.text]
+        chapter = _or_own_words(
+            lambda: summarizer.chapter(digests, longest=sizes.chapter, renew=lease.renew),
+            lambda: shorten(digests, longest=sizes.chapter),
+            lease,
+        )
+    lease.renew()
+    try:
+        summary_store(
+            chunk=chunk,
+            lease=lease,
+            digest=digest,
+            chapter=chapter,
+            skill_id=summarizer.skill.skill_id,
+            delete_messages=rules.delete_messages,
+            token_limit=rules.token_limit,
+            now=timezone.now(),
+        )
+    except ChunkChangedError as changed:
+        logger.info("A summary is made again: %s.", changed)
+        return 0
+    lease.progress()
+    return 1
+
+
+def _or_own_words(
+    make: Callable[[], Made], own_words: Callable[[], Made], lease: SummaryLease
+) -> Made:
+    """What the model makes, or the messages' own words where it has failed too often.
+    Raises ChatModelError where it is to be tried again later, and LeaseLostError."""
+    try:
+        return make()
+    except ChatModelError as error:
+        attempts = SummaryWork.objects.values_list("attempts", flat=True).get(pk=lease.session_id)
+        if not error.permanent and attempts < MAX_ATTEMPTS:
+            raise
+        logger.warning("The summary of session %s is made of excerpts: %s", lease.session_id, error)
+        return own_words()
+
+
+def _line(message: Message, user_role: str) -> Line:
+    return Line(role=speaker_of(message, user_role=user_role), content=text_of(message))

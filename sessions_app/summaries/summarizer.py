@@ -1,0 +1,132 @@
+"""Makes the texts of summaries: with a chat model, or of the messages' own words."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from cards_app.rules.extract import extractive_summary
+from cards_app.rules.lines import Line
+from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.retry import nothing
+from memoryproject.foundation.text.language import detect_language
+from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from sessions_app.summaries.skills import SKILLS, Skill, skill_prompt
+from sessions_app.summaries.text_parts import halves, in_parts
+
+logger = logging.getLogger(__name__)
+
+EXCERPTS = {"en": "(excerpts)", "he": "(קטעים מתוך השיחה)"}
+SHORTEST = 40
+# A model that is asked for so many tokens is told a number of words.
+WORDS_A_TOKEN = 0.6
+# The estimate of four characters a token is low for Hebrew: half of the room is kept free.
+SAFETY = 2
+OWN_WORDS_TOKENS = 300
+
+
+@dataclass(frozen=True)
+class Made:
+    """A text, which model made it, and whether it is made of the messages' own words."""
+
+    text: str
+    model: str
+    is_extractive: bool = False
+
+
+@dataclass(frozen=True)
+class Summarizer:
+    """``chat_model`` None: there is none, all texts are extractive. ``context_tokens``: how
+    much the model reads at once; longer input is summed up in parts."""
+
+    chat_model: ChatModel | None = None
+    skill: Skill = field(default_factory=lambda: SKILLS["conversation-summary"])
+    context_tokens: int = 8_000
+
+    def digest(
+        self, lines: Sequence[Line], *, longest: int, renew: Callable[[], None] = nothing
+    ) -> Made:
+        """The text of one run of messages, at most ``longest`` tokens; "" where they say
+        nothing. ``renew`` is called before every try. Raises ChatModelError."""
+        if not lines:
+            return Made("", "")
+        if self.chat_model is None:
+            return extract(lines, longest=longest)
+        texts = [f"{line.role}: {line.content}" for line in lines]
+        return self._ask(self.chat_model, self.skill.task, texts, longest, renew)
+
+    def chapter(
+        self, digests: Sequence[str], *, longest: int, renew: Callable[[], None] = nothing
+    ) -> Made:
+        """One text of several digests. Raises ChatModelError."""
+        told = [digest for digest in digests if digest.strip()]
+        if not told:
+            return Made("", "")
+        if self.chat_model is None:
+            return shorten(told, longest=longest)
+        return self._ask(self.chat_model, self.skill.fold, told, longest, renew)
+
+    def _ask(
+        self,
+        chat_model: ChatModel,
+        task: str,
+        texts: Sequence[str],
+        longest: int,
+        renew: Callable[[], None],
+    ) -> Made:
+        """Every part is summed up once, and the results stand one after the other: nothing is
+        summed up twice on the way."""
+        room = max(self.context_tokens // SAFETY - OWN_WORDS_TOKENS - longest, OWN_WORDS_TOKENS)
+        parts = in_parts(texts, room=room * CHARACTERS_A_TOKEN)
+        made = [
+            self._ask_once(chat_model, task, part, max(longest // len(parts), 1), renew)
+            for part in parts
+        ]
+        text = "\n".join(each.text for each in made)
+        return Made(cut_at_word(text, longest * CHARACTERS_A_TOKEN), made[-1].model)
+
+    def _ask_once(
+        self,
+        chat_model: ChatModel,
+        task: str,
+        texts: Sequence[str],
+        longest: int,
+        renew: Callable[[], None],
+    ) -> Made:
+        words = max(round(longest * WORDS_A_TOKEN), 10)
+        prompt = skill_prompt(task, texts, words=words, fence=uuid.uuid4().hex[:12])
+        try:
+            completion = chat_model.complete(ChatRequest(prompt), before_attempt=renew)
+        except ChatModelError as error:
+            smaller = halves(texts) if error.too_long else None
+            if smaller is None:
+                raise
+            logger.info("The text is too long for the model: it is summed up in two parts.")
+            made = [
+                self._ask_once(chat_model, task, half, max(longest // 2, 1), renew)
+                for half in smaller
+            ]
+            return Made("\n".join(each.text for each in made), made[-1].model)
+        return Made(
+            cut_at_word(completion.text.strip(), longest * CHARACTERS_A_TOKEN), completion.model
+        )
+
+
+def extract(lines: Sequence[Line], *, longest: int) -> Made:
+    """The text of a run of messages in their own words, marked as such."""
+    language = detect_language(" ".join(line.content for line in lines)) or "en"
+    mark = EXCERPTS[language]
+    room = longest * CHARACTERS_A_TOKEN - len(mark) - 1
+    text = extractive_summary(lines, longest=max(room, SHORTEST))
+    return Made(f"{mark} {text}" if text else "", "extractive", is_extractive=True)
+
+
+def shorten(digests: Sequence[str], *, longest: int) -> Made:
+    """Several digests in one text without a chat model: the beginning of each, whose most
+    important words come first."""
+    share = max(longest * CHARACTERS_A_TOKEN // len(digests) - 1, 10)
+    text = "\n".join(cut_at_word(digest, share) for digest in digests)
+    return Made(text, "extractive", is_extractive=True)

@@ -1,0 +1,143 @@
+"""Stores a summary, and takes summaries back whose messages have changed."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Sum
+
+from sessions_app.conversations.facade import NewMessage, messages_add
+from sessions_app.models import ChatSession, Message, SummarizationMetadata
+from sessions_app.models.messages import Role
+from sessions_app.summaries.chunks import Chunk, messages_unsummarized
+from sessions_app.summaries.claims import SummaryLease
+from sessions_app.summaries.compose import compose_summary
+from sessions_app.summaries.sizes import FOLD, sizes_for
+from sessions_app.summaries.summarizer import Made
+
+logger = logging.getLogger(__name__)
+
+# More chapters find no room in a summary.
+MOST_CHAPTERS = 20
+
+
+class ChunkChangedError(Exception):
+    """Messages were edited, revoked or deleted while they were summed up: begin again."""
+
+
+def summary_store(
+    *,
+    chunk: Chunk,
+    lease: SummaryLease,
+    digest: Made,
+    chapter: Made | None,
+    skill_id: str,
+    delete_messages: bool,
+    token_limit: int,
+    now: datetime,
+) -> SummarizationMetadata:
+    """Store the summary of a chunk as the session's next message, with its record.
+
+    Raises LeaseLostError and ChunkChangedError, and then nothing is stored.
+    """
+    with transaction.atomic():
+        session = ChatSession.objects.select_for_update(no_key=True).get(pk=chunk.session_id)
+        lease.lock()
+        _check_unchanged(session, chunk)
+        record = SummarizationMetadata(
+            session=session,
+            number=chunk.number,
+            summarized_message_ids=chunk.ids,
+            first_order=chunk.messages[0].order_num,
+            last_order=chunk.last_order,
+            range_start=chunk.time_range[0],
+            range_end=chunk.time_range[1],
+            digest=digest.text,
+            chapter=chapter.text if chapter else "",
+            skill_id=skill_id,
+            model=digest.model,
+            is_extractive=digest.is_extractive or bool(chapter and chapter.is_extractive),
+            sources_deleted=delete_messages,
+            created_at=now,
+        )
+        record.summary_message = _message(session, record, token_limit, now)
+        record.save(force_insert=True)
+        session.summarized_until = record.last_order
+        if delete_messages:
+            _delete(session, chunk)
+        session.save(update_fields=["summarized_until", "total_tokens"])
+    logger.info("Session %s: %s was stored.", session.session_id, record)
+    return record
+
+
+def _check_unchanged(session: ChatSession, chunk: Chunk) -> None:
+    same_end = session.summarized_until == chunk.after
+    now_there = messages_unsummarized(session).filter(order_num__lte=chunk.last_order)
+    if not same_end or list(now_there.values_list("pk", "content")) != chunk.seen:
+        raise ChunkChangedError(f"messages of session {session.session_id} changed meanwhile")
+
+
+def _message(
+    session: ChatSession, record: SummarizationMetadata, token_limit: int, now: datetime
+) -> Message:
+    content = compose_summary(_parts(session, record), longest_tokens=sizes_for(token_limit).whole)
+    metadata = {"summaryMetadataId": str(record.summary_metadata_id)}
+    new = NewMessage(
+        role=Role.SUMMARY,
+        content=content,
+        timestamp=now,
+        sender="assistant",
+        metadata={**metadata, "extractive": True} if record.is_extractive else metadata,
+    )
+    (message,) = messages_add(session=session, new=[new], token_limit=token_limit, now=now)
+    return message
+
+
+def _parts(session: ChatSession, record: SummarizationMetadata) -> list[str]:
+    """The chapters, then the digests that are in none yet, oldest first."""
+    before = SummarizationMetadata.objects.filter(session=session, number__lt=record.number)
+    chapters = before.filter(number__in=_chapter_numbers(record.number)).order_by("number")
+    texts = list(chapters.values_list("chapter", flat=True))
+    if record.number % FOLD == 0:
+        return [*texts, record.chapter]
+    since = before.filter(number__gt=record.number - record.number % FOLD).order_by("number")
+    return [*texts, *since.values_list("digest", flat=True), record.digest]
+
+
+def _chapter_numbers(number: int) -> list[int]:
+    """The latest summaries before this one that hold a chapter."""
+    last = (number - 1) // FOLD * FOLD
+    return list(range(last, 0, -FOLD))[:MOST_CHAPTERS]
+
+
+def _delete(session: ChatSession, chunk: Chunk) -> None:
+    """Delete what was summed up; what of it was in the window no longer counts there."""
+    gone = Message.objects.filter(pk__in=chunk.ids)
+    in_window = gone.filter(order_num__gte=session.window_start)
+    session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
+    gone.delete()
+
+
+def summaries_take_back(*, session: ChatSession, order_num: int) -> list[str]:
+    """Remove the summary that covers a message, and those after it, which go on from it: the
+    message's text has changed. Its run of messages waits for a summary again.
+
+    ``session`` is locked by the caller and saved. Returns the texts that are gone.
+    """
+    if order_num > session.summarized_until:
+        return []
+    void = SummarizationMetadata.objects.filter(session=session, last_order__gte=order_num)
+    first = void.order_by("number").first()
+    if first is None:
+        return []
+    messages = Message.objects.filter(summarization__in=void)
+    texts = list(messages.values_list("content", flat=True))
+    texts += [text for pair in void.values_list("digest", "chapter") for text in pair]
+    in_window = messages.filter(order_num__gte=session.window_start)
+    session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
+    session.summarized_until = first.first_order - 1
+    session.save(update_fields=["total_tokens", "summarized_until"])
+    Message.objects.filter(pk__in=list(messages.values_list("pk", flat=True))).delete()
+    return [text for text in texts if text.strip()]

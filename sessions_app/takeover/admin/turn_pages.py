@@ -1,0 +1,19 @@
+"""Register the pages of turns, with the pages by which staff take a chat over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+
+from sessions_app.models import Turn
+from sessions_app.takeover.admin.panel import takeover_paths
+from sessions_app.turns.presentation import TurnAdmin
+
+
+@admin.register(Turn)
+class TurnPages(TurnAdmin):
+    """Taking over lies above answering in the layers, so that it adds its pages here."""
+
+    def get_urls(self) -> list[Any]:
+        return [*takeover_paths(self.admin_site.admin_view), *super().get_urls()]

@@ -1,0 +1,193 @@
+"""Stores what staff write to a chat themselves. It goes out as an answer does: as a turn, behind
+those of the chat that are being sent, and never twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.splitting import split_text
+from sessions_app.conversations.facade import NewMessage, last_heard, session_open
+from sessions_app.inbound.facade import IntakeRules
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.chats import Provider
+from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.turn_states import turn_create
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.facade import chat_locked, chat_pause, parts_store, pause_in_force
+
+# Who writes in between takes the chat over for so long.
+OWN_PAUSE = timedelta(hours=1)
+
+LONGEST = 20_000
+
+
+class ReplyRefusedError(Exception):
+    """Nothing was stored."""
+
+
+class EmptyReplyError(ReplyRefusedError):
+    """There are no words in it."""
+
+
+class TooLongError(ReplyRefusedError):
+    """It has more than LONGEST characters."""
+
+
+class WindowClosedError(ReplyRefusedError):
+    """The person wrote too long ago, or never."""
+
+
+class KeyUsedError(ReplyRefusedError):
+    """Another text was sent with this key."""
+
+
+@dataclass(frozen=True)
+class OwnNumber:
+    """One of our numbers, at its provider."""
+
+    provider: str
+    number_id: str = ""
+
+
+@dataclass(frozen=True)
+class HandReply:
+    """``fresh`` is false where this key had been sent before. ``paused_until``: the assistant was
+    paused until then because somebody wrote in between."""
+
+    turn: Turn
+    fresh: bool
+    paused_until: datetime | None = None
+
+
+def chat_reply(
+    *,
+    chat_id: UUID,
+    text: str,
+    key: UUID,
+    author_id: int,
+    actor: Actor,
+    rules: IntakeRules,
+    providers: Mapping[str, WhatsAppProvider],
+    otherwise: OwnNumber,
+    enqueue: Callable[[UUID], None],
+    now: datetime,
+) -> HandReply:
+    """Store the text as an assistant message and hand it to the chat's provider, or by
+    ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key``
+    sends once, however often it comes. Where the assistant isn't paused it is, for
+    OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
+
+    The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
+    """
+    if not text.strip():
+        raise EmptyReplyError
+    if len(text) > LONGEST:
+        raise TooLongError
+    with transaction.atomic():
+        chat = chat_locked(chat_id)
+        sent = Turn.objects.select_related("reply").filter(turn_id=key).first()
+        if sent is not None:
+            return _sent_before(sent, chat, text)
+        heard = last_heard(chat)
+        if heard is None or now - heard > rules.max_answer_age:
+            raise WindowClosedError
+        until = None
+        if pause_in_force(chat.pk, now) is None:
+            until = now + OWN_PAUSE
+            chat_pause(chat_id=chat.pk, until=until, by=author_id, actor=actor, now=now)
+        by = number_of(chat, otherwise)
+        turn = _store(chat, by, text, key, author_id, heard, rules, actor, now)
+        parts_store(turn, split_text(text, providers[turn.provider].text_limit) or [text])
+        audit_record(
+            action="takeover.reply",
+            actor=actor,
+            object_type="turn",
+            object_id=turn.turn_id,
+            chat_id=chat.pk,
+        )
+        # Where the queue is down the sweep finds it.
+        transaction.on_commit(lambda: enqueue(chat_id), robust=True)
+    return HandReply(turn, fresh=True, paused_until=until)
+
+
+def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
+    """By which of our numbers a reply goes out."""
+    if chat.provider == str(Provider.CONSOLE):
+        return otherwise
+    return OwnNumber(chat.provider, chat.number_id)
+
+
+def _sent_before(sent: Turn, chat: Chat, text: str) -> HandReply:
+    """The turn of the same form, posted twice."""
+    said = sent.reply.content if sent.reply else sent.unstored_reply
+    # What is gone by now can't be compared.
+    if not sent.by_hand or sent.chat_id != chat.pk or (said and said != text):
+        raise KeyUsedError
+    return HandReply(sent, fresh=False)
+
+
+def _store(
+    chat: Chat,
+    by: OwnNumber,
+    text: str,
+    key: UUID,
+    author_id: int,
+    heard: datetime,
+    rules: IntakeRules,
+    actor: Actor,
+    now: datetime,
+) -> Turn:
+    role = rules.chat_memory.role_in(chat)
+    stored: dict[str, Any]
+    if rules.remember(chat):
+        reply = _message(chat, by, text, author_id, role, rules, actor, now)
+        stored = {"reply": reply, "session": reply.session}
+    else:
+        # As the assistant's answers: kept until it is sent.
+        stored = {"unstored_reply": text}
+    return turn_create(
+        turn_id=key,
+        chat=chat,
+        by_hand=True,
+        state=TurnState.REPLIED,
+        provider=by.provider,
+        number_id=by.number_id,
+        user_role=role,
+        asked_at=heard,
+        context={"kind": "text", AUTHOR: author_id},
+        **stored,
+    )
+
+
+def _message(
+    chat: Chat,
+    by: OwnNumber,
+    text: str,
+    author_id: int,
+    role: str,
+    rules: IntakeRules,
+    actor: Actor,
+    now: datetime,
+) -> Message:
+    session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=actor)
+    new = NewMessage(
+        role=Role.ASSISTANT,
+        content=text,
+        timestamp=now,
+        sender="assistant",
+        recipient=chat.whatsapp_chat,
+        provider=by.provider,
+        number_id=by.number_id,
+        was_received=False,
+        metadata={"by_hand": True, AUTHOR: author_id},
+    )
+    (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
+    return stored

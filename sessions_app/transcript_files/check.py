@@ -1,0 +1,122 @@
+"""Checks all files of a folder, before anything is stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sessions_app.transcript_files.folder import BatchFolder, Stamp
+from sessions_app.transcript_files.parse import Reader
+from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.transcript_text import TranscriptMessage
+
+# Told which step is at work, how much of it is done, and of how much.
+Progress = Callable[[str, int, int], None]
+
+CHECKING = "Checking"
+MOST_PROBLEMS = 1_000
+MOST_NOTES = 100
+
+
+def no_progress(_step: str, _done: int, _total: int) -> None:
+    """Where nobody watches."""
+
+
+@dataclass(frozen=True)
+class BatchFile:
+    """A file that was checked, and in which state that was."""
+
+    number: int
+    name: str
+    sha256: str
+    size: int
+    messages: int
+    stamp: Stamp
+
+
+@dataclass
+class Check:
+    """``signs`` has one for each message of all files; see ``sign_of``. ``further``: how many
+    problems there are beyond those that are told."""
+
+    files: list[BatchFile] = field(default_factory=list)
+    signs: list[bytes] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    further: int = 0
+    notes: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    def add_problems(self, problems: Sequence[Problem], further: int = 0) -> None:
+        room = MOST_PROBLEMS - len(self.problems)
+        self.problems += problems[:room]
+        self.further += further + len(problems[room:])
+
+
+def sign_of(*, role: str, content: str) -> bytes:
+    """The same for messages of the same role and content, and for no others."""
+    return role[:1].encode() + hashlib.sha256(content.encode("utf-8")).digest()
+
+
+def folder_check(*, folder: BatchFolder, progress: Progress = no_progress) -> Check:
+    """Read every file once. What is wrong is in the result. Raises FolderError."""
+    listing = folder.listing()
+    check = Check(strangers=listing.strangers)
+    check.add_problems(listing.problems)
+    for done, (number, name) in enumerate(listing.batches):
+        progress(CHECKING, done, len(listing.batches))
+        _check_file(folder, number, name, check)
+    progress(CHECKING, len(listing.batches), len(listing.batches))
+    return check
+
+
+def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> None:
+    try:
+        content = folder.read(name)
+    except OSError as error:
+        what = f"The file can't be read: {error.strerror}."
+        mend = "See to it that it can, and run it again."
+        check.add_problems([Problem("unreadable", name, what, mend)])
+        return
+    reader = Reader(name)
+    for message in reader.messages(content.data):
+        check.signs.append(sign_of(role=message.role, content=message.content))
+    check.add_problems(reader.problems.found, reader.problems.further)
+    check.notes += reader.notes[: MOST_NOTES - len(check.notes)]
+    digest = hashlib.sha256(content.data).hexdigest()
+    check.files.append(
+        BatchFile(number, name, digest, len(content.data), reader.count, content.stamp)
+    )
+
+
+class ChangedError(Exception):
+    """A file is not as it was when it was checked; ``problem`` says which."""
+
+    def __init__(self, name: str) -> None:
+        self.problem = Problem(
+            "changed_meanwhile",
+            name,
+            "The file was changed or removed while it was being saved.",
+            "Run it again when nobody writes to it.",
+        )
+        super().__init__(str(self.problem))
+
+
+def file_again(*, folder: BatchFolder, file: BatchFile) -> bytes:
+    """The bytes of a file that was checked. Raises ChangedError."""
+    try:
+        content = folder.read(file.name)
+    except OSError:
+        raise ChangedError(file.name) from None
+    if content.stamp != file.stamp or hashlib.sha256(content.data).hexdigest() != file.sha256:
+        raise ChangedError(file.name)
+    return content.data
+
+
+def messages_again(
+    *, folder: BatchFolder, files: Sequence[BatchFile]
+) -> Iterator[tuple[BatchFile, TranscriptMessage]]:
+    """The messages of files that were checked, one after the other. Raises ChangedError."""
+    for file in files:
+        for message in Reader(file.name).messages(file_again(folder=folder, file=file)):
+            yield file, message

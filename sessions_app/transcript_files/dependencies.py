@@ -1,0 +1,18 @@
+"""Build from the settings where backups of transcripts are kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+
+from sessions_app.transcript_files.backups import Backups
+
+
+def build_transcript_backups() -> Backups:
+    return Backups(Path(settings.DATA_DIR) / "transcripts")
+
+
+def transcript_retention() -> timedelta:
+    return timedelta(days=settings.TRANSCRIPT_BACKUP_DAYS)

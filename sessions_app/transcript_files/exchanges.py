@@ -1,0 +1,76 @@
+"""Puts a stored conversation into exchanges, a message and its answer, and tells what doesn't
+fit into any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from sessions_app.transcript_files.transcript_text import ASSISTANT, USER
+
+T = TypeVar("T")
+
+UNANSWERED = "unanswered"
+NO_QUESTION = "no_question"
+BLANK = "blank"
+OTHER_ROLE = "other_role"
+TOO_LARGE = "too_large"
+
+REASONS = {
+    UNANSWERED: "a user's message without an answer",
+    NO_QUESTION: "an answer without a user's message before it",
+    BLANK: "a message without text",
+    OTHER_ROLE: "neither a user's nor an assistant's message",
+    TOO_LARGE: "an exchange that is larger than a batch may be",
+}
+
+
+@dataclass(frozen=True)
+class Row(Generic[T]):
+    """A stored message. ``value`` is what the caller wants of it: its content or a sign."""
+
+    message_id: UUID
+    session_id: UUID
+    order_num: int
+    role: str
+    blank: bool
+    value: T
+
+
+@dataclass(frozen=True)
+class Exchange(Generic[T]):
+    asked: Row[T]
+    answered: Row[T]
+
+
+@dataclass(frozen=True)
+class LeftOut(Generic[T]):
+    """A message that is in no exchange; ``reason`` is one of ``REASONS``."""
+
+    row: Row[T]
+    reason: str
+
+
+def exchanges(rows: Iterable[Row[T]]) -> Iterator[Exchange[T] | LeftOut[T]]:
+    """Each row of a conversation, in its order: in an exchange, or left out."""
+    asked: Row[T] | None = None
+    for row in rows:
+        if row.role not in (USER, ASSISTANT):
+            yield LeftOut(row, OTHER_ROLE)
+        elif row.role == USER:
+            if asked is not None:
+                yield LeftOut(asked, UNANSWERED)
+            asked = None if row.blank else row
+            if row.blank:
+                yield LeftOut(row, BLANK)
+        elif row.blank:
+            yield LeftOut(row, BLANK)
+        elif asked is None:
+            yield LeftOut(row, NO_QUESTION)
+        else:
+            yield Exchange(asked, row)
+            asked = None
+    if asked is not None:
+        yield LeftOut(asked, UNANSWERED)

@@ -1,0 +1,81 @@
+"""Public face of transcript files: what other packages may use."""
+
+from sessions_app.transcript_files.backups import (
+    BackupError,
+    Backups,
+    UntouchedBackups,
+    backup_name,
+)
+from sessions_app.transcript_files.batch_names import batch_name
+from sessions_app.transcript_files.check import (
+    BatchFile,
+    ChangedError,
+    Check,
+    Progress,
+    folder_check,
+    messages_again,
+    no_progress,
+)
+from sessions_app.transcript_files.continuity import Kind, Standing, standing
+from sessions_app.transcript_files.errors import (
+    BusyError,
+    FaultError,
+    FolderError,
+    RefusedError,
+    TranscriptsError,
+)
+from sessions_app.transcript_files.exchanges import (
+    REASONS,
+    TOO_LARGE,
+    UNANSWERED,
+    Exchange,
+    LeftOut,
+    Row,
+    exchanges,
+)
+from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcript_files.parse import LARGEST_FILE
+from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.transcript_text import (
+    ASSISTANT,
+    USER,
+    TranscriptMessage,
+    message_text,
+)
+
+__all__ = [
+    "ASSISTANT",
+    "BackupError",
+    "Backups",
+    "BatchFile",
+    "BatchFolder",
+    "BusyError",
+    "ChangedError",
+    "Check",
+    "Exchange",
+    "FaultError",
+    "FolderError",
+    "Kind",
+    "LARGEST_FILE",
+    "LeftOut",
+    "Problem",
+    "Progress",
+    "REASONS",
+    "RefusedError",
+    "Row",
+    "Standing",
+    "TOO_LARGE",
+    "TranscriptMessage",
+    "TranscriptsError",
+    "UNANSWERED",
+    "USER",
+    "UntouchedBackups",
+    "backup_name",
+    "batch_name",
+    "exchanges",
+    "folder_check",
+    "message_text",
+    "messages_again",
+    "no_progress",
+    "standing",
+]

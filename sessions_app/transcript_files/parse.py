@@ -1,0 +1,149 @@
+"""Reads and writes the files of seed 000: pure, strict, in linear time.
+
+Any bytes give a result: messages, problems, or both. Nothing raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sessions_app.transcript_files.format_rules import Rules
+from sessions_app.transcript_files.problems import Problem, Problems
+from sessions_app.transcript_files.transcript_text import (
+    TranscriptMessage,
+    lines_before,
+    message_text,
+    messages_in,
+)
+
+LARGEST_FILE = 16 * 1024 * 1024
+BOM = "\ufeff"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+# In other letters, indented or with a space before its colon it is no speaker's line.
+_ALMOST = re.compile(r"^(?!(?-i:User|Assistant):)[ \t]*(?:user|assistant)[ \t]*:", re.I | re.M)
+
+
+class TranscriptError(ValueError):
+    """The messages are no transcript; ``problems`` says why."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """``further``: how many problems there are beyond those that are told. ``notes``: what is
+    allowed and may not be meant."""
+
+    messages: list[TranscriptMessage]
+    problems: list[Problem]
+    further: int = 0
+    notes: list[str] | None = None
+
+
+class Reader:
+    """Reads one file, message by message. Its problems are complete when the last was given."""
+
+    def __init__(self, file: str) -> None:
+        self.problems = Problems(file)
+        self.notes: list[str] = []
+        self.count = 0
+
+    def messages(self, data: bytes) -> Iterator[TranscriptMessage]:
+        text = self._decoded(data)
+        if text is None:
+            return
+        rules = Rules(self.problems)
+        rules.begin(lines_before=lines_before(text))
+        ends: Counter[str] = Counter()
+        last = ""
+        for message in messages_in(text):
+            rules.look(message)
+            self.count += 1
+            ends[last] += 1
+            last = message.content[-1:]
+            yield message
+        rules.end()
+        self._note_ends({end for end in ends if end and ends[end] == self.count - 1})
+        self._note_almost(text)
+
+    def _decoded(self, data: bytes) -> str | None:
+        """The text, also where some bytes aren't UTF-8: what else is wrong is told with them."""
+        if len(data) > LARGEST_FILE:
+            self.problems.add(
+                "too_large",
+                f"The file is larger than {LARGEST_FILE // 1024 // 1024} MiB.",
+                "Split it into several batches.",
+            )
+            return None
+        try:
+            return data.decode("utf-8").removeprefix(BOM)
+        except UnicodeDecodeError as error:
+            is_utf16 = data.startswith(UTF_16)
+            self.problems.add(
+                "not_exact",
+                "The file is in UTF-16, not in UTF-8."
+                if is_utf16
+                else f"Byte {error.start + 1} of the file is not UTF-8.",
+                "Save it as UTF-8 from its source, so that every character stays as it was.",
+                line=data.count(b"\n", 0, error.start) + 1,
+            )
+            return None if is_utf16 else data.decode("utf-8", "replace").removeprefix(BOM)
+
+    def _note_ends(self, ends: set[str]) -> None:
+        """``ends``: the character, if any, that all messages end with, but for the last one:
+        what belongs to the line's end is often missing at the end of a file."""
+        file = self.problems.file
+        if "\r" in ends:
+            self.notes.append(
+                f"{file}: every message ends with a carriage return, which is kept as part of "
+                "it. If an editor put them there, save the file with Unix line ends."
+            )
+        if "\n" in ends:
+            self.notes.append(
+                f"{file}: every message is followed by a blank line, which is kept as part of "
+                "it. If these lines only stand between messages, remove them."
+            )
+
+    def _note_almost(self, text: str) -> None:
+        file = self.problems.file
+        found = _ALMOST.search(text)
+        if found is not None:
+            line = text.count("\n", 0, found.start()) + 1
+            self.notes.append(
+                f"{file}, line {line}: this is almost a speaker's line, and is read as part of "
+                "the message above. Speakers are written User: and Assistant:."
+            )
+
+
+def parse(data: bytes, *, file: str = "transcript") -> Parsed:
+    """All messages of a file's bytes, and all that is wrong with it."""
+    reader = Reader(file)
+    messages = list(reader.messages(data))
+    problems = reader.problems
+    return Parsed(messages, problems.found, problems.further, reader.notes)
+
+
+def write(messages: Iterable[tuple[str, str]]) -> bytes:
+    """Messages, each a role (user or assistant) and its content, as a file's bytes. Raises
+    TranscriptError for what is no transcript."""
+    problems = Problems("transcript")
+    rules = Rules(problems)
+    texts = []
+    for number, (role, content) in enumerate(messages, start=1):
+        rules.look(TranscriptMessage(role=role, content=content, line=number))
+        texts.append(message_text(role=role, content=content))
+    rules.end()
+    if problems:
+        raise TranscriptError(problems.found)
+    try:
+        return "".join(texts).encode("utf-8")
+    except UnicodeEncodeError:
+        what = "There is half of a character (a lone surrogate)."
+        problems.add("not_exact", what, "Write the whole character.")
+        raise TranscriptError(problems.found) from None

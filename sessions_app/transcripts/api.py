@@ -1,0 +1,328 @@
+"""Transcripts: the text of a session, and texts that become messages."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.rest_kit.answers import conflicting
+from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
+from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.renderers import Json
+from memoryproject.foundation.rest_kit.schema import answered, header
+from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.conversations.facade import chat_at
+from sessions_app.presentation.access import chat_in_reach, require_memory
+from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
+from sessions_app.presentation.lookup import session_within
+from sessions_app.presentation.renderings import TranscriptText
+from sessions_app.presentation.serializers import WhatsAppChat
+from sessions_app.transcript_files.facade import (
+    LARGEST_FILE,
+    BusyError,
+    FaultError,
+    FolderError,
+    Problem,
+    RefusedError,
+    no_progress,
+)
+from sessions_app.transcripts.conversation_queries import Conversation
+from sessions_app.transcripts.dependencies import build_save_dependencies, transcript_texts_folder
+from sessions_app.transcripts.one_text import conversation_text, text_save, text_validate
+from sessions_app.transcripts.target import DEFAULT_CHAT, Target
+
+TEXT = "User: When does TestCorp pay?\nAssistant: In 30 days.\n"
+LEFT_OUT = {
+    "session_id": SESSION_ID,
+    "order_num": 3,
+    "message_id": MESSAGE_ID,
+    "role": "user",
+    "reason": "unanswered",
+    "what": "a user's message without an answer",
+}
+PROBLEM = {
+    "line": 3,
+    "rule": 4,
+    "code": "consecutive",
+    "what": "This User: follows the User: of line 1.",
+    "mend": "Add the Assistant: that belongs between them.",
+}
+SAVED = {
+    "whatsapp_chat": CHAT,
+    "session_id": SESSION_ID,
+    "messages": 2,
+    "added": 2,
+    "overlap": 0,
+    "notes": [],
+}
+# What refuses for reasons of the moment, not of the text.
+OF_THE_MOMENT = {"answering", "changed_meanwhile"}
+
+
+class TextSerializer(Strict):
+    text = Text(allow_blank=True, help_text="User: … and Assistant: … in turn, byte for byte.")
+    whatsapp_chat = WhatsAppChat(
+        required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
+    )
+    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    line = serializers.IntegerField(allow_null=True)
+    rule = serializers.IntegerField(allow_null=True, help_text="Which of the seven it breaks.")
+    code = serializers.CharField()
+    what = serializers.CharField()
+    mend = serializers.CharField()
+
+
+class ValidationSerializer(serializers.Serializer[Any]):
+    valid = serializers.BooleanField()
+    messages = serializers.IntegerField()
+    problems = ProblemSerializer(many=True)
+    further = serializers.IntegerField(help_text="Problems beyond those that are told.")
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Allowed, and perhaps not meant."
+    )
+
+
+class SavedSerializer(serializers.Serializer[Any]):
+    whatsapp_chat = serializers.CharField()
+    session_id = serializers.UUIDField()
+    messages = serializers.IntegerField(help_text="How many the text holds.")
+    added = serializers.IntegerField(help_text="How many of them were new.")
+    overlap = serializers.IntegerField(help_text="How many at its beginning were stored already.")
+    notes = serializers.ListField(child=serializers.CharField())
+
+
+class LeftOutSerializer(serializers.Serializer[Any]):
+    session_id = serializers.UUIDField()
+    order_num = serializers.IntegerField()
+    message_id = serializers.UUIDField()
+    role = serializers.CharField()
+    reason = serializers.CharField()
+    what = serializers.CharField()
+
+
+class TranscriptSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField()
+    messages = serializers.IntegerField()
+    left_out = LeftOutSerializer(many=True)
+
+
+class SessionTranscriptView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chatsession", "sessions_app.view_message"]}
+    renderer_classes = [TranscriptText, Json]
+
+    @extend_schema(
+        operation_id="sessions_transcript",
+        summary="The transcript of a session",
+        parameters=[header("Transcript-Left-Out", "How many messages are left out.", 200)],
+        responses={
+            (200, "text/plain"): OpenApiTypes.STR,
+            (200, "application/json"): TranscriptSerializer,
+        },
+        examples=[
+            answered("The text", TEXT, media_type="text/plain"),
+            answered(
+                "With what is left out",
+                {"text": TEXT, "messages": 2, "left_out": [LEFT_OUT]},
+                media_type="application/json",
+            ),
+        ],
+    )
+    def get(self, request: Request, session_id: UUID) -> HttpResponse:
+        """Its messages and their answers in turn, as text; what can't alternate is left out, and
+        `Transcript-Left-Out` says how many that are. `Accept: application/json` or
+        `?format=json` tells which."""
+        session = session_within(self.caller, session_id)
+        told = conversation_text(
+            conversation=Conversation(session.chat, session), actor=self.caller.actor
+        )
+        headers = {"Transcript-Left-Out": str(len(told.left_out))}
+        if isinstance(request.accepted_renderer, TranscriptText):
+            # Also where it is empty, of which Response wouldn't say what it is.
+            kind = "text/plain; charset=utf-8"
+            return HttpResponse(told.text.encode(), content_type=kind, headers=headers)
+        return Response(vars(told), headers=headers)
+
+
+class TextView(ApiView):
+    """What takes a transcript."""
+
+    parser_classes = [JsonParser, TextParser]
+    # One more than the text may have, so that its own error tells of the limit.
+    max_body_bytes = LARGEST_FILE + MEGABYTE
+    bodies = {
+        "text/plain": OpenApiTypes.STR,
+        "application/json": TextSerializer,
+    }
+
+    def given(self) -> dict[str, Any]:
+        """Text alone, or an object with it."""
+        if not str(self.request.content_type).startswith("text/plain"):
+            return self.body(TextSerializer)
+        # An empty body is read by no parser.
+        return {"text": self.request.data or "", "append": False}
+
+    def target(self, given: dict[str, Any]) -> Target | None:
+        """The chat that the body names. Raises NotFound for one out of reach."""
+        name = given.get("whatsapp_chat")
+        if name:
+            chat_in_reach(self.caller, name)
+        return Target(whatsapp_chat=name) if name else None
+
+
+def refused(error: Exception) -> APIException:
+    """Every problem with its line and rule."""
+    refusal = instance(error, RefusedError)
+    if all(problem.code in OF_THE_MOMENT for problem in refusal.problems):
+        return conflict(Exception(" ".join(told(problem) for problem in refusal.problems)))
+    errors = [ErrorDetail(told(problem), problem.code) for problem in refusal.problems]
+    if refusal.further:
+        errors.append(ErrorDetail(f"And {refusal.further} more.", "further"))
+    return ValidationError({"text": errors})
+
+
+def told(problem: Problem) -> str:
+    """Line 3, rule 4: what is wrong and how to mend it."""
+    line = None if problem.line is None else f"line {problem.line}"
+    rule = None if problem.rule is None else f"rule {problem.rule}"
+    place = ", ".join(part for part in (line, rule) if part)
+    text = f"{problem.what} {mend(problem)}"
+    return f"{place[0].upper()}{place[1:]}: {text}" if place else text
+
+
+def mend(problem: Problem) -> str:
+    """As an HTTP client would do it."""
+    return problem.mend.replace("--append", '"append": true')
+
+
+class ValidateTranscriptView(TextView):
+    scopes = {"POST": "read"}
+    raises = {FolderError: lambda error: Unavailable(str(error))}
+
+    @extend_schema(
+        operation_id="transcripts_validate",
+        summary="Check a transcript",
+        description=(
+            "By the seven rules of the format; with `whatsapp_chat` also whether it goes on from "
+            "what is stored there. Nothing is stored. 200 also where it isn't valid."
+        ),
+        request=TextView.bodies,
+        responses=ValidationSerializer,
+        examples=[
+            OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
+            OpenApiExample(
+                "Against a chat",
+                value={"text": TEXT, "whatsapp_chat": CHAT},
+                request_only=True,
+                media_type="application/json",
+            ),
+            answered(
+                "Not valid",
+                {"valid": False, "messages": 3, "problems": [PROBLEM], "further": 0, "notes": []},
+            ),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        given = self.given()
+        found = text_validate(
+            text=given["text"],
+            target=self.target(given),
+            folder=transcript_texts_folder(),
+            append=given["append"],
+        )
+        problems = [
+            {
+                "line": each.line,
+                "rule": each.rule,
+                "code": each.code,
+                "what": each.what,
+                "mend": mend(each),
+            }
+            for each in found.problems
+        ]
+        return Response(
+            {
+                "valid": found.valid,
+                "messages": found.messages,
+                "problems": problems,
+                "further": found.further,
+                "notes": found.notes,
+            }
+        )
+
+
+class TranscriptsView(TextView):
+    scopes = {"POST": "write"}
+    answers = {
+        "POST": [
+            conflicting(
+                "An answer is on its way there, or somebody else saves there.",
+                "An answer is on its way in this chat. Try again when it is there.",
+            )
+        ]
+    }
+    kinds = {"POST": "bulk"}
+    raises = {
+        RefusedError: refused,
+        BusyError: conflict,
+        FaultError: lambda error: Unavailable(str(error)),
+        FolderError: lambda error: Unavailable(str(error)),
+    }
+
+    @extend_schema(
+        operation_id="transcripts_save",
+        summary="Save a transcript",
+        description=(
+            "Its messages are added to the chat's active session, all or none; what repeats the "
+            "stored end isn't stored again. 201 where any message is new, else 200. 400 lists "
+            "every problem with its line and rule; 409 while an answer is on its way there."
+        ),
+        request=TextView.bodies,
+        responses={201: SavedSerializer, 200: SavedSerializer},
+        examples=[
+            OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
+            OpenApiExample(
+                "Into a chat",
+                value={"text": TEXT, "whatsapp_chat": CHAT},
+                request_only=True,
+                media_type="application/json",
+            ),
+            answered("Saved", SAVED, status=201),
+            answered("Stored already", {**SAVED, "added": 0, "overlap": 2}),
+        ],
+    )
+    # What is stored already isn't stored again.
+    @idempotent(atomic=False)
+    def post(self, request: Request) -> Response:
+        given = self.given()
+        target = self.target(given)
+        if target is None and self.caller.is_bound:
+            raise PermissionDenied(
+                "The token is bound to chats: send JSON that names one of them in whatsapp_chat."
+            )
+        target = target or Target()
+        require_memory(chat_at(target.whatsapp_chat))
+        saved = text_save(
+            text=given["text"],
+            target=target,
+            folder=transcript_texts_folder(),
+            tools=build_save_dependencies(progress=no_progress),
+            actor=self.caller.actor,
+            append=given["append"],
+        ).as_dict()
+        answer = {name: saved[name] for name in SAVED}
+        return Response(answer, status=201 if saved["added"] else 200)

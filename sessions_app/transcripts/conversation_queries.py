@@ -1,0 +1,130 @@
+"""Reads a stored conversation as transcripts tell it: by turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BinaryField, F, Func, IntegerField, QuerySet, TextField, Value
+from django.db.models.expressions import Combinable
+
+from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
+from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.transcript_files.facade import UNANSWERED, Exchange, LeftOut, Row, exchanges
+
+ROWS_AT_ONCE = 500
+# What str.strip() takes away.
+WHITE_SPACE = "".join(character for character in map(chr, range(0x1_0000)) if character.isspace())
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A chat with all its sessions or, where one is given, that session alone."""
+
+    chat: Chat
+    session: ChatSession | None = None
+
+    @property
+    def messages(self) -> QuerySet[Message]:
+        if self.session is not None:
+            return Message.objects.filter(session=self.session)
+        return Message.objects.filter(chat=self.chat)
+
+    @property
+    def batches(self) -> QuerySet[TranscriptBatch]:
+        if self.session is not None:
+            return TranscriptBatch.objects.filter(session=self.session)
+        return TranscriptBatch.objects.filter(chat=self.chat)
+
+
+@dataclass
+class Signs:
+    """One sign for each message of a conversation that is in an exchange, and for a last one
+    that waits for its answer; ``places`` says where each is: its session and order_num."""
+
+    signs: list[bytes] = field(default_factory=list)
+    places: list[tuple[UUID, int]] = field(default_factory=list)
+
+    def add(self, row: Row[bytes]) -> None:
+        self.signs.append(row.role[:1].encode() + bytes(row.value))
+        session_id = row.session_id
+        if self.places and self.places[-1][0] == session_id:
+            # One object for all messages of a session.
+            session_id = self.places[-1][0]
+        self.places.append((session_id, row.order_num))
+
+
+def conversation_signs(*, conversation: Conversation) -> Signs:
+    """No text leaves the database. See ``sign_of`` for what a sign is."""
+    found = Signs()
+    last: Exchange[bytes] | LeftOut[bytes] | None = None
+    for last in exchanges(_rows(conversation.messages, _digest)):
+        if isinstance(last, Exchange):
+            found.add(last.asked)
+            found.add(last.answered)
+    if isinstance(last, LeftOut) and last.reason == UNANSWERED:
+        found.add(last.row)
+    return found
+
+
+def conversation_exchanges(*, conversation: Conversation) -> Iterator[Exchange[str] | LeftOut[str]]:
+    """The exchanges with their texts, and what is in none. Read it in a transaction."""
+    return exchanges(_rows(conversation.messages, F))
+
+
+def is_answering(*, chat: Chat) -> bool:
+    """Whether an answer is on its way in a chat."""
+    states = (*WAITING_STATES, TurnState.SENDING)
+    return Turn.objects.filter(chat=chat, session__isnull=False, state__in=states).exists()
+
+
+def batches_by_number(
+    *, conversation: Conversation, first: int, last: int
+) -> dict[int, TranscriptBatch]:
+    """The batch that was last saved under each number."""
+    rows = conversation.batches.filter(number__range=(first, last)).order_by("id")
+    return {batch.number: batch for batch in rows}
+
+
+def last_batch_number(*, conversation: Conversation) -> int:
+    """The number of the batch that was saved last; 0 where there is none."""
+    return conversation.batches.order_by("-id").values_list("number", flat=True).first() or 0
+
+
+def _digest(name: str) -> Combinable:
+    text = Func(F(name), Value("UTF8"), function="convert_to", output_field=BinaryField())
+    return Func(text, function="sha256", output_field=BinaryField())
+
+
+def _size(name: str) -> Combinable:
+    """How many characters a text has without the white space around it."""
+    trimmed = Func(F(name), Value(WHITE_SPACE), function="btrim", output_field=TextField())
+    return Func(trimmed, function="length", output_field=IntegerField())
+
+
+def _rows(messages: QuerySet[Message], value: Callable[[str], Combinable]) -> Iterator[Row[Any]]:
+    """The messages by turns: session after session, by order_num, and each answer right after
+    its message where both are in the same session."""
+    said = messages.exclude(answers__session=F("session")).annotate(
+        size=_size("content"),
+        value=value("content"),
+        answer_size=_size("answer__content"),
+        answer_value=value("answer__content"),
+    )
+    said = said.order_by("session__created_at", "session_id", "order_num")
+    columns = ("pk", "session_id", "order_num", "role", "size", "value")
+    answers = tuple(f"answer__{name}" for name in columns[:4])
+    rows = said.values_list(*columns, *answers, "answer_size", "answer_value")
+    for row in rows.iterator(ROWS_AT_ONCE):
+        yield _row(*row[:6])
+        answer = row[6:]
+        if answer[0] is not None and answer[1] == row[1]:
+            yield _row(*answer)
+
+
+def _row(
+    message_id: UUID, session_id: UUID, order_num: int, role: str, size: int, value: Any
+) -> Row[Any]:
+    return Row(message_id, session_id, order_num, role, size == 0, value)

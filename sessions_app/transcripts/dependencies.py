@@ -1,0 +1,30 @@
+"""Build from the settings what saving transcripts depends on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.transcript_files.dependencies import (
+    build_transcript_backups,
+    transcript_retention,
+)
+from sessions_app.transcript_files.facade import Progress
+from sessions_app.transcripts.save import SaveTools
+
+
+def transcript_texts_folder() -> Path:
+    """Where texts that came over HTTP lie while they are saved."""
+    return Path(settings.DATA_DIR) / "transcript-texts"
+
+
+def build_save_dependencies(*, progress: Progress) -> SaveTools:
+    """With what transcripts are saved."""
+    return SaveTools(
+        rules=build_intake_rules(),
+        backups=build_transcript_backups(),
+        keep=transcript_retention(),
+        progress=progress,
+    )

@@ -1,0 +1,189 @@
+"""Writes a stored conversation as batches that a save accepts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.process.private_folders import folder_make
+from sessions_app.backup.facade import name_file
+from sessions_app.transcript_files.facade import (
+    ASSISTANT,
+    LARGEST_FILE,
+    REASONS,
+    TOO_LARGE,
+    USER,
+    BatchFolder,
+    Exchange,
+    FaultError,
+    FolderError,
+    LeftOut,
+    Progress,
+    Row,
+    batch_name,
+    message_text,
+    no_progress,
+)
+from sessions_app.transcripts.conversation_queries import Conversation, conversation_exchanges
+
+WRITING = "Writing"
+MESSAGES_A_BATCH = 100
+OWNER_ONLY = 0o600
+_PART = re.compile(r"\.chat_memory_batch_[0-9]+\.txt\.part")
+
+
+@dataclass
+class Exported:
+    """``left_out``: each message that is in no exchange, by its place, and why."""
+
+    whatsapp_chat: str
+    files: int = 0
+    messages: int = 0
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def transcripts_export(
+    *,
+    conversation: Conversation,
+    path: Path,
+    messages_a_batch: int = MESSAGES_A_BATCH,
+    progress: Progress = no_progress,
+    actor: Actor = COMMAND_LINE,
+) -> Exported:
+    """Write the conversation's exchanges into a folder, from batch 001 on. What is in none is
+    left out and reported with its place.
+
+    The files get their names when all of them are written, the last one first, so that a
+    folder that was not finished has a gap, which a save refuses. Raises FolderError where
+    batches lie there already, BusyError, FaultError (then none is there), ValueError for an
+    odd number of messages.
+    """
+    if messages_a_batch < 2 or messages_a_batch % 2:
+        raise ValueError("messages_a_batch: must be an even number, 2 or more.")
+    exported = Exported(conversation.chat.whatsapp_chat)
+    try:
+        folder_make(path)
+    except OSError as error:
+        raise FolderError(f"{path} can't be made: {error.strerror}.") from error
+    folder = BatchFolder(path)
+    with folder.locked():
+        listing = folder.listing()
+        if listing.batches or listing.problems:
+            raise FolderError(
+                f"There are batches in {path} already: nothing is written over. Choose an empty "
+                "folder."
+            )
+        try:
+            _write(conversation, path, messages_a_batch, exported, progress)
+        except OSError as error:
+            raise FaultError(
+                f"The batches can't be written to {path}: {error.strerror}. None of them is there."
+            ) from error
+    _record(conversation, exported, actor)
+    return exported
+
+
+def _write(
+    conversation: Conversation, path: Path, size: int, exported: Exported, progress: Progress
+) -> None:
+    parts = []
+    named: list[Path] = []
+    _remove([path / name for name in os.listdir(path) if _PART.fullmatch(name)])
+    try:
+        total = conversation.messages.count()
+        with transaction.atomic():
+            for number, text in enumerate(_batches(conversation, size, exported), start=1):
+                part = path / f".{batch_name(number)}.part"
+                parts.append(part)
+                _write_file(part, text)
+                progress(WRITING, min(exported.messages, total), total)
+        progress(WRITING, total, total)
+        for number in range(len(parts), 0, -1):
+            place = path / batch_name(number)
+            name_file(parts[number - 1], place)
+            named.append(place)
+    except BaseException:
+        _remove(named)
+        raise
+    finally:
+        _remove(parts)
+    exported.files = len(parts)
+
+
+def _batches(conversation: Conversation, size: int, exported: Exported) -> Iterator[bytes]:
+    """The texts of the batches, one after the other."""
+    texts: list[bytes] = []
+    held = 0
+    for found in conversation_exchanges(conversation=conversation):
+        if isinstance(found, LeftOut):
+            exported.left_out.append(left_out_at(found.row, found.reason))
+            continue
+        text = exchange_text(found)
+        if len(text) > LARGEST_FILE:
+            for row in (found.asked, found.answered):
+                exported.left_out.append(left_out_at(row, TOO_LARGE))
+            continue
+        if texts and (2 * len(texts) >= size or held + len(text) > LARGEST_FILE):
+            yield b"".join(texts)
+            texts, held = [], 0
+        texts.append(text)
+        held += len(text)
+        exported.messages += 2
+    if texts:
+        yield b"".join(texts)
+
+
+def exchange_text(exchange: Exchange[str]) -> bytes:
+    asked = message_text(role=USER, content=exchange.asked.value)
+    return (asked + message_text(role=ASSISTANT, content=exchange.answered.value)).encode("utf-8")
+
+
+def left_out_at(row: Row[str], reason: str) -> dict[str, Any]:
+    return {
+        "session_id": str(row.session_id),
+        "order_num": row.order_num,
+        "message_id": str(row.message_id),
+        "role": row.role,
+        "reason": reason,
+        "what": REASONS[reason],
+    }
+
+
+def _write_file(path: Path, text: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _record(conversation: Conversation, exported: Exported, actor: Actor) -> None:
+    """Tell the audit log that the conversation was read."""
+    session, chat = conversation.session, conversation.chat
+    audit_record(
+        action="transcript.export",
+        actor=actor,
+        object_type="chat" if session is None else "session",
+        object_id=chat.pk if session is None else session.pk,
+        details={
+            "files": exported.files,
+            "messages": exported.messages,
+            "left_out": len(exported.left_out),
+        },
+        chat_id=chat.pk,
+    )

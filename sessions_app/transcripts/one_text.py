@@ -1,0 +1,113 @@
+"""Transcripts as one text instead of a folder of batches: checked, saved and written."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from sessions_app.transcript_files.facade import BatchFolder, FolderError, LeftOut, batch_name
+from sessions_app.transcripts.conversation_queries import (
+    Conversation,
+    conversation_exchanges,
+    last_batch_number,
+)
+from sessions_app.transcripts.export import exchange_text, left_out_at
+from sessions_app.transcripts.save import Saved, SaveTools, batches_save
+from sessions_app.transcripts.status import Validation, folder_validate
+from sessions_app.transcripts.target import Target
+
+OWNER_ONLY = 0o700
+PREFIX = "text-"
+# Longer than any save takes.
+LEFT_SECONDS = 3_600
+
+
+@dataclass
+class Told:
+    """A conversation's text. ``left_out``: each message that is in no exchange, by its place,
+    and why."""
+
+    text: str = ""
+    messages: int = 0
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+
+
+def text_validate(*, text: str, target: Target | None, folder: Path, append: bool) -> Validation:
+    """Whether ``text_save`` would take it; without a target by the format's rules alone.
+    ``folder``: in which it may lie meanwhile. Raises FolderError."""
+    with _laid_down(text, target or Target(), folder) as laid:
+        return folder_validate(folder=laid, target=target, append=append)
+
+
+def text_save(
+    *, text: str, target: Target, folder: Path, tools: SaveTools, actor: Actor, append: bool
+) -> Saved:
+    """Save a text as the batch that follows the last one. What is stored already isn't stored
+    again. Call it outside of a transaction. Raises what ``batches_save`` raises."""
+    with _laid_down(text, target, folder) as laid:
+        return batches_save(folder=laid, target=target, tools=tools, append=append, actor=actor)
+
+
+def conversation_text(*, conversation: Conversation, actor: Actor) -> Told:
+    """The conversation's exchanges as one text; that it was read is audited. What can't
+    alternate is left out and told."""
+    told, texts = Told(), []
+    with transaction.atomic():
+        for found in conversation_exchanges(conversation=conversation):
+            if isinstance(found, LeftOut):
+                told.left_out.append(left_out_at(found.row, found.reason))
+            else:
+                texts.append(exchange_text(found))
+        told.text = b"".join(texts).decode("utf-8")
+        told.messages = 2 * len(texts)
+        session, chat = conversation.session, conversation.chat
+        audit_record(
+            action="transcript.export",
+            actor=actor,
+            object_type="chat" if session is None else "session",
+            object_id=chat.pk if session is None else session.pk,
+            details={"messages": told.messages, "left_out": len(told.left_out)},
+            chat_id=chat.pk,
+        )
+    return told
+
+
+def leftovers_remove(folder: Path, *, now: float | None = None) -> int:
+    """Remove what a process left that was killed; returns how many texts that were."""
+    before = (time.time() if now is None else now) - LEFT_SECONDS
+    left = [path for path in folder.glob(f"{PREFIX}*") if _changed(path) < before]
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(left)
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+@contextmanager
+def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]:
+    """The text as a folder with one batch, for the owner's eyes only; removed at the end."""
+    conversation = target.find()
+    last = 0 if conversation is None else last_batch_number(conversation=conversation)
+    try:
+        folder.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+        leftovers_remove(folder)
+        laid = tempfile.TemporaryDirectory(dir=folder, prefix=PREFIX)
+    except OSError as error:
+        raise FolderError(f"The text can't be laid down: {error.strerror}.") from error
+    with laid as name:
+        (Path(name) / batch_name(last + 1)).write_bytes(text.encode("utf-8"))
+        yield BatchFolder(Path(name))

@@ -1,0 +1,215 @@
+"""Saves a folder of batches: check all, store in one transaction, back up, verify the backup,
+and only then clean up.
+
+A fault at any step leaves the files that are not cleaned up where they were. Run again, it
+goes on: what is stored is known by the rows of TranscriptBatch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from memoryproject.foundation.audit.events import COMMAND_LINE, Actor
+from sessions_app.conversations.facade import backup_held
+from sessions_app.inbound.facade import IntakeRules
+from sessions_app.models import TranscriptBatch
+from sessions_app.transcript_files.facade import (
+    BackupError,
+    Backups,
+    BatchFile,
+    BatchFolder,
+    Check,
+    FaultError,
+    Progress,
+    RefusedError,
+    backup_name,
+    folder_check,
+    no_progress,
+)
+from sessions_app.transcripts.plan import Plan, plan_make
+from sessions_app.transcripts.store import Stored, Storing
+from sessions_app.transcripts.target import Target, alone_in
+
+logger = logging.getLogger(__name__)
+
+CLEANING_UP = "Cleaning up"
+
+
+@dataclass(frozen=True)
+class SaveTools:
+    """``backups``: where copies go, and ``keep`` how long they stay. ``progress`` is told which
+    step is at work, and how far it is."""
+
+    rules: IntakeRules
+    backups: Backups
+    keep: timedelta
+    progress: Progress = no_progress
+
+
+@dataclass
+class Saved:
+    """What a save did. ``overlap``: how many messages at the beginning were stored already;
+    ``saved_before``: files that an earlier run had stored."""
+
+    whatsapp_chat: str = ""
+    session_id: str = ""
+    files: int = 0
+    messages: int = 0
+    added: int = 0
+    overlap: int = 0
+    saved_before: int = 0
+    backups: list[str] = field(default_factory=list)
+    cleaned: int = 0
+    left_alone: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def batches_save(
+    *,
+    folder: BatchFolder,
+    target: Target,
+    tools: SaveTools,
+    append: bool = False,
+    now: datetime | None = None,
+    actor: Actor = COMMAND_LINE,
+) -> Saved:
+    """Save what lies in the folder, all or nothing. ``append``: what repeats the stored end is
+    new all the same. Call it outside of a transaction.
+
+    Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is
+    stored, and the files are where they were), ConversationNotFoundError, and what the
+    database raises.
+    """
+    now = now or timezone.now()
+    with folder.locked(), alone_in(target):
+        check = folder_check(folder=folder, progress=tools.progress)
+        if check.problems:
+            raise RefusedError(check.problems, check.further)
+        if not check.files:
+            return Saved(left_alone=check.strangers)
+        plan = plan_make(check=check, conversation=target.find(), folder=folder, append=append)
+        if plan.problems:
+            raise RefusedError(plan.problems)
+        storing = Storing(
+            check=check,
+            target=target,
+            folder=folder,
+            rules=tools.rules,
+            append=append,
+            backup=backup_name(now),
+            now=now,
+            actor=actor,
+            progress=tools.progress,
+        )
+        copies = _copies(plan, tools.backups)
+        # What is forgotten meanwhile is forgotten when the backup can be swept, too.
+        known = target.find()
+        with backup_held(storing.backup, known.chat.pk if known else None):
+            stored = storing.run(copies)
+            _back_up(stored, storing.backup, folder, tools)
+        saved = _saved(check, stored, tools)
+        _clean_up(check.files, stored.rows, saved, folder, tools)
+    _prune(tools, now)
+    _log(saved)
+    return saved
+
+
+def _log(saved: Saved) -> None:
+    logger.info(
+        "%d batches were saved into session %s: %d messages added, %d there before.",
+        saved.files,
+        saved.session_id,
+        saved.added,
+        saved.messages - saved.added,
+    )
+
+
+def _copies(plan: Plan, backups: Backups) -> set[tuple[str, str]]:
+    """What an earlier run backed up and could not clean up any more."""
+    return {(row.backup, file.name) for file, row in plan.saved if backups.holds(row.backup, file)}
+
+
+def _back_up(stored: Stored, name: str, folder: BatchFolder, tools: SaveTools) -> None:
+    if not stored.to_back_up:
+        return
+    try:
+        tools.backups.write(
+            name=name, files=stored.to_back_up, folder=folder, progress=tools.progress
+        )
+    except BackupError as error:
+        logger.error("Saved transcripts were not backed up: %s", error)
+        raise FaultError(
+            f"The messages are stored, but there is no backup. {error} The files are where they "
+            "were. Mend that and run it again: nothing is stored twice."
+        ) from error
+
+
+def _saved(check: Check, stored: Stored, tools: SaveTools) -> Saved:
+    plan, session = stored.plan, stored.session
+    return Saved(
+        whatsapp_chat=session.chat.whatsapp_chat,
+        session_id=str(session.pk),
+        files=len(check.files),
+        messages=len(check.signs),
+        added=plan.add,
+        overlap=plan.overlap,
+        saved_before=len(plan.saved),
+        backups=[str(tools.backups.root / name) for name in _names(stored.rows)],
+        left_alone=check.strangers,
+        notes=check.notes,
+    )
+
+
+def _names(rows: Sequence[TranscriptBatch]) -> list[str]:
+    return sorted({row.backup for row in rows})
+
+
+def _clean_up(
+    files: Sequence[BatchFile],
+    rows: Sequence[TranscriptBatch],
+    saved: Saved,
+    folder: BatchFolder,
+    tools: SaveTools,
+) -> None:
+    """Remove the files, each as it was backed up. Raises FaultError."""
+    left = []
+    for done, file in enumerate(files):
+        tools.progress(CLEANING_UP, done, len(files))
+        try:
+            if not folder.remove(file.name, file.stamp):
+                left.append(f"{file.name} was changed meanwhile")
+        except OSError as error:
+            left.append(f"{file.name} can't be removed: {error.strerror}")
+    tools.progress(CLEANING_UP, len(files), len(files))
+    saved.cleaned = len(files) - len(left)
+    try:
+        folder.sync()
+    except OSError as error:
+        left.append(f"the folder can't be synced: {error.strerror}")
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        raise FaultError(
+            f"The messages are stored and backed up, but not all files are cleaned up: {left[0]}"
+            f"{more}. Look at what is left, mend that and run it again: nothing is stored twice."
+        )
+    # Also those that an earlier run removed and was killed before it could say so.
+    runs = {row.saved_at for row in rows}
+    TranscriptBatch.objects.filter(
+        chat_id=rows[0].chat_id, saved_at__in=runs, cleaned_at__isnull=True
+    ).update(cleaned_at=timezone.now())
+
+
+def _prune(tools: SaveTools, now: datetime) -> None:
+    try:
+        tools.backups.prune(before=now - tools.keep)
+    except OSError as error:
+        logger.warning("Old backups of transcripts can't be removed: %s", error.strerror)

@@ -1,0 +1,126 @@
+"""Looks at a folder of batches and at what is stored, and changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessions_app.transcript_files.facade import (
+    BatchFolder,
+    Check,
+    Problem,
+    Progress,
+    folder_check,
+    no_progress,
+)
+from sessions_app.transcripts.conversation_queries import conversation_signs
+from sessions_app.transcripts.plan import Plan, plan_make
+from sessions_app.transcripts.target import Target
+
+
+@dataclass
+class Validation:
+    """Whether a save would take the files. ``further``: how many problems there are beyond
+    those that are told."""
+
+    files: int
+    messages: int
+    problems: list[Problem]
+    further: int = 0
+    notes: list[str] = field(default_factory=list)
+    left_alone: list[str] = field(default_factory=list)
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "valid": self.valid,
+            **vars(self),
+            "problems": [problem.as_dict() for problem in self.problems],
+        }
+
+
+def folder_validate(
+    *,
+    folder: BatchFolder,
+    target: Target | None = None,
+    append: bool = False,
+    progress: Progress = no_progress,
+) -> Validation:
+    """Check all files and, where ``target`` is given, that they go on from what is stored
+    there. An empty folder is a problem: there should be a file. Raises FolderError and
+    ConversationNotFoundError."""
+    check, plan = _look(folder, target, progress, append=append)
+    problems = check.problems + (plan.problems if plan else [])
+    if not check.files and not problems:
+        what = "There is no batch in the folder."
+        mend = "Write chat_memory_batch_001.txt."
+        problems = [Problem("no_files", str(folder.path), what, mend)]
+    return Validation(
+        files=len(check.files),
+        messages=len(check.signs),
+        problems=problems,
+        further=check.further,
+        notes=check.notes,
+        left_alone=check.strangers,
+    )
+
+
+def folder_status(
+    *, folder: BatchFolder, target: Target, append: bool = False, progress: Progress = no_progress
+) -> dict[str, Any]:
+    """What lies in the folder, what is stored, and what a save would do. Raises FolderError
+    and ConversationNotFoundError."""
+    check, plan = _look(folder, target, progress, append=append)
+    problems = check.problems + (plan.problems if plan else [])
+    return {
+        "folder": {
+            "dir": str(folder.path),
+            "batches": [file.name for file in check.files[:1] + check.files[1:][-1:]],
+            "files": len(check.files),
+            "messages": len(check.signs),
+            "left_alone": check.strangers,
+        },
+        "stored": _stored(target),
+        "save": {
+            "possible": bool(check.files) and not problems,
+            "add": plan.add if plan and not problems else 0,
+            "overlap": plan.overlap if plan else 0,
+            "saved_before": len(plan.saved) if plan else 0,
+        },
+        "problems": [problem.as_dict() for problem in problems],
+        "further": check.further,
+        "notes": check.notes,
+    }
+
+
+def _look(
+    folder: BatchFolder, target: Target | None, progress: Progress, *, append: bool
+) -> tuple[Check, Plan | None]:
+    conversation = target.find() if target else None
+    check = folder_check(folder=folder, progress=progress)
+    if target is None or check.problems:
+        return check, None
+    plan = plan_make(check=check, conversation=conversation, folder=folder, append=append)
+    return check, plan
+
+
+def _stored(target: Target) -> dict[str, Any]:
+    """Of the conversation as transcripts tell it: messages and their answers."""
+    conversation = target.find()
+    if conversation is None:
+        return {"whatsapp_chat": target.whatsapp_chat, "messages": 0, "last_batch": None}
+    last = conversation.batches.order_by("-id").first()
+    return {
+        "whatsapp_chat": conversation.chat.whatsapp_chat,
+        "session_id": str(conversation.session.pk) if conversation.session else None,
+        "messages": len(conversation_signs(conversation=conversation).signs),
+        "last_batch": last
+        and {
+            "number": last.number,
+            "saved_at": last.saved_at.isoformat().replace("+00:00", "Z"),
+            "cleaned_up": last.cleaned_at is not None,
+        },
+    }

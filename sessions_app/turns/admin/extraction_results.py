@@ -1,0 +1,60 @@
+"""Shows what was learned from a turn, and how learning from it went."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
+
+from memories_app.models import Memory
+from memories_app.review.presentation import VISIBILITIES, memory_link
+from memories_app.store.facade import EXTRACTION
+from memoryproject.foundation.admin_kit.display import shown_mark, shown_table
+from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.extraction.facade import NOTHING_LEARNED, turn_with_merged
+from sessions_app.models import ExtractionWork, Message, Turn
+
+_OUTCOMES = {
+    "learned": pgettext_lazy("facts", "learned"),
+    "waiting": pgettext_lazy("facts", "waiting"),
+    "unsaid": pgettext_lazy("facts", "unsaid"),
+    "forgotten": pgettext_lazy("facts", "forgotten"),
+}
+
+
+def learned_table(turn: Turn) -> str:
+    """The memories that the turn's messages told, in the words that are stored."""
+    messages = Message.objects.filter(turn__in=turn_with_merged(turn)).values("pk")
+    learned = Memory.objects.filter(
+        tellings__source=EXTRACTION, tellings__source_message_id__in=messages
+    )
+    rows = [
+        (
+            memory_link(memory),
+            memory.type,
+            VISIBILITIES.get(memory.visibility, memory.visibility),
+            "–" if memory.confidence is None else f"{memory.confidence:g}",
+        )
+        for memory in learned.distinct().order_by("created_at", "memory_id").defer("terms")
+    ]
+    if not rows:
+        return _("Nothing that is still known.")
+    return shown_table((_("memory"), _("type"), _("visible to"), _("confidence")), rows)
+
+
+def learning_state(turn: Turn) -> str:
+    """Whether it is due, what came of it in numbers, or why it failed."""
+    work = ExtractionWork.objects.filter(turn=turn).first()
+    if work is None:
+        return _("It wasn't to be learned from.")
+    if work.error:
+        state = _("will be tried again") if work.due else _("given up")
+        return shown_mark(f"{state}: {translate_error(work.error)}", "bad")
+    return _("A worker will do it.") if work.due else _outcome(work.outcome)
+
+
+def _outcome(noted: str) -> str:
+    """Of "2 learned, 1 waiting" the parts in words; of anything else, the whole."""
+    parts = [part.partition(" ") for part in noted.split(", ")]
+    if not all(count.isdecimal() and name in _OUTCOMES for count, _space, name in parts):
+        return _("nothing worth learning") if noted == NOTHING_LEARNED else noted
+    return ", ".join(f"{count} {_OUTCOMES[name]}" for count, _space, name in parts)

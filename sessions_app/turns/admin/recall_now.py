@@ -1,0 +1,98 @@
+"""The question of a turn, asked of memory once more: what would be recalled today, beside what
+was recalled then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from sessions_app.conversations.facade import messages_left_out
+from sessions_app.models import Turn, TurnReplay
+from sessions_app.recall.facade import Viewer, recall
+from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
+from sessions_app.turns.dependencies import build_turn_dependencies
+
+NEW, GONE, UP, DOWN, SAME = "new", "gone", "up", "down", "same"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A row of then or of now. ``other``: its place in the other list, None where it isn't."""
+
+    row: RecalledRow
+    change: str
+    other: int | None
+
+    @property
+    def words(self) -> str:
+        if self.change == NEW:
+            return _("new")
+        if self.change == GONE:
+            return _("not recalled today")
+        if self.change == SAME:
+            return _("the same place")
+        return _("was no. %(n)d") % {"n": self.other}
+
+
+@dataclass(frozen=True)
+class RecallNow:
+    """``impossible``: in words, why nothing can be asked."""
+
+    then: Sequence[Compared] = ()
+    now: Sequence[Compared] = ()
+    degraded: bool = False
+    impossible: str = ""
+
+
+def recall_now(turn: Turn) -> RecallNow:
+    """With the rights that the turn's chat has today, and of messages the same that could be
+    recalled then: those before the turn's message that its prompt didn't hold."""
+    message = turn.message
+    if message is None or message.revoked_at is not None or not message.content.strip():
+        return RecallNow(impossible=_("The question isn't kept any more, so it can't be asked."))
+    tools = build_turn_dependencies()
+    if not tools.rules.longterm_enabled:
+        return RecallNow(impossible=_("Long-term memory is off (LONGTERM_ENABLED)."))
+    turn.user_role = tools.chat_memory.role_in(turn.chat)
+    history = tools.chat_memory.history(turn=turn, max_messages=tools.rules.history_max_messages)
+    found = recall(
+        query=message.content,
+        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
+        embedder=tools.embedder,
+        top_k=tools.rules.top_k,
+        min_similarity=tools.rules.min_similarity,
+        messages_where=messages_left_out(turn=turn, history=history),
+    )
+    hits: list[dict[str, Any]] = [hit.as_dict() for hit in found.hits]
+    # Cards are chosen by time and not by the question.
+    told = [
+        entry
+        for entry in TurnReplay.of(turn).recalled
+        if entry.get("source") in ("memory", "message")
+    ]
+    rows = recalled_rows([*told, *hits])
+    then = rows[: len(told)]
+    now = [replace(row, place=place) for place, row in enumerate(rows[len(told) :], start=1)]
+    return RecallNow(
+        then=_compared(then, now, missing=GONE),
+        now=_compared(now, then, missing=NEW),
+        degraded=found.degraded,
+    )
+
+
+def _compared(
+    rows: Sequence[RecalledRow], others: Sequence[RecalledRow], *, missing: str
+) -> list[Compared]:
+    places = {row.key: row.place for row in others}
+    return [_change(row, places.get(row.key), missing) for row in rows]
+
+
+def _change(row: RecalledRow, other: int | None, missing: str) -> Compared:
+    if other is None:
+        return Compared(row, missing, None)
+    if other == row.place:
+        return Compared(row, SAME, other)
+    return Compared(row, UP if row.place < other else DOWN, other)

@@ -1,0 +1,190 @@
+"""What was recalled for an answer, and what has become of it since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from memories_app.models import Memory
+from memories_app.models.memories import MemoryStatus
+from memoryproject.foundation.text.fragments import MARK
+from sessions_app.models import Message
+
+FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"
+
+
+@dataclass(frozen=True)
+class Around:
+    """What was said before or after a recalled message."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class RecalledRow:
+    """One thing that was recalled. ``fate``: what happened to it since, empty for nothing.
+    ``link`` leads to it, ``source_link`` to where it was said. ``score`` and ``similarity`` are
+    in [0, 1], or None."""
+
+    place: int
+    key: str
+    source: str
+    content: str
+    score: float | None
+    similarity: float | None
+    said_on: datetime | None
+    in_prompt: bool
+    fate: str = ""
+    link: str = ""
+    source_link: str = ""
+    around: Sequence[Around] = field(default_factory=tuple)
+
+    @property
+    def kind(self) -> str:
+        return {
+            "memory": _("Memory"),
+            "message": _("Message"),
+            "cards": _("Earlier conversation"),
+        }.get(self.source, self.source)
+
+    @property
+    def score_width(self) -> int:
+        return _hundredths(self.score)
+
+    @property
+    def similarity_width(self) -> int:
+        return _hundredths(self.similarity)
+
+    @property
+    def fate_words(self) -> str:
+        return {
+            FORGOTTEN: _("forgotten since"),
+            CHANGED: _("says something else today"),
+            OUT_OF_USE: _("no longer in use"),
+        }.get(self.fate, "")
+
+    @property
+    def is_gone(self) -> bool:
+        return self.fate == FORGOTTEN
+
+
+def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
+    """The rows of a replay record, by as many queries for one as for all."""
+    listed = list(entries)
+    memories = _memories(listed)
+    said = _messages(listed)
+    return [_row(place, entry, memories, said) for place, entry in enumerate(listed, start=1)]
+
+
+def _row(
+    place: int,
+    entry: dict[str, Any],
+    memories: dict[str, Memory],
+    said: dict[str, Message],
+) -> RecalledRow:
+    key = str(entry.get("id", ""))
+    source = str(entry.get("source", ""))
+    content = str(entry.get("content", ""))
+    memory, message = memories.get(key), said.get(key)
+    if source == "memory":
+        fate = _fate_of_memory(memory, content)
+        link, source_link = _memory_links(memory)
+    elif source == "message":
+        fate = _fate_of_message(message, content)
+        link, source_link = _said_link(message), ""
+    else:
+        fate, link, source_link = (FORGOTTEN if content == MARK else ""), "", ""
+    return RecalledRow(
+        place=place,
+        key=key,
+        source=source,
+        content="" if fate == FORGOTTEN else content,
+        score=_number(entry.get("score")),
+        similarity=_number(entry.get("similarity")),
+        said_on=parse_datetime(str(entry.get("created_at", ""))),
+        in_prompt=bool(entry.get("in_prompt")),
+        fate=fate,
+        link=link,
+        source_link=source_link,
+        around=() if fate == FORGOTTEN else _around(entry),
+    )
+
+
+def _around(entry: dict[str, Any]) -> list[Around]:
+    found = [entry[name] for name in ("before", "after") if isinstance(entry.get(name), dict)]
+    return [Around(str(each.get("role", "")), str(each.get("content", ""))) for each in found]
+
+
+def _fate_of_memory(memory: Memory | None, content: str) -> str:
+    if memory is None or content == MARK:
+        return FORGOTTEN
+    if memory.status != MemoryStatus.ACTIVE:
+        return OUT_OF_USE
+    return CHANGED if memory.content != content else ""
+
+
+def _fate_of_message(message: Message | None, content: str) -> str:
+    if message is None or message.revoked_at is not None or content == MARK:
+        return FORGOTTEN
+    return CHANGED if message.content != content else ""
+
+
+def _memory_links(memory: Memory | None) -> tuple[str, str]:
+    if memory is None:
+        return "", ""
+    source = ""
+    if memory.chat_id is not None and memory.source_message_id is not None:
+        source = said_address(memory.chat_id, memory.source_message_id)
+    return reverse("admin:memories_app_memory_change", args=[memory.pk]), source
+
+
+def _said_link(message: Message | None) -> str:
+    return said_address(message.chat_id, message.pk) if message is not None else ""
+
+
+def said_address(chat_id: UUID, message_id: UUID) -> str:
+    """A message in its conversation."""
+    address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
+    return f"{address}?at={message_id}#m-{message_id}"
+
+
+def _memories(entries: Sequence[dict[str, Any]]) -> dict[str, Memory]:
+    keys = _keys(entries, "memory")
+    found = Memory.objects.filter(pk__in=keys) if keys else Memory.objects.none()
+    only = ("memory_id", "content", "status", "chat_id", "source_message_id")
+    return {str(memory.pk): memory for memory in found.only(*only)}
+
+
+def _messages(entries: Sequence[dict[str, Any]]) -> dict[str, Message]:
+    keys = _keys(entries, "message")
+    found = Message.objects.filter(pk__in=keys) if keys else Message.objects.none()
+    only = ("message_id", "chat_id", "content", "revoked_at")
+    return {str(message.pk): message for message in found.only(*only)}
+
+
+def _keys(entries: Sequence[dict[str, Any]], source: str) -> list[UUID]:
+    keys = []
+    for entry in entries:
+        if entry.get("source") == source:
+            try:
+                keys.append(UUID(str(entry.get("id"))))
+            except ValueError:
+                continue
+    return keys
+
+
+def _hundredths(value: float | None) -> int:
+    """Of a bar; a cosine may be below zero."""
+    return round(min(max(value or 0.0, 0.0), 1.0) * 100)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,207 @@
+"""The replay of an answer: all that its page shows, gathered by a constant number of queries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memoryproject.foundation.text.token_estimate import estimate_tokens
+from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
+from sessions_app.models.messages import AUTHOR
+from sessions_app.presentation.author_names import SOMEBODY, names_of
+from sessions_app.turns.admin.extraction_results import learned_table, learning_state
+from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows, said_address
+from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
+from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
+
+_FENCED = re.compile(r"(<memories-([0-9a-f]{6,64})>\n?)(.*?)(\n?</memories-\2>)", re.DOTALL)
+# Shown unfolded: the question with what was said just before it.
+UNFOLDED = 2
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message as far as it is still kept. ``gone`` says in words why there is no text."""
+
+    kind: str
+    text: str
+    link: str = ""
+    gone: str = ""
+
+
+@dataclass(frozen=True)
+class PromptLine:
+    """A message that went to the model. ``before``, ``data`` and ``after``: around what was
+    fenced as data, where anything was."""
+
+    role: str
+    tokens: int
+    unfolded: bool
+    before: str
+    data: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A turn with everything that explains it."""
+
+    turn: Turn
+    record: TurnReplay
+    question: Said | None
+    answer: Said | None
+    author: str
+    state: str
+    state_class: str
+    means: str
+    trouble: str
+    merged_into: str
+    prompt: Sequence[PromptLine]
+    recalled: Sequence[RecalledRow]
+    left_out: Sequence[str]
+    passage: str
+    summary: Message | None
+    summary_link: str
+    spans: Sequence[Span]
+    whole: str
+    parts: Sequence[OutboundPart]
+    learned: SafeString | str
+    learning: SafeString | str
+
+    @property
+    def kept(self) -> int:
+        return sum(row.in_prompt for row in self.recalled)
+
+
+def replay_of(turn: Turn) -> Replay:
+    """``turn`` comes with its chat, message, reply and replay, and that with its summary."""
+    replay = TurnReplay.of(turn)
+    spans = spans_of(turn)
+    return Replay(
+        turn=turn,
+        record=replay,
+        question=None if turn.by_hand else question_of(turn),
+        answer=_answer(turn),
+        author=_author(turn),
+        state=str(STATES.get(turn.state, turn.state)),
+        state_class="good" if turn.state in GOOD else "bad" if turn.state in BAD else "",
+        means=state_means(turn),
+        trouble=trouble_means(turn),
+        merged_into=_merged_into(turn),
+        prompt=prompt_lines(replay.prompt),
+        recalled=recalled_rows(replay.recalled),
+        left_out=_left_out(replay.left_out),
+        passage=str(replay.left_out.get("passage", "")),
+        summary=replay.summary,
+        summary_link=_link(replay.summary),
+        spans=spans,
+        whole=duration(sum(span.ms for span in spans)) if spans else "",
+        parts=list(turn.parts.order_by("number").defer("content")),
+        learned="" if turn.by_hand else learned_table(turn),
+        learning="" if turn.by_hand else learning_state(turn),
+    )
+
+
+def question_of(turn: Turn) -> Said:
+    """The message that the turn answers."""
+    message = turn.message
+    kind = str(turn.context.get("kind", "text"))
+    if message is None:
+        gone = "" if turn.unstored_text else _("It isn't kept: memory is off, or it was forgotten.")
+        return Said(kind, turn.unstored_text, gone=gone)
+    if message.revoked_at:
+        return Said(message.kind, "", _link(message), _("deleted by the sender"))
+    return Said(message.kind, message.content, _link(message))
+
+
+def _answer(turn: Turn) -> Said | None:
+    reply = turn.reply
+    if reply is None:
+        return Said("text", turn.unstored_reply) if turn.unstored_reply else None
+    if reply.revoked_at:
+        return Said(reply.kind, "", _link(reply), _("deleted by the sender"))
+    return Said(reply.kind, reply.content, _link(reply))
+
+
+def _author(turn: Turn) -> str:
+    """Who of the staff wrote it; empty where the assistant did. The name goes with the account."""
+    if not turn.by_hand:
+        return ""
+    key = turn.context.get(AUTHOR)
+    return names_of([key]).get(key) or str(SOMEBODY) if isinstance(key, int) else str(SOMEBODY)
+
+
+def _merged_into(turn: Turn) -> str:
+    key = turn.context.get("merged_into")
+    found = Turn.objects.filter(turn_id=key).values_list("pk", flat=True).first() if key else None
+    return reverse("admin:sessions_app_turn_change", args=[found]) if found else ""
+
+
+def _link(message: Message | None) -> str:
+    return said_address(message.chat_id, message.pk) if message is not None else ""
+
+
+def prompt_lines(
+    entries: Sequence[dict[str, Any]], *, all_unfolded: bool = False
+) -> list[PromptLine]:
+    """The messages of a prompt, with what is fenced in them as data set apart."""
+    last = len(entries)
+    return [
+        _prompt_line(entry, unfolded=all_unfolded or (place > last - UNFOLDED and place > 1))
+        for place, entry in enumerate(entries, start=1)
+    ]
+
+
+def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
+    text = str(entry.get("content", ""))
+    role = str(entry.get("role", ""))
+    found = _FENCED.search(text) if role == "system" else None
+    if found is None:
+        return PromptLine(role, estimate_tokens(text), unfolded, text)
+    return PromptLine(
+        role,
+        estimate_tokens(text),
+        unfolded,
+        text[: found.start()].rstrip(),
+        found.group(3),
+        text[found.end() :].strip(),
+    )
+
+
+def _left_out(record: dict[str, Any]) -> list[str]:
+    """What the budget left out, in sentences."""
+
+    def number(name: str) -> int:
+        value = record.get(name, 0)
+        return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+    told = []
+    if until := number("messages_until"):
+        text = _("The conversation up to message no. %(n)d did not fit any more.")
+        told.append(text % {"n": until})
+    if until := number("summarized_until"):
+        told.append(_("A summary told what was said up to message no. %(n)d.") % {"n": until})
+    if record.get("passage"):
+        told.append(_("What stood between the summary and the history was told shortened."))
+    if over := number("messages_over_context"):
+        text = ngettext(
+            "%(n)d message was too much for the model's context.",
+            "%(n)d messages were too much for the model's context.",
+            over,
+        )
+        told.append(text % {"n": over})
+    if dropped := number("recalled"):
+        text = ngettext(
+            "%(n)d recalled text found no room.", "%(n)d recalled texts found no room.", dropped
+        )
+        told.append(text % {"n": dropped})
+    if record.get("recall_degraded"):
+        told.append(_("A part of memory could not be searched at that moment."))
+    return told

@@ -1,0 +1,128 @@
+"""Running a turn again: asked first, and done by POST."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.models import Chat, Turn
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.rerun import (
+    SEND,
+    NotInTroubleError,
+    PausedError,
+    RerunRefusedError,
+    TooLateError,
+    rerun_check,
+    turn_rerun,
+)
+
+PAGE = "admin/sessions_app/turn/rerun.html"
+RIGHTS = ("sessions_app.view_turn", "sessions_app.rerun_turn")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a rerun would do (``what``: send or answer), or why it can't be done."""
+
+    what: str = ""
+    refused: str = ""
+
+    @property
+    def title(self) -> str:
+        return _("Send it again") if self.what == SEND else _("Answer it again")
+
+
+def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
+    """None where there is nothing to offer, or this one may not."""
+    if not request.user.has_perms(RIGHTS):
+        return None
+    try:
+        return Offer(rerun_check(turn=turn, chat=turn.chat, max_age=max_age(), now=timezone.now()))
+    except NotInTroubleError:
+        return None
+    except RerunRefusedError as refused:
+        return Offer(refused=why(refused))
+
+
+def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
+    """GET asks, POST does it."""
+    if not request.user.has_perms(RIGHTS):
+        raise PermissionDenied
+    if request.method not in ("GET", "HEAD", "POST"):
+        return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+    turn = Turn.objects.select_related("chat", "message").filter(pk=turn_id).first()
+    if turn is None:
+        raise Http404("There is no such turn, or not any more.")
+    if request.method == "POST":
+        return _run(request, turn)
+    offer = rerun_offer(request, turn)
+    if offer is None:
+        messages.warning(request, why(NotInTroubleError()))
+        return redirect("admin:sessions_app_turn_change", turn.pk)
+    context = {
+        **admin.site.each_context(request),
+        "title": offer.title,
+        "opts": Turn._meta,
+        "turn": turn,
+        "offer": offer,
+        "sends": offer.what == SEND,
+        "may_come_twice": turn.state == TurnState.UNCONFIRMED,
+        "seen": turn.finished_at.isoformat() if turn.finished_at else "",
+    }
+    return TemplateResponse(request, PAGE, context)
+
+
+def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
+    try:
+        what = turn_rerun(
+            turn_id=turn.pk,
+            actor=staff_actor(request),
+            max_age=max_age(),
+            enqueue=enqueue_chat,
+            now=timezone.now(),
+            seen=_seen(request),
+        )
+    except RerunRefusedError as refused:
+        messages.warning(request, why(refused))
+    except (Turn.DoesNotExist, Chat.DoesNotExist) as gone:
+        raise Http404("It was erased at this moment.") from gone
+    else:
+        told = _("It is being sent again.") if what == SEND else _("It is being answered again.")
+        messages.success(request, told)
+    return redirect("admin:sessions_app_turn_change", turn.pk)
+
+
+def _seen(request: HttpRequest) -> datetime | None:
+    """When the turn had ended on the page that was confirmed."""
+    try:
+        seen = parse_datetime(request.POST.get("seen", ""))
+    except ValueError:
+        return None
+    return seen if seen is not None and timezone.is_aware(seen) else None
+
+
+def why(refused: RerunRefusedError) -> str:
+    if isinstance(refused, NotInTroubleError):
+        return _("Nothing was done: the turn is in no trouble, or somebody was faster.")
+    if isinstance(refused, TooLateError):
+        return _("It can't be run again: WhatsApp's window for it is closed.")
+    if isinstance(refused, PausedError):
+        return _("It can't be answered now: the assistant is paused in this chat. Resume it first.")
+    return _("It can't be run again: what it is about isn't kept any more.")
+
+
+def max_age() -> timedelta:
+    return timedelta(hours=settings.MAX_ANSWER_AGE_HOURS)

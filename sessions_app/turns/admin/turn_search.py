@@ -1,0 +1,99 @@
+"""How staff find a turn in an endless list: by chat, by state, by model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.models import Chat, ChatAddress, Turn, TurnReplay
+from sessions_app.models.turns import TurnState
+from sessions_app.presentation.links import list_address
+
+# Whose models are offered: nobody reads a million rows for a list of five names.
+NEWEST = 2_000
+MOST_COUNTED = 1_000
+MOST_CHATS = 50
+
+
+@dataclass(frozen=True)
+class QuickLink:
+    """``count`` None: not counted."""
+
+    title: str
+    address: str
+    bad: bool = False
+    count: int | None = None
+
+    @property
+    def shown_count(self) -> str:
+        if self.count is None:
+            return ""
+        return f"{MOST_COUNTED:,}+" if self.count >= MOST_COUNTED else f"{self.count:,}"
+
+
+def quick_links() -> list[QuickLink]:
+    """What staff look for first: what failed."""
+    return [
+        _link(_("Failed"), TurnState.FAILED, counted=True),
+        _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
+        _link(_("Held"), TurnState.HELD),
+        _link(_("Missed"), TurnState.MISSED),
+        _link(_("Waiting"), TurnState.PENDING),
+        QuickLink(_("By hand"), list_address("sessions_app_turn", by_hand__exact=1)),
+    ]
+
+
+def _link(title: str, state: str, *, counted: bool = False) -> QuickLink:
+    count = Turn.objects.filter(state=state)[:MOST_COUNTED].count() if counted else None
+    return QuickLink(
+        title, list_address("sessions_app_turn", state__exact=state), bool(count), count
+    )
+
+
+class ModelFilter(admin.SimpleListFilter):
+    """By the chat model that answered."""
+
+    title = gettext_lazy("model")
+    parameter_name = "model"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
+        replays = TurnReplay.objects.filter(turn__in=newest)
+        models = replays.exclude(model="").order_by("model")
+        names = set(models.values_list("model", flat=True).distinct())
+        chosen = request.GET.get(self.parameter_name, "")
+        if chosen and "\x00" not in chosen:
+            names.add(chosen)
+        return [(name, name) for name in sorted(names)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Turn]) -> QuerySet[Turn]:
+        name = self.value()
+        return queryset.filter(replay__model=name) if name and "\x00" not in name else queryset
+
+
+def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
+    """By a turn's whole id, or by what its chat is called."""
+    asked = term.strip().replace("\x00", "")
+    if not asked:
+        return queryset
+    try:
+        return queryset.filter(Q(turn_id=UUID(asked)) | Q(chat=UUID(asked)))
+    except ValueError:
+        return queryset.filter(chat__in=_chats_called(asked))
+
+
+def _chats_called(asked: str) -> Sequence[UUID]:
+    """The ids themselves: the few chats then lead to their turns by the index. Of more than
+    MOST_CHATS those that were last written in."""
+    called = Q(whatsapp_chat__icontains=asked) | Q(client_name__icontains=asked)
+    reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=asked)
+    found = Chat.objects.filter(called | Q(Exists(reached))).order_by("-updated_at")
+    return list(found.values_list("pk", flat=True)[:MOST_CHATS])

@@ -1,0 +1,250 @@
+"""Turns: how each answer came about; staff run again what failed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memoryproject.foundation.admin_kit.display import shown_short, shown_state
+from memoryproject.foundation.admin_kit.period_filter import period_filter
+from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.errors.translate_error import translate_error
+from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
+from sessions_app.models.turns import TurnState
+from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.row_search import parts_found
+from sessions_app.turns.admin.recall_now import recall_now
+from sessions_app.turns.admin.replay import question_of, replay_of
+from sessions_app.turns.admin.rerun import max_age, rerun_offer, rerun_page
+from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES
+from sessions_app.turns.admin.timing_bar import duration
+from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
+from sessions_app.turns.dependencies import enqueue_chat
+from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
+
+HEAVY = ("context", "unstored_text", "unstored_reply")
+HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
+LONGEST_TROUBLE = 120
+
+
+class TurnAdmin(ConversationAdmin):
+    """The list leads to what went wrong; a turn's own page is its replay."""
+
+    read_as = "turn"
+    list_is_read = True
+    list_display = (
+        "created_at",
+        "shown_state",
+        "chat_link",
+        "took",
+        "shown_model",
+        "tokens",
+        "trouble",
+    )
+    list_filter = ("state", period_filter("created_at"), ModelFilter, "by_hand", "provider")
+    # Any other order would sort half a million rows.
+    sortable_by = ("created_at",)
+    search_fields = ("turn_id",)
+    search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
+    list_select_related = ("chat", "replay")
+    list_before_template = "admin/sessions_app/turn/quick_links.html"
+    actions = ("send_again",)
+
+    def get_urls(self) -> list[Any]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path("<int:turn_id>/rerun/", wrap(rerun_page), name="sessions_app_turn_rerun"),
+            path("<int:turn_id>/recall/", wrap(self.recall_page), name="sessions_app_turn_recall"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
+        return (
+            super()
+            .get_queryset(request)
+            .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
+        )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Turn], search_term: str
+    ) -> tuple[QuerySet[Turn], bool]:
+        return turns_found(queryset, search_term), False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(
+            request, {"quick_links": quick_links(), **(extra_context or {})}
+        )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The replay."""
+        if request.method not in ("GET", "HEAD"):
+            raise PermissionDenied
+        turn = self._turn(request, object_id)
+        self._record(request, turn)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Why this answer"),
+            "opts": self.opts,
+            "original": turn,
+            "replay": replay_of(turn),
+            "offer": rerun_offer(request, turn),
+            "may_read": request.user.has_perms(
+                ["sessions_app.view_chat", "sessions_app.view_message"]
+            ),
+            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/sessions_app/turn/replay.html", context)
+
+    def recall_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
+        """What would be recalled now, beside what was recalled then."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        turn = self._turn(request, str(turn_id))
+        self._record(request, turn, recalled_now=True)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Recall this now"),
+            "opts": self.opts,
+            "original": turn,
+            "question": question_of(turn),
+            "recall": recall_now(turn),
+            "may_see_memories": request.user.has_perm("memories_app.view_memory"),
+        }
+        return TemplateResponse(request, "admin/sessions_app/turn/recall.html", context)
+
+    def _turn(self, request: HttpRequest, object_id: str) -> Turn:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        turns = Turn.objects.select_related("chat", "message", "reply", "replay__summary")
+        turn = turns.filter(pk=int(object_id)).first() if object_id.isdecimal() else None
+        if turn is None:
+            raise Http404("There is no such turn, or not any more.")
+        return turn
+
+    def _record(self, request: HttpRequest, turn: Turn, **details: object) -> None:
+        audit_record(
+            action="conversation.read",
+            actor=staff_actor(request),
+            object_type=self.read_as,
+            object_id=turn.pk,
+            details=details,
+            chat_id=turn.chat_id,
+        )
+
+    def has_rerun_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("sessions_app.rerun_turn")
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, turn: Turn) -> str:
+        words = str(STATES.get(turn.state, turn.state))
+        return shown_state(
+            words,
+            good=[words] if turn.state in GOOD else (),
+            bad=[words] if turn.state in BAD else (),
+        )
+
+    @admin.display(description=gettext_lazy("chat"))
+    def chat_link(self, turn: Turn) -> str:
+        address = reverse("admin:sessions_app_chat_change", args=[turn.chat_id])
+        name = turn.chat.client_name or turn.chat.whatsapp_chat
+        return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
+
+    @admin.display(description=gettext_lazy("took"))
+    def took(self, turn: Turn) -> str:
+        end: datetime | None = turn.finished_at
+        if turn.state != TurnState.SENT or end is None:
+            return "–"
+        return _kept_whole(duration(max((end - turn.created_at).total_seconds(), 0) * 1000))
+
+    @admin.display(description=gettext_lazy("model"))
+    def shown_model(self, turn: Turn) -> str:
+        return TurnReplay.of(turn).model
+
+    @admin.display(description=gettext_lazy("tokens"))
+    def tokens(self, turn: Turn) -> str:
+        replay = TurnReplay.of(turn)
+        if replay.prompt_tokens is None:
+            return "–"
+        return _kept_whole(f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}")
+
+    @admin.display(description=gettext_lazy("trouble"))
+    def trouble(self, turn: Turn) -> str:
+        return shown_short(translate_error(turn.error), LONGEST_TROUBLE) if turn.error else ""
+
+    @admin.action(
+        description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),
+        permissions=["rerun"],
+    )
+    def send_again(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
+        keys = list(queryset.order_by("id").values_list("pk", flat=True))
+        again = sum(self._run_again(request, key) for key in keys)
+        if again:
+            text = ngettext("%(n)d turn is run again.", "%(n)d turns are run again.", again)
+            self.message_user(request, text % {"n": again}, messages.SUCCESS)
+        if left := len(keys) - again:
+            text = ngettext(
+                "%(n)d turn was left alone: it is in no trouble, or can't be run any more.",
+                "%(n)d turns were left alone: they are in no trouble, or can't be run any more.",
+                left,
+            )
+            self.message_user(request, text % {"n": left}, messages.WARNING)
+
+    def _run_again(self, request: HttpRequest, key: int) -> bool:
+        try:
+            turn_rerun(
+                turn_id=key,
+                actor=staff_actor(request),
+                max_age=max_age(),
+                enqueue=enqueue_chat,
+                now=timezone.now(),
+            )
+        except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
+            # Also where it is erased or merged meanwhile: the others are run.
+            return False
+        return True
+
+
+def _kept_whole(text: str) -> str:
+    """On one line."""
+    return format_html('<span class="nowrap">{}</span>', text)
+
+
+@admin.register(OutboundPart)
+class OutboundPartAdmin(ConversationAdmin):
+    read_as = "part of an answer"
+    list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
+    list_filter = ("state", "delivery_status", "provider")
+    search_fields = ("provider_message_id",)
+    list_select_related = ("turn",)
+    ordering = ("-turn_id", "number")
+    sortable_by = ()
+
+    @admin.display(description=gettext_lazy("error"))
+    def shown_error(self, part: OutboundPart) -> str:
+        return translate_error(part.error)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[OutboundPart], search_term: str
+    ) -> tuple[QuerySet[OutboundPart], bool]:
+        return parts_found(queryset, search_term), False

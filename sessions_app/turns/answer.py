@@ -1,0 +1,247 @@
+"""Makes and stores the answer of one turn. The worker's way through a turn is `turn_run`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.db import DatabaseError, transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
+from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.process.storage import is_disk_full
+from sessions_app.conversations.facade import (
+    ANSWERING,
+    ForgottenMeanwhileError,
+    Reader,
+    forgetting_mark,
+    parse_command,
+    received_text,
+    text_for,
+    turn_failed,
+    unstored_forget,
+)
+from sessions_app.models import Turn
+from sessions_app.models.roles import GODFATHER
+from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.claims import TurnLease
+from sessions_app.turns.commands.dispatch import command_reply
+from sessions_app.turns.documents import document_note
+from sessions_app.turns.draft import Draft
+from sessions_app.turns.model_reply import model_reply
+from sessions_app.turns.reply_store import reply_store
+from sessions_app.turns.send import recipient_of, reply_send
+from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.voice import KINDS as RECORDINGS
+from sessions_app.turns.voice import NotHeardError, recording_heard
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 3
+# How long a turn waits for space on the disk before it is tried again.
+STORAGE_PAUSE = timedelta(minutes=1)
+# How often an answer is made anew at once because something was forgotten meanwhile.
+DRAFTS = 3
+
+
+def turn_run(*, lease: TurnLease, tools: Tools) -> None:
+    """Answer a claimed turn and send the answer; ends with the lease given back.
+
+    An unexpected fault leaves the turn for another try; after the third the person gets an
+    apology and staff see the error.
+    """
+    try:
+        turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
+        if turn.state == TurnState.RUNNING:
+            _answer(turn, lease, tools)
+        if Turn.objects.filter(pk=turn.pk, state=TurnState.REPLIED).exists():
+            reply_send(
+                lease=lease,
+                provider=tools.providers[turn.provider],
+                max_age=tools.rules.max_answer_age,
+                sleep=tools.sleep,
+            )
+    except LeaseLostError as lost:
+        logger.warning("%s", lost)
+    except Turn.DoesNotExist:
+        logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
+    except Exception as error:
+        if is_disk_full(error):
+            _storage_full(lease, tools)
+            return
+        logger.exception("A turn failed.")
+        _fault(lease, error)
+    finally:
+        _release(lease)
+
+
+def _release(lease: TurnLease) -> None:
+    """Give the lease back; where even that can't be written, it ends by itself."""
+    try:
+        lease.release()
+    except DatabaseError as error:
+        if not is_disk_full(error):
+            raise
+
+
+def _storage_full(lease: TurnLease, tools: Tools) -> None:
+    """ERR-SESSION-002: the answer can't be stored. Nothing of it was (RECOVERY-004); the
+    person is told, and the turn waits until there is space: that is no fault of its own."""
+    logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
+    turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
+    if tools.storage_notices is not None:
+        tools.storage_notices.tell(
+            provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
+        )
+    try:
+        _put_back(
+            turn,
+            lease.held(),
+            attempts=F("attempts") - 1,
+            error=ErrorText("disk_full"),
+            not_before=timezone.now() + STORAGE_PAUSE,
+        )
+    except DatabaseError as error:
+        logger.warning("The turn is taken up again when its lease ends: %s", error)
+
+
+def _answer(turn: Turn, lease: TurnLease, tools: Tools) -> None:
+    if turn.message is not None and turn.message.revoked_at:
+        _end(turn, lease, TurnState.CANCELLED)
+        return
+    if timezone.now() - turn.asked_at > tools.rules.max_answer_age:
+        _end(turn, lease, TurnState.MISSED)
+        return
+    _show_as_read(turn, tools)
+    for attempt in range(1, DRAFTS + 1):
+        try:
+            _draft_and_store(turn, lease, tools)
+        except ForgottenMeanwhileError:
+            if attempt == DRAFTS:
+                raise
+            logger.info("Turn %s is answered anew: something was forgotten.", turn.turn_id)
+            turn.refresh_from_db()
+            lease.renew()
+        else:
+            return
+
+
+def _draft_and_store(turn: Turn, lease: TurnLease, tools: Tools) -> None:
+    """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
+    mark = forgetting_mark(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
+    started = time.monotonic()
+    waited = timezone.now() - turn.created_at
+    draft = _draft(turn, lease, tools)
+    draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
+    draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
+    reply_store(
+        lease=lease,
+        draft=draft,
+        provider=tools.providers[turn.provider],
+        chat_memory=tools.chat_memory,
+        mark=mark if draft.tells_of_memory else None,
+        learn=tools.learn,
+    )
+
+
+def _draft(turn: Turn, lease: TurnLease, tools: Tools) -> Draft:
+    """The answer, not stored yet."""
+    _check_role(turn, tools)
+    text = turn.message.content if turn.message else turn.unstored_text
+    kind = turn.context.get("kind", "text")
+    tries_left = turn.attempts <= MAX_ATTEMPTS
+    if kind in RECORDINGS and not text.strip() and tries_left:
+        try:
+            text = recording_heard(turn=turn, lease=lease, tools=tools)
+        except NotHeardError as error:
+            return _say(error.text_name, turn)
+    if kind == "document" and tries_left:
+        return _with_document(turn, text, lease, tools)
+    return _reply(turn, text, lease, tools)
+
+
+def _check_role(turn: Turn, tools: Tools) -> None:
+    """A turn that waited keeps no right that its chat has lost meanwhile."""
+    if turn.user_role != GODFATHER:
+        return
+    turn.user_role = tools.chat_memory.role_in(turn.chat)
+    if turn.user_role != GODFATHER:
+        logger.warning("Turn %s isn't answered as the godfather's any more.", turn.turn_id)
+        Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
+
+
+def _with_document(turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
+    """What is said of the document, and then the answer to what was written with it, which
+    has the document in reach."""
+    note = document_note(turn=turn, lease=lease, tools=tools)
+    if not text.strip():
+        return Draft(text=note, is_system_text=True)
+    draft = _reply(turn, text, lease, tools)
+    draft.text = f"{note}\n\n{draft.text}"
+    return draft
+
+
+def _reply(turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
+    command = parse_command(text, in_group=turn.chat.is_group)
+    if command is not None:
+        return command_reply(turn=turn, command=command, tools=tools)
+    if not text.strip():
+        kind = turn.context.get("kind", "text")
+        return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
+    if turn.attempts > MAX_ATTEMPTS:
+        return _say("apology", turn)
+    return model_reply(turn=turn, text=text, lease=lease, tools=tools)
+
+
+def _say(name: str, turn: Turn) -> Draft:
+    return Draft(text=text_for(name, turn.chat.language), is_system_text=True)
+
+
+def _show_as_read(turn: Turn, tools: Tools) -> None:
+    """Let the person see that the assistant is at work. Unimportant: a failure is logged."""
+    if turn.attempts > 1 or not turn.provider_message_id:
+        return
+    try:
+        tools.providers[turn.provider].mark_read(
+            provider_message_id=turn.provider_message_id, to=recipient_of(turn), typing=True
+        )
+    except SendError as error:
+        logger.info("A message could not be marked as read: %s", error)
+
+
+def _end(turn: Turn, lease: TurnLease, state: str) -> None:
+    """End a turn without an answer."""
+    held = lease.held()
+    if turns_move(held, state, finished_at=timezone.now()) and turn.session_id is None:
+        unstored_forget(turn)
+
+
+def _fault(lease: TurnLease, error: Exception) -> None:
+    """Note the fault for staff and leave the turn for another try, a little later each time;
+    after the apology has failed too, give up."""
+    held = lease.held()
+    turn = held.first()
+    if turn is None:
+        return
+    text = named_error_text(error)
+    if turn.attempts > MAX_ATTEMPTS:
+        with transaction.atomic():
+            if turns_move(held, TurnState.FAILED, error=text, finished_at=timezone.now()):
+                turn_failed(turn, stage=ANSWERING)
+        return
+    later = timezone.now() + timedelta(seconds=2**turn.attempts)
+    _put_back(turn, held, error=text, not_before=later)
+
+
+def _put_back(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
+    """Leave the turn for another try: an answer that is stored is only sent again."""
+    if turn.state == TurnState.RUNNING:
+        turns_move(held, TurnState.PENDING, **noted)
+    else:
+        held.update(**noted)

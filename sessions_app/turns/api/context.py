@@ -1,0 +1,53 @@
+"""What a model would be sent."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.errors import invalid
+from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.presentation import examples
+from sessions_app.presentation.lookup import session_within
+from sessions_app.turns.api.turn_serializers import ContextQuestionSerializer, ContextSerializer
+from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.prompt_context import BudgetTooSmallError, context_make
+
+
+class ContextView(ApiView):
+    """POST only because a question may be long: nothing is stored."""
+
+    scopes = {"POST": "read"}
+    kinds = {"POST": "read"}
+    needs_body = False
+    raises = {BudgetTooSmallError: invalid}
+
+    @extend_schema(
+        operation_id="sessions_context",
+        summary="What the model would be sent, for a model of your own",
+        request=ContextQuestionSerializer,
+        responses={200: ContextSerializer},
+        examples=[
+            sent("A question", {"query": "When does TestCorp pay?", "max_tokens": 2000}),
+            answered("The prompt", examples.CONTEXT),
+        ],
+    )
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """System text with what is remembered, the summary and the history, as the assistant
+        would get it, within `max_tokens`."""
+        body = self.body(ContextQuestionSerializer)
+        session = session_within(self.caller, session_id)
+        context = context_make(
+            session=session,
+            tools=build_turn_dependencies(),
+            query=body.get("query"),
+            max_tokens=body.get("max_tokens"),
+            now=timezone.now(),
+        )
+        self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
+        return Response(ContextSerializer(context).data)

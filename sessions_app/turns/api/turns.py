@@ -1,0 +1,36 @@
+"""Replays."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.models import Turn, TurnReplay
+from sessions_app.presentation import examples
+from sessions_app.turns.api.turn_serializers import TurnSerializer
+
+
+class TurnView(ApiView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
+
+    @extend_schema(
+        operation_id="turns_get",
+        summary="How one answer came about",
+        responses=TurnSerializer,
+        examples=[answered("A replay", examples.TURN)],
+    )
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        """What the model was sent, what was recalled with its scores, and what was left out."""
+        turns = Turn.objects.select_related("chat", "replay").filter(self.caller.reach())
+        turn = turns.filter(turn_id=turn_id).first()
+        if turn is None:
+            raise NotFound(f"There is no turn {turn_id}.")
+        self.record_read(object_type="turn", object_id=turn.turn_id, chat_id=turn.chat_id)
+        return Response(TurnSerializer(TurnReplay.of(turn)).data)

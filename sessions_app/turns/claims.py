@@ -1,0 +1,138 @@
+"""Claims of turns, and the sweep of those that dead workers left."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Case, Exists, F, OuterRef, Q, When
+from django.utils import timezone
+
+from memoryproject.foundation.leases import Lease, LeasedKind
+from sessions_app.models import OutboundPart, Turn
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.turns.outcome import turn_settle
+from sessions_app.turns.pauses import paused_turns_hold
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TurnLease(Lease[Turn]):
+    """The right to work on one turn."""
+
+    @property
+    def turn_id(self) -> int:
+        return self.row.pk
+
+    def turn(self) -> Turn:
+        """Return the turn, locked until the transaction ends. Raises LeaseLostError."""
+        return self.lock()
+
+
+def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
+    """Take the chat's oldest waiting turn, or None: none waits, it isn't time yet, or
+    somebody is at work in this chat. Where staff have paused the assistant, only what is to be
+    sent and commands are taken."""
+    now = now or timezone.now()
+    if Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING).held(now):
+        return None
+    paused_turns_hold(chat_id, now)
+    oldest = turn_next(chat_id)
+    if oldest is None or oldest.is_held(now):
+        return None
+    if oldest.not_before and oldest.not_before > now:
+        return None
+    token = uuid.uuid4()
+    unchanged = Turn.objects.filter(
+        pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
+    )
+    taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
+    try:
+        with transaction.atomic():
+            if oldest.state == TurnState.PENDING:
+                claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+            else:
+                claimed = unchanged.update(**taken)
+    except IntegrityError:
+        # A merge has just brought the turn into a chat in which another one is being answered:
+        # whoever does that goes on with this one.
+        return None
+    return TurnLease(oldest, token) if claimed else None
+
+
+def turn_next(chat_id: UUID) -> Turn | None:
+    """The turn that is answered next: one that was begun, else the oldest. (Where two chats
+    were merged, an older turn may have come in behind the one that was begun.)"""
+    waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
+    begun = waiting.filter(state=TurnState.RUNNING)
+    return begun.first() or waiting.order_by("id").first()
+
+
+def turns_abandoned(now: datetime) -> list[UUID]:
+    """Return the chats with a turn that may be answered now and nobody at work."""
+    waiting = Turn.objects.filter(state__in=WAITING_STATES)
+    ready = waiting.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+    # As in turn_next.
+    begun_first = Case(When(state=TurnState.RUNNING, then=0), default=1)
+    next_turns = waiting.order_by("chat_id", begun_first, "id").distinct("chat_id")
+    found = next_turns.filter(chat_id__in=ready.values("chat_id"))
+    leased = found.only("chat_id", "lease_token", "lease_owner", "lease_until")
+    return [turn.chat_id for turn in leased.abandoned(now)]
+
+
+def turns_sweep(
+    *,
+    enqueue: Callable[[UUID], None],
+    unconfirmed_after: timedelta,
+    now: datetime | None = None,
+) -> dict[str, int]:
+    """Settle the sends that a dead worker began, and enqueue the chats whose next turn waits
+    with nobody at work. Safe to run at any time, by several at once.
+
+    Returns how many chats were enqueued and how many turns are unconfirmed now.
+    """
+    now = now or timezone.now()
+    unconfirmed = sendings_settle(now=now, unconfirmed_after=unconfirmed_after)
+    swept = LeasedKind("turns", turns_abandoned, enqueue).sweep(now)
+    return {"enqueued": swept, "unconfirmed": unconfirmed}
+
+
+def sendings_settle(*, now: datetime, unconfirmed_after: timedelta) -> int:
+    """Settle the sends that no worker is at: a part that was begun long ago counts as
+    unconfirmed. Return how many turns are unconfirmed now."""
+    sending = Turn.objects.filter(state=TurnState.SENDING)
+    left = sending.only("turn_id", "lease_token", "lease_owner", "lease_until").abandoned(now)
+    if not left:
+        return 0
+    parts = OutboundPart.objects.filter(turn__in=left)
+    parts.filter(state=PartState.SENDING, started_at__lte=now - unconfirmed_after).update(
+        state=PartState.UNCONFIRMED
+    )
+    tokens = [turn.lease_token for turn in left if turn.lease_token]
+    Turn.objects.filter(pk__in=[turn.pk for turn in left], lease_token__in=tokens).update(
+        lease_token=None
+    )
+    # The others wait for a provider's word: nothing changes in them, each minute anew.
+    of_turn = OutboundPart.objects.filter(turn=OuterRef("pk"))
+    waits = Exists(of_turn.filter(state=PartState.SENDING))
+    failed = Exists(of_turn.filter(state=PartState.FAILED))
+    settled = Turn.objects.filter(~waits | failed, pk__in=[turn.pk for turn in left])
+    return sum(_sending_settle(turn) for turn in settled.order_by("id"))
+
+
+def _sending_settle(turn: Turn) -> bool:
+    """Settle one turn; return whether it is unconfirmed now."""
+    turn_settle(turn=turn)
+    turn.refresh_from_db()
+    if turn.state != TurnState.UNCONFIRMED:
+        return False
+    logger.warning("Turn %s: it is not known whether its answer went out.", turn.turn_id)
+    return True

@@ -1,0 +1,56 @@
+"""Carries out the commands that people write, and says so."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError
+
+from memoryproject.foundation.process.storage import is_disk_full
+from sessions_app.conversations.facade import Command
+from sessions_app.models import Turn
+from sessions_app.turns.commands.export import export_reply
+from sessions_app.turns.commands.forget import forget_reply
+from sessions_app.turns.commands.memories import memories_reply
+from sessions_app.turns.commands.remember import remember_reply
+from sessions_app.turns.commands.replies import failed, say
+from sessions_app.turns.commands.search import search_reply
+from sessions_app.turns.draft import Draft
+from sessions_app.turns.turn_dependencies import Tools
+
+logger = logging.getLogger(__name__)
+
+
+def command_reply(*, turn: Turn, command: Command, tools: Tools) -> Draft:
+    """The answer to a command. Running it again for the same turn has no second effect."""
+    language = turn.chat.language
+    if command.name == "help":
+        return say("help", language)
+    if turn.session_id is None:
+        return say("memory_disabled", language)
+    if command.name == "reset":
+        # The session itself ended when the message came in: see intake.
+        return say("reset", language)
+    if not tools.rules.longterm_enabled:
+        return say("memory_disabled", language)
+    try:
+        return _memory_command(turn, command, tools)
+    except DatabaseError as error:
+        if is_disk_full(error):
+            raise
+        logger.error("/%s failed: %s", command.name, error)
+        return failed("command_failed", language, error)
+
+
+def _memory_command(turn: Turn, command: Command, tools: Tools) -> Draft:
+    if command.name == "memories":
+        return memories_reply(turn=turn, page=command.argument)
+    if command.name == "search":
+        return search_reply(
+            turn=turn, words=command.argument, embedder=tools.embedder, rules=tools.rules
+        )
+    if command.name == "forget":
+        return forget_reply(turn=turn, which=command.argument, tools=tools)
+    if command.name == "export":
+        return export_reply(turn=turn)
+    return remember_reply(turn=turn, fact=command.argument, embedder=tools.embedder)

@@ -1,0 +1,129 @@
+"""/forget <id or words>"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memories_app.facts.facade import fact_key
+from memories_app.models import Memory, Visibility
+from memories_app.search.facade import memories_list, memories_with_words
+from sessions_app.conversations.facade import text_for
+from sessions_app.forgetting.facade import (
+    ForgetTools,
+    NothingToForgetError,
+    StillFoundError,
+    attempt_record,
+    object_forget_within,
+)
+from sessions_app.models import ForgottenKind, Turn
+from sessions_app.models.roles import GODFATHER
+from sessions_app.turns.commands.memories import visible_to
+from sessions_app.turns.commands.replies import lines_of, person, said, say, short_ids
+from sessions_app.turns.draft import Draft
+from sessions_app.turns.turn_dependencies import Tools
+
+MOST = 10
+ID = re.compile(r"[0-9a-f]{8,32}")
+FORGOTTEN = "forgotten"
+
+
+def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
+    """Forget the memory with this id, or the only one with these words; ask back where there
+    are several. The answer doesn't repeat what was forgotten."""
+    language = turn.chat.language
+    if FORGOTTEN in turn.context:
+        # It was done before a crash kept the answer from being stored.
+        return _done(turn.context[FORGOTTEN], language)
+    if not which:
+        return say("forget_usage", language)
+    seen = _meant(visible_to(turn), which)
+    own = _meant(may_forget(turn), which)
+    if not own:
+        public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
+        return say("forget_public" if public else "forget_none", language)
+    if len(own) > 1:
+        return _which(own, turn)
+    (memory,) = own
+    shown = short_ids([memory.pk])[memory.pk]
+
+    def still_may() -> None:
+        if not may_forget(turn).filter(pk=memory.pk).exists():
+            raise NothingToForgetError("Staff took it away from this chat meanwhile.")
+
+    try:
+        _forget(memory, shown, turn, tools, still_may)
+    except NothingToForgetError:
+        return say("forget_none", language)
+    except StillFoundError as error:
+        kind, actor = str(ForgottenKind.MEMORY), person(turn)
+        attempt_record(kind=kind, object_id=memory.pk, error=error, actor=actor)
+        raise
+    return _done(shown, language)
+
+
+def _forget(
+    memory: Memory, shown: str, turn: Turn, tools: Tools, check: Callable[[], None]
+) -> None:
+    """In one transaction with the note that it was done."""
+    with transaction.atomic():
+        object_forget_within(
+            kind=str(ForgottenKind.MEMORY),
+            object_id=memory.pk,
+            tools=ForgetTools(tools.embedder, tools.chat_memory, tools.transcripts),
+            actor=person(turn),
+            keep_turn=turn.pk,
+            check=check,
+        )
+        turn.refresh_from_db(fields=["context"])
+        Turn.objects.filter(pk=turn.pk).update(context={**turn.context, FORGOTTEN: shown})
+
+
+def _done(shown: str, language: str) -> Draft:
+    draft = say("forgotten", language, id=shown)
+    draft.tells_of_memory = False
+    return draft
+
+
+def may_forget(turn: Turn) -> QuerySet[Memory]:
+    """The godfather may forget any memory, a client what this chat told to remember."""
+    visible = visible_to(turn)
+    if turn.user_role == GODFATHER:
+        return visible
+    return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
+
+
+def _meant(memories: QuerySet[Memory], which: str) -> list[Memory]:
+    """The memories that are meant, at most one more than are listed: by the beginning of the
+    id, else those that say just this, else those with all of the words."""
+    by_id = _with_id(memories, which)
+    if by_id:
+        return by_id
+    same = list(memories.filter(fact_key=fact_key(which))[: MOST + 1])
+    if same:
+        return same
+    found = memories_list(memories_with_words(memories, which)).defer("terms")
+    return list(found[: MOST + 1])
+
+
+def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
+    digits = which.strip("[]()#. ").replace("-", "").lower()
+    if not ID.fullmatch(digits):
+        return []
+    lowest, highest = digits.ljust(32, "0"), digits.ljust(32, "f")
+    of_range = Q(memory_id__gte=lowest, memory_id__lte=highest)
+    return list(memories_list(memories.filter(of_range))[: MOST + 1])
+
+
+def _which(memories: list[Memory], turn: Turn) -> Draft:
+    language = turn.chat.language
+    listed = memories[:MOST]
+    lines = lines_of(listed, turn)
+    if len(memories) > MOST:
+        lines += "\n…"
+    example = short_ids([memory.pk for memory in listed])[listed[0].pk]
+    text = text_for("forget_which", language, lines=lines, example=example)
+    return said(text, shown=[memory.pk for memory in listed])

@@ -1,0 +1,43 @@
+"""/remember <fact>"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import DatabaseError
+
+from memories_app.errors import MemoryValidationError
+from memories_app.facts.facade import MAX_CONTENT
+from memories_app.models import Visibility
+from memories_app.store.facade import content_hash, memory_remember
+from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from sessions_app.models import Turn
+from sessions_app.models.roles import GODFATHER
+from sessions_app.turns.commands.replies import failed, person, say
+from sessions_app.turns.draft import Draft
+
+logger = logging.getLogger(__name__)
+
+
+def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
+    """Remember it, for the godfather alone or for this chat alone."""
+    language = turn.chat.language
+    if not fact:
+        return say("remember_usage", language)
+    if len(fact) > MAX_CONTENT:
+        return say("remember_too_long", language, length=len(fact), most=MAX_CONTENT)
+    owner = turn.user_role == GODFATHER
+    try:
+        memory_remember(
+            content=fact,
+            visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
+            embedder=embedder,
+            actor=person(turn),
+            chat_id=turn.chat_id,
+            source="command",
+            source_message_id=turn.message_id,
+        )
+    except (EmbedderError, DatabaseError, MemoryValidationError) as error:
+        logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
+        return failed("remember_failed", language, error)
+    return say("remembered", language, content=fact)

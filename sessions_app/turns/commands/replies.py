@@ -1,0 +1,78 @@
+"""Answers of commands, and how memories are written in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from memories_app.models import Memory, Visibility
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.text.shorten import cut_at_word
+from sessions_app.conversations.facade import text_for
+from sessions_app.models import Chat, Turn
+from sessions_app.turns.draft import Draft
+
+SHORT_ID = 8
+LONGEST = 300
+
+
+def say(name: str, language: str, **values: object) -> Draft:
+    """One of our texts as the answer. It is no knowledge and never recalled."""
+    return said(text_for(name, language, **{key: str(each) for key, each in values.items()}))
+
+
+def said(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
+    """A text that is put together of ours. ``shown``: the memories that it lists."""
+    return Draft(text=text, is_system_text=True, model="command", shown=list(shown))
+
+
+def failed(name: str, language: str, error: Exception) -> Draft:
+    """One of our texts, with the error for staff."""
+    draft = say(name, language)
+    draft.error = error_text(error)
+    return draft
+
+
+def person(turn: Turn) -> Actor:
+    """Whoever wrote the message."""
+    return Actor("person", chat_id=turn.chat_id)
+
+
+def short_ids(ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The first eight digits of each id; as many more as it takes to tell them apart."""
+    length = SHORT_ID
+    while len({memory_id.hex[:length] for memory_id in ids}) < len(set(ids)):
+        length += 4
+    return {memory_id: memory_id.hex[:length] for memory_id in ids}
+
+
+def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
+    """The memories as a numbered list, with what one needs to name them."""
+    language = turn.chat.language
+    ids = short_ids([memory.pk for memory in memories])
+    names = _chat_names(memories, turn)
+    lines = []
+    for number, memory in enumerate(memories, start=first):
+        marks = [ids[memory.pk]]
+        if memory.visibility == str(Visibility.PUBLIC):
+            marks.append(text_for("mark_public", language))
+        elif memory.chat_id in names and memory.visibility == str(Visibility.CHAT):
+            marks.append(text_for("mark_of_chat", language, who=names[memory.chat_id]))
+        if memory.pinned:
+            marks.append(text_for("mark_pinned", language))
+        lines.append(numbered(number, memory.content, marks))
+    return "\n".join(lines)
+
+
+def numbered(number: int, content: str, marks: Iterable[str]) -> str:
+    """Marks stand on a line of their own, so that they don't mix with a Hebrew text."""
+    text = cut_at_word(" ".join(content.split()), LONGEST)
+    return f"{number}. {text}\n    {' · '.join(marks)}"
+
+
+def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str]:
+    """How other chats are called; only the godfather sees memories of any."""
+    others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
+    chats = Chat.objects.filter(pk__in=others)
+    return {chat.pk: chat.client_name or chat.whatsapp_chat for chat in chats}

@@ -1,0 +1,55 @@
+"""/search <words>"""
+
+from __future__ import annotations
+
+from memories_app.models import Memory
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.conversations.facade import text_for
+from sessions_app.models import Turn
+from sessions_app.recall.facade import Hit, Viewer, recall
+from sessions_app.turns.commands.replies import numbered, said, say, short_ids
+from sessions_app.turns.draft import Draft
+from sessions_app.turns.turn_dependencies import AnswerRules
+
+MOST = 10
+# Who searches looks through the list: better one too many than one too few.
+LOWER_BAR = 0.5
+
+
+def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRules) -> Draft:
+    """What is remembered about it, and what was said about it in this chat."""
+    language = turn.chat.language
+    if not words:
+        return say("search_usage", language)
+    found = recall(
+        query=words,
+        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
+        embedder=embedder,
+        top_k=MOST,
+        min_similarity=rules.min_similarity * LOWER_BAR,
+    )
+    if found.hits:
+        text = text_for("search_found", language, lines=_lines(found.hits, turn))
+    else:
+        text = text_for("search_none", language)
+    if found.degraded:
+        text += "\n\n" + text_for("search_degraded", language)
+    return said(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
+
+
+def _lines(hits: list[Hit], turn: Turn) -> str:
+    language = turn.chat.language
+    ids = short_ids([hit.id for hit in hits if hit.source == "memory"])
+    public = set(
+        Memory.objects.filter(pk__in=ids, visibility="public").values_list("pk", flat=True)
+    )
+    lines = []
+    for number, hit in enumerate(hits, start=1):
+        if hit.source == "memory":
+            marks = [ids[hit.id]]
+            if hit.id in public:
+                marks.append(text_for("mark_public", language))
+        else:
+            marks = [text_for("mark_said", language, day=f"{hit.created_at:%Y-%m-%d}")]
+        lines.append(numbered(number, hit.content, marks))
+    return "\n".join(lines)

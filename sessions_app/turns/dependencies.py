@@ -1,0 +1,80 @@
+"""Build from the settings what answering a turn depends on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import lru_cache
+from uuid import UUID
+
+from django.conf import settings
+from django_q.tasks import async_task
+
+from memories_app.documents.dependencies import build_document_limits, documents_folder
+from memoryproject.foundation.integrations.configured import (
+    configured_chat_model,
+    configured_providers,
+    configured_transcriber,
+)
+from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.process.shared_times import SharedTimes
+from sessions_app.embedding.facade import embedder as embedder
+from sessions_app.extraction.dependencies import (
+    enqueue_learning,
+    is_learning_enabled,
+)
+from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.transcript_files.dependencies import build_transcript_backups
+from sessions_app.turns.storage_notices import StorageNotices
+from sessions_app.turns.turn_dependencies import AnswerRules, FileTools, Tools
+
+
+def build_answer_rules() -> AnswerRules:
+    return AnswerRules(
+        longterm_enabled=settings.LONGTERM_ENABLED,
+        top_k=settings.RECALL_TOP_K,
+        min_similarity=settings.RECALL_MIN_SIMILARITY,
+        history_max_messages=settings.HISTORY_MAX_MESSAGES,
+        max_context_tokens=settings.MAX_CONTEXT_TOKENS,
+        max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        time_zone=settings.BUSINESS_TIME_ZONE,
+        cards_in_prompt=settings.CARDS_IN_PROMPT,
+    )
+
+
+def build_turn_dependencies() -> Tools:
+    """All that a turn needs."""
+    return Tools(
+        chat_model=configured_chat_model(),
+        embedder=embedder(),
+        providers=configured_providers(),
+        chat_memory=build_chat_memory(),
+        rules=build_answer_rules(),
+        storage_notices=build_storage_notices(),
+        files=build_file_dependencies(),
+        transcripts=build_transcript_backups(),
+        learn=enqueue_learning if is_learning_enabled() else None,
+    )
+
+
+def build_file_dependencies() -> FileTools:
+    limits = build_document_limits()
+    return FileTools(
+        folder=documents_folder(),
+        extractor=SandboxExtractor(limits),
+        limits=limits,
+        transcriber=configured_transcriber(),
+    )
+
+
+@lru_cache(maxsize=1)
+def build_storage_notices() -> StorageNotices:
+    """Made before the disk is full, since it needs a file of its own."""
+    executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="storage-notices")
+    told = SharedTimes(settings.DATA_DIR / "storage-notices.times")
+    return StorageNotices(configured_providers(), executor, told)
+
+
+def enqueue_chat(chat_id: UUID) -> None:
+    """Let a worker answer what waits in this chat."""
+    async_task("sessions_app.tasks.answer_chat", str(chat_id), task_name=f"answer {chat_id}"[:100])

@@ -1,0 +1,126 @@
+"""Reads the document that a message brought, and says so."""
+
+from __future__ import annotations
+
+import logging
+
+from memories_app.documents.facade import document_file, document_receive, document_store
+from memories_app.models import DocumentState, SourceDocument, Visibility
+from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.whatsapp.media import MediaError
+from memoryproject.foundation.text.shorten import cut_at_word
+from sessions_app.conversations.facade import counted, document_failure, received_text, text_for
+from sessions_app.models import Turn
+from sessions_app.models.roles import GODFATHER
+from sessions_app.turns.claims import TurnLease
+from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.turns.turn_dependencies import FileTools, Tools
+
+logger = logging.getLogger(__name__)
+
+MEGABYTE = 1024 * 1024
+LONGEST_NAME = 100
+
+
+def document_note(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
+    """Store the document of the turn's message as memories; returns what is to be said of
+    it. Running it again for the same turn has no second effect.
+
+    Raises LeaseLostError, DocumentBusyError and DatabaseError.
+    """
+    files = tools.files
+    if files is None:
+        return received_text("document", turn.chat.language)
+    if turn.message is None or not tools.rules.longterm_enabled:
+        return _say("document_not_kept", turn, files)
+    try:
+        document, known = _document_of(turn, lease, tools, files)
+        if not known:
+            document = _read(document, turn, lease, tools, files)
+    except MediaError as error:
+        logger.warning("The document of turn %s could not be fetched: %s", turn.turn_id, error)
+        too_large = error.code == "too_large"
+        return _say("document_too_large" if too_large else "document_unfetched", turn, files)
+    except DocumentError as error:
+        logger.warning("The document of turn %s could not be read: %s", turn.turn_id, error)
+        return _say(document_failure(error.code), turn, files)
+    if document.state == DocumentState.FAILED:
+        return _say(document_failure(document.error_code), turn, files)
+    return _told(document, turn, files, known=known)
+
+
+def _document_of(
+    turn: Turn, lease: TurnLease, tools: Tools, files: FileTools
+) -> tuple[SourceDocument, bool]:
+    """The document, and whether it was known before this message. One that a killed worker
+    left is found again; its file is fetched again only where it is gone."""
+    earlier = SourceDocument.objects.filter(source_message_id=turn.message_id).first()
+    if earlier is not None:
+        waits = document_file(files.folder, earlier.document_id).exists()
+        if waits or earlier.state in (DocumentState.READY, DocumentState.FAILED):
+            return earlier, False
+    owner = turn.user_role == GODFATHER
+    with fetched(
+        turn=turn,
+        lease=lease,
+        tools=tools,
+        folder=files.folder,
+        most_bytes=files.limits.size,
+    ) as file:
+        received = document_receive(
+            file=file,
+            name=_name(turn),
+            folder=files.folder,
+            visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
+            chat_id=turn.chat_id,
+            source_message_id=turn.message_id,
+            actor=_person(turn),
+        )
+    return received.document, received.duplicate
+
+
+def _read(
+    document: SourceDocument, turn: Turn, lease: TurnLease, tools: Tools, files: FileTools
+) -> SourceDocument:
+    return document_store(
+        document_id=document.document_id,
+        folder=files.folder,
+        extractor=files.extractor,
+        embedder=tools.embedder,
+        actor=_person(turn),
+        before_step=lease.renew,
+    )
+
+
+def _told(document: SourceDocument, turn: Turn, files: FileTools, *, known: bool) -> str:
+    language = turn.chat.language
+    sizes = [counted("passage", document.memories.count(), language)]
+    if document.pages is not None:
+        sizes.insert(0, counted("page", document.pages, language))
+    name = "document_known" if known else "document_read"
+    return _say(name, turn, files, size=", ".join(sizes))
+
+
+def _say(name: str, turn: Turn, files: FileTools, **values: str) -> str:
+    return text_for(
+        name,
+        turn.chat.language,
+        file=_name(turn),
+        limit=str(files.limits.size // MEGABYTE),
+        pages=str(files.limits.pages),
+        **values,
+    )
+
+
+def _name(turn: Turn) -> str:
+    """As its sender called it; on one line, since it stands in a sentence."""
+    told = media_of(turn).filename
+    name = " ".join("".join(char for char in told if char.isprintable()).split())
+    if name:
+        return cut_at_word(name, LONGEST_NAME)
+    return "הקובץ" if turn.chat.language == "he" else "the document"
+
+
+def _person(turn: Turn) -> Actor:
+    return Actor("person", chat_id=turn.chat_id)

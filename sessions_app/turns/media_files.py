@@ -1,0 +1,57 @@
+"""Fetches the file of a message, from the provider that it came by."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memories_app.documents.facade import IncomingFile
+from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retry
+from memoryproject.foundation.integrations.whatsapp.events import Media
+from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaProvider
+from sessions_app.models import Turn
+from sessions_app.turns.claims import TurnLease
+from sessions_app.turns.send import recipient_of
+from sessions_app.turns.turn_dependencies import Tools
+
+logger = logging.getLogger(__name__)
+
+
+def media_of(turn: Turn) -> Media:
+    """What the message tells of its file; where memory is off the turn holds it."""
+    told = turn.message.media if turn.message else turn.context.get("media") or {}
+    return Media(**{key: told[key] for key in told if key in Media.__dataclass_fields__})
+
+
+@contextmanager
+def fetched(
+    *, turn: Turn, lease: TurnLease, tools: Tools, folder: Path, most_bytes: int
+) -> Iterator[IncomingFile]:
+    """The file of the turn's message, for as long as the ``with`` block lasts; tried again
+    after 1, 2 and 4 seconds. Raises MediaError, DocumentError, OSError, LeaseLostError."""
+    provider = tools.providers[turn.provider]
+    if not isinstance(provider, MediaProvider):
+        raise MediaError("the provider hands out no files", code="gone", permanent=True)
+    for delay in (*DELAYS, None):
+        lease.renew()
+        # A new one each time: a try that failed may have written a part.
+        with IncomingFile(folder, most_bytes=most_bytes) as file:
+            try:
+                provider.fetch_media(
+                    media=media_of(turn),
+                    provider_message_id=turn.provider_message_id,
+                    chat=recipient_of(turn),
+                    into=file,
+                    most_bytes=most_bytes,
+                )
+            except MediaError as error:
+                if error.permanent or delay is None:
+                    raise
+                logger.warning("A file could not be fetched, trying again: %s", error)
+                wait = wait_before_retry(delay, error.retry_after)
+            else:
+                yield file
+                return
+        tools.sleep(wait)

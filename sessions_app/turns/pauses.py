@@ -1,0 +1,217 @@
+"""Pauses the assistant in a chat, and lets it go on.
+
+While a pause is in force no turn of the chat is answered by the assistant: it is *held*. A
+person's commands are carried out all the same: what somebody asks to be forgotten doesn't wait
+for staff. An answer that was stored before the pause still goes out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from sessions_app.conversations.facade import parse_command, unstored_forget
+from sessions_app.models import Chat, ChatPause, Turn
+from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
+from sessions_app.models.turns import TurnState
+
+logger = logging.getLogger(__name__)
+
+NOT_BEGUN = (TurnState.PENDING, TurnState.RUNNING)
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Whether it was paused at all, and the turn that is answered now."""
+
+    was_paused: bool
+    answering: Turn | None = None
+
+
+def chat_locked(chat_id: UUID) -> Chat:
+    """The chat, locked as intake locks it: nothing comes in meanwhile. Raises DoesNotExist."""
+    return Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
+
+
+def pause_in_force(chat_id: UUID, now: datetime) -> ChatPause | None:
+    """The pause that counts now. Whoever decides by it holds the lock of the chat's row, and
+    asks after he has it."""
+    pause = ChatPause.objects.filter(chat=chat_id).first()
+    return pause if pause is not None and pause.holds(now) else None
+
+
+def chat_pause(
+    *, chat_id: UUID, until: datetime | None, by: int | None, actor: Actor, now: datetime
+) -> ChatPause:
+    """Pause the assistant until then, or until it is resumed; a pause in force gets the new end.
+    ``by``: the staff member's id. What waits for an answer is held, what is being answered
+    too. Raises Chat.DoesNotExist."""
+    with transaction.atomic():
+        chat = chat_locked(chat_id)
+        before = pause_in_force(chat.pk, now)
+        pause, _ = ChatPause.objects.update_or_create(
+            chat=chat,
+            defaults={
+                "since": before.since if before else now,
+                "until": until,
+                "paused_by_id": by,
+            },
+        )
+        held = _turns_hold(chat.pk)
+        details = {"until": until.isoformat() if until else None, "held": held}
+        _record("takeover.pause", chat.pk, actor, details)
+    logger.info("The assistant is paused in chat %s.", chat_id)
+    return pause
+
+
+def chat_resume(
+    *,
+    chat_id: UUID,
+    actor: Actor,
+    now: datetime,
+    enqueue: Callable[[UUID], None],
+    max_age: timedelta,
+    answer_last: bool = False,
+) -> Resumed:
+    """Let the assistant go on; nothing is changed where it isn't paused. What came in meanwhile
+    is left as it is, or with ``answer_last`` the last of it is answered, where nobody has
+    answered by hand since and it is younger than ``max_age``. Raises Chat.DoesNotExist."""
+    with transaction.atomic():
+        chat = chat_locked(chat_id)
+        if not ChatPause.objects.filter(chat=chat).delete()[0]:
+            return Resumed(was_paused=False)
+        turn = _last_unhold(chat.pk, since=now - max_age) if answer_last else None
+        if turn is not None:
+            transaction.on_commit(lambda: enqueue(chat_id), robust=True)
+        _let_go(chat.pk, now)
+        _record("takeover.resume", chat.pk, actor, {"answers_last": turn is not None})
+    logger.info("The assistant goes on in chat %s.", chat_id)
+    return Resumed(was_paused=True, answering=turn)
+
+
+def pauses_end(*, now: datetime) -> int:
+    """Take away the pauses that are past their time; returns how many."""
+    ended = 0
+    over = ChatPause.objects.filter(until__lte=now)
+    for chat_id in over.values_list("chat_id", flat=True):
+        with transaction.atomic():
+            if Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first() is None:
+                continue
+            if over.filter(chat=chat_id).delete()[0]:
+                _let_go(chat_id, now)
+                _record("takeover.resume", chat_id, SYSTEM, {"by": "time"})
+                ended += 1
+    return ended
+
+
+def paused_turns_hold(chat_id: UUID, now: datetime) -> None:
+    """Where the assistant is paused, hold what waits in the chat, by whatever way it came to
+    wait there."""
+    if pause_in_force(chat_id, now) is None:
+        return
+    with transaction.atomic():
+        chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
+        # Asked again: it may have been resumed, and a turn put back, at this very moment.
+        if chat is not None and pause_in_force(chat_id, now):
+            _turns_hold(chat_id)
+
+
+def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
+    """Of two chats that become one, each pause goes on: the longer one counts. Call it when the
+    turns have moved, with both chats locked."""
+    found = list(ChatPause.objects.filter(chat__in=[old, young]))
+    if not found:
+        return
+    longest = max(found, key=lambda pause: (pause.until is None, pause.until or now))
+    ChatPause.objects.update_or_create(
+        chat=old,
+        defaults={
+            "since": min(pause.since for pause in found),
+            "until": longest.until,
+            "paused_by_id": longest.paused_by_id,
+        },
+    )
+    if longest.holds(now):
+        _turns_hold(old.pk)
+
+
+def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
+    """The last message that came during a pause and that nobody has answered."""
+    turns = Turn.objects.filter(chat=chat_id).select_related("message")
+    turn = turns.filter(Q(by_hand=True) | Q(state=TurnState.HELD)).order_by("-id").first()
+    if turn is None or turn.by_hand or turn.asked_at < since:
+        return None
+    return turn if has_words(turn) else None
+
+
+def has_words(turn: Turn) -> bool:
+    """Whether what the turn is to answer is still kept."""
+    if turn.message is not None:
+        return turn.message.revoked_at is None
+    return turn.session_id is None and bool(turn.unstored_text or turn.context.get("media"))
+
+
+def is_command(turn: Turn) -> bool:
+    """Whether the turn's message is one of the commands."""
+    text = turn.message.content if turn.message else turn.unstored_text
+    return parse_command(text, in_group=turn.chat.is_group) is not None
+
+
+def turn_unhold(turn: Turn) -> None:
+    """Let the assistant answer a held turn after all. Raises TransitionError."""
+    turn_move(
+        turn,
+        TurnState.PENDING,
+        attempts=0,
+        error="",
+        not_before=None,
+        finished_at=None,
+        lease_token=None,
+    )
+
+
+def _last_unhold(chat_id: UUID, *, since: datetime) -> Turn | None:
+    turn = last_held(chat_id, since=since)
+    try:
+        if turn is not None:
+            turn_unhold(turn)
+    except TransitionError:
+        # Its message is being revoked at this moment.
+        return None
+    return turn
+
+
+def _turns_hold(chat_id: UUID) -> int:
+    """Hold what isn't answered yet. A worker that is at it loses its lease and stores nothing;
+    one that claims a turn at this moment has committed first, or finds it held."""
+    waiting: QuerySet[Turn] = Turn.objects.filter(chat=chat_id, state__in=NOT_BEGUN)
+    held = 0
+    for turn in waiting.select_related("message", "chat").order_by("id"):
+        if not is_command(turn):
+            held += turns_move(
+                Turn.objects.filter(pk=turn.pk, state__in=NOT_BEGUN),
+                TurnState.HELD,
+                lease_token=None,
+                lease_owner="",
+                lease_until=None,
+            )
+    return held
+
+
+def _let_go(chat_id: UUID, now: datetime) -> None:
+    """What was held and isn't answered by itself is over."""
+    held = Turn.objects.filter(chat=chat_id, state=TurnState.HELD, finished_at__isnull=True)
+    for turn in held.filter(session__isnull=True):
+        unstored_forget(turn)
+    held.update(finished_at=now)
+
+
+def _record(action: str, chat_id: UUID, actor: Actor, details: Mapping[str, object]) -> None:
+    audit_record(action=action, actor=actor, object_type="chat", object_id=chat_id, details=details)

@@ -1,0 +1,10 @@
+"""What pages and REST resources of other packages use of those of answering."""
+
+from sessions_app.turns.admin.replay import PromptLine, prompt_lines
+from sessions_app.turns.admin.turns import TurnAdmin
+
+__all__ = [
+    "PromptLine",
+    "TurnAdmin",
+    "prompt_lines",
+]

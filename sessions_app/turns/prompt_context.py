@@ -1,0 +1,166 @@
+"""What a model would be sent in a session: for integrators with a model of their own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from memoryproject.foundation.text.token_estimate import estimate_tokens
+from sessions_app.cards.facade import CardHit
+from sessions_app.conversations.facade import History, messages_left_out, text_of
+from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models.messages import Role
+from sessions_app.recall.facade import RecallResult, Viewer, recall
+from sessions_app.turns.model_reply import (
+    cards_in_reach,
+    left_out_record,
+    prompt_parts,
+    recalled_record,
+)
+from sessions_app.turns.prompt import Line, Prompt, PromptParts, build_prompt
+from sessions_app.turns.turn_dependencies import Tools
+
+
+class BudgetTooSmallError(ValueError):
+    """Not even the system text and the last message fit; ``least`` tokens would do."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(
+            f"max_tokens: the system text and the last message alone have {least} tokens. "
+            f"Give at least {least}."
+        )
+        self.least = least
+
+
+@dataclass(frozen=True)
+class Context:
+    """``messages`` as models read them; ``total_tokens`` is exactly theirs. ``memories``: what
+    was recalled, by the names of the replay record; ``left_out``: what the budget left out."""
+
+    messages: list[dict[str, str]]
+    memories: list[dict[str, Any]]
+    total_tokens: int
+    left_out: dict[str, Any]
+
+
+def context_make(
+    *,
+    session: ChatSession,
+    tools: Tools,
+    query: str | None = None,
+    max_tokens: int | None = None,
+    now: datetime,
+) -> Context:
+    """What the model would be sent if ``query`` were said in the session now; without one, for
+    its last message. Where the last message is the query already, it stands there once.
+    Nothing is stored. Raises BudgetTooSmallError.
+    """
+    turn, after = _turn(session, tools, now), _after(session)
+    history = _history(turn, after, query, tools, max_tokens)
+    asked = query if query is not None else _last_said(session)
+    recalled = _recall(turn, asked, history, tools)
+    cards = cards_in_reach(turn, history, tools)
+    parts = prompt_parts(turn, asked, history, recalled, cards, tools)
+    lines = _lines(parts, history, after, query)
+    parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
+    limit = _least(max_tokens, tools.rules.max_context_tokens)
+    prompt = build_prompt(replace(parts, max_context_tokens=limit))
+    if max_tokens is not None and prompt.tokens > max_tokens:
+        raise BudgetTooSmallError(prompt.tokens)
+    return _told(prompt, history, recalled, cards)
+
+
+def _told(
+    prompt: Prompt, history: History | None, recalled: RecallResult, cards: Sequence[CardHit]
+) -> Context:
+    messages = [message.as_dict() for message in prompt.messages]
+    memories = recalled_record(recalled, cards, prompt)
+    return Context(
+        messages=messages,
+        memories=[entry for entry in memories if entry["in_prompt"]],
+        total_tokens=sum(estimate_tokens(message["content"]) for message in messages),
+        left_out=left_out_record(history, recalled, prompt, prompt.dropped_history),
+    )
+
+
+def _turn(session: ChatSession, tools: Tools, now: datetime) -> Turn:
+    """A turn that is never saved: it would answer the session's last message. An answer stands
+    with its question, so that the last one is never an answer: see _after."""
+    return Turn(
+        chat=session.chat,
+        session=session,
+        message=_said(session).filter(answers__isnull=True).first(),
+        user_role=tools.chat_memory.role_in_session(session),
+        asked_at=now,
+    )
+
+
+def _after(session: ChatSession) -> list[Message]:
+    """The answer to the session's last message, if it has one already."""
+    last = _said(session).filter(answers__isnull=True).first()
+    return list(_said(session).filter(answers=last)) if last else []
+
+
+def _said(session: ChatSession) -> QuerySet[Message]:
+    """The newest first."""
+    said = session.messages.exclude(role=Role.SUMMARY, metadata__has_key="summaryMetadataId")
+    return said.filter(revoked_at=None).defer("terms").order_by("-order_num")
+
+
+def _history(
+    turn: Turn,
+    after: Sequence[Message],
+    query: str | None,
+    tools: Tools,
+    max_tokens: int | None,
+) -> History | None:
+    """What was said, within what the role's limit leaves beside the answer and the query."""
+    if turn.message is None:
+        return None
+    limit = tools.chat_memory.limits.tokens_for(turn.user_role)
+    limit = limit if max_tokens is None else min(limit, max_tokens)
+    room = limit - sum(each.tokens for each in after) - estimate_tokens(query or "")
+    return tools.chat_memory.history(
+        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max(room, 1)
+    )
+
+
+def _last_said(session: ChatSession) -> str:
+    last = _said(session).filter(role=Role.USER).first()
+    return last.content if last else ""
+
+
+def _recall(turn: Turn, asked: str, history: History | None, tools: Tools) -> RecallResult:
+    if not tools.rules.longterm_enabled or not asked.strip():
+        return RecallResult([])
+    return recall(
+        query=asked,
+        viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
+        embedder=tools.embedder,
+        top_k=tools.rules.top_k,
+        min_similarity=tools.rules.min_similarity,
+        messages_where=messages_left_out(turn=turn, history=history) if history else None,
+    )
+
+
+def _lines(
+    parts: PromptParts, history: History | None, after: Sequence[Message], query: str | None
+) -> list[Line]:
+    lines = list(parts.history) if history else []
+    lines += [Line(str(each.role), text_of(each)) for each in after]
+    if query is None:
+        return lines
+    said = history.messages[-1] if history and not after else None
+    if said is not None and said.role == Role.USER and said.content == query:
+        return lines
+    return [*lines, Line("user", query)]
+
+
+def _least(*limits: int | None) -> int | None:
+    given = [limit for limit in limits if limit is not None]
+    return min(given) if given else None

@@ -1,0 +1,141 @@
+"""Works off the turns that wait in a chat, one after the other."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.foundation.leases import LeaseLostError
+from sessions_app.conversations.facade import parse_command
+from sessions_app.embedding.facade import messages_embed
+from sessions_app.models import Turn
+from sessions_app.models.chats import Provider
+from sessions_app.models.turn_states import turn_move
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.answer import turn_run
+from sessions_app.turns.claims import TurnLease, turn_claim
+from sessions_app.turns.turn_dependencies import Tools
+
+logger = logging.getLogger(__name__)
+
+OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
+
+
+def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(0)) -> int:
+    """Answer every turn that waits in the chat; returns how many were worked on.
+
+    Who finds another worker in the chat leaves at once: that one looks for more work before
+    it goes, so nothing is left behind.
+    """
+    worked = 0
+    sessions: set[UUID | None] = set()
+    while lease := turn_claim(chat_id=chat_id):
+        worked += 1
+        try:
+            if debounce:
+                lease = burst_wait(lease=lease, debounce=debounce, sleep=tools.sleep)
+        except LeaseLostError as lost:
+            logger.warning("%s", lost)
+            continue
+        turn_run(lease=lease, tools=tools)
+        turns = Turn.objects.filter(pk=lease.turn_id)
+        sessions |= set(turns.values_list("session_id", flat=True))
+    # After the answers: an embedder that is slow or down must not hold them up.
+    for session_id in sessions:
+        messages_embed(session_id=session_id, embedder=tools.embedder)
+    return worked
+
+
+def burst_wait(
+    *, lease: TurnLease, debounce: timedelta, sleep: Callable[[float], None] = time.sleep
+) -> TurnLease:
+    """Wait until nobody has written for ``debounce``, then let the newest message of the
+    burst stand for the others: theirs are merged into its turn. A command ends a burst.
+
+    Returns the lease of the turn to answer. Raises LeaseLostError.
+    """
+    while burst := _burst(lease):
+        quiet_at = burst[-1].created_at + debounce
+        wait = (quiet_at - timezone.now()).total_seconds()
+        if wait > 0:
+            sleep(min(wait, debounce.total_seconds()))
+            lease.renew()
+        elif merged := _merge(lease, burst):
+            return merged
+    return lease
+
+
+def _burst(lease: TurnLease) -> list[Turn]:
+    """The turns that can be answered with the one of the lease, that one first: up to the
+    first command, and without messages at the end that hold nothing to read. Empty where
+    that turn isn't to be answered with others."""
+    first = Turn.objects.only("chat_id").get(pk=lease.turn_id)
+    waiting = Turn.objects.filter(
+        chat_id=first.chat_id, state__in=OPEN_STATES, id__gte=lease.turn_id
+    )
+    burst: list[Turn] = []
+    for turn in waiting.select_related("message", "chat").order_by("id"):
+        same_session = not burst or turn.session_id == burst[0].session_id
+        alone = turn.message is None or _is_command(turn) or _has_file(turn) or _is_awaited(turn)
+        if alone or not same_session:
+            break
+        burst.append(turn)
+    while len(burst) > 1 and not _text(burst[-1]).strip():
+        burst.pop()
+    return burst if burst and burst[0].pk == lease.turn_id else []
+
+
+def _text(turn: Turn) -> str:
+    return turn.message.content if turn.message else ""
+
+
+def _is_command(turn: Turn) -> bool:
+    return parse_command(_text(turn), in_group=turn.chat.is_group) is not None
+
+
+def _has_file(turn: Turn) -> bool:
+    """Whether there is a file to look into, which is done in its own turn."""
+    return turn.context.get("kind") in ("document", "voice", "audio")
+
+
+def _is_awaited(turn: Turn) -> bool:
+    """Whether somebody in the terminal or at the API waits for this very answer."""
+    return turn.provider == str(Provider.CONSOLE)
+
+
+def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
+    """Hand the lease from the burst's first turn to its newest. The older messages stay in the
+    history, where the newest turn's prompt has them. None, and nothing is changed, where one
+    of them was cancelled meanwhile."""
+    if len(burst) < 2:
+        return lease
+    with transaction.atomic():
+        held = lease.turn()
+        turns = Turn.objects.select_for_update().filter(pk__in=[turn.pk for turn in burst])
+        *older, newest = turns.order_by("id")
+        if any(turn.state not in OPEN_STATES for turn in (*older, newest)):
+            return None
+        # The older ones first: one chat has one running turn.
+        for turn in older:
+            turn_move(
+                turn,
+                TurnState.MERGED,
+                finished_at=timezone.now(),
+                lease_token=None,
+                context={**turn.context, "merged_into": str(newest.turn_id)},
+            )
+        turn_move(
+            newest,
+            TurnState.RUNNING,
+            attempts=newest.attempts + 1,
+            lease_token=held.lease_token,
+            lease_owner=held.lease_owner,
+            lease_until=held.lease_until,
+        )
+    return TurnLease(newest, lease.token)

@@ -1,0 +1,111 @@
+"""Stores an answer, its replay record and its parts in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.formatting import to_whatsapp
+from memoryproject.foundation.integrations.whatsapp.splitting import split_text
+from sessions_app.conversations.facade import Mark, NewMessage, forgetting_check
+from sessions_app.extraction.facade import extraction_request
+from sessions_app.history.facade import ChatMemoryService
+from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
+from sessions_app.models.messages import Role
+from sessions_app.models.turn_states import turn_move
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.claims import TurnLease
+from sessions_app.turns.draft import Draft
+
+
+def reply_store(
+    *,
+    lease: TurnLease,
+    draft: Draft,
+    provider: WhatsAppProvider,
+    chat_memory: ChatMemoryService,
+    mark: Mark | None = None,
+    learn: Callable[[UUID], None] | None = None,
+) -> None:
+    """Store the answer of a turn; from here on it is only to be sent. ``mark``: what
+    had been forgotten when the answer was begun, None where it tells of no memory.
+    ``learn`` hands its chat to a worker that learns from it.
+
+    Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
+    """
+    # None, too, where the turn was erased with its chat meanwhile: see lease.turn().
+    sessions = Turn.objects.filter(pk=lease.turn_id).values_list("session_id", flat=True)
+    session_id = sessions.first()
+    with transaction.atomic():
+        if mark is not None:
+            forgetting_check(mark)
+        # Session before turn: the order in which everybody locks.
+        session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
+        turn = lease.turn()
+        stored: dict[str, Any] = {"unstored_reply": draft.text}
+        if session is not None:
+            stored = {"reply": _store_message(turn, session, draft, chat_memory)}
+        parts_store(turn, _parts(draft, provider))
+        _replay_of(turn, draft).save()
+        turn_move(turn, TurnState.REPLIED, error=draft.error, not_before=None, **stored)
+        if learn is not None and extraction_request(turn):
+            # No answer waits for a queue that is down: the sweep finds what is due.
+            chat_id = turn.chat_id
+            transaction.on_commit(lambda: learn(chat_id), robust=True)
+
+
+def parts_store(turn: Turn, texts: Sequence[str]) -> None:
+    """What is to be sent, in this order. Call it in the transaction that stores the answer."""
+    for number, text in enumerate(texts, start=1):
+        OutboundPart.objects.create(
+            turn=turn,
+            number=number,
+            content=text,
+            provider=turn.provider,
+            number_id=turn.number_id,
+        )
+
+
+def _parts(draft: Draft, provider: WhatsAppProvider) -> list[str]:
+    text = draft.text if draft.is_system_text else to_whatsapp(draft.text)
+    return split_text(text, provider.text_limit) or [draft.text]
+
+
+def _store_message(
+    turn: Turn, session: ChatSession, draft: Draft, chat_memory: ChatMemoryService
+) -> Message:
+    now = timezone.now()
+    new = NewMessage(
+        role=Role.ASSISTANT,
+        content=draft.text,
+        timestamp=now,
+        sender="assistant",
+        recipient=turn.chat.whatsapp_chat,
+        provider=turn.provider,
+        number_id=turn.number_id,
+        answers=turn.message,
+        was_received=False,
+        metadata={"system_text": True} if draft.is_system_text else {},
+    )
+    (stored,) = chat_memory.append(session=session, new=[new], role=turn.user_role, now=now)
+    return stored
+
+
+def _replay_of(turn: Turn, draft: Draft) -> TurnReplay:
+    return TurnReplay(
+        turn=turn,
+        prompt=draft.prompt,
+        recalled=draft.recalled,
+        shown=[str(key) for key in draft.shown],
+        left_out=draft.left_out,
+        summary_id=draft.summary_id,
+        model=draft.model,
+        prompt_tokens=draft.prompt_tokens,
+        completion_tokens=draft.completion_tokens,
+        timings=draft.timings,
+    )

@@ -1,0 +1,120 @@
+"""Runs a turn again because staff said so: what failed is answered anew, and what may not have
+gone out is sent again, the one way in which a part goes out twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from memoryproject.foundation.audit.events import Actor, audit_record
+from sessions_app.conversations.facade import last_heard
+from sessions_app.models import Chat, Turn
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.turn_states import turn_move
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.pauses import (
+    chat_locked,
+    has_words,
+    is_command,
+    pause_in_force,
+    turn_unhold,
+)
+
+RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
+SEND, ANSWER = "send", "answer"
+
+
+class RerunRefusedError(Exception):
+    """Nothing was changed."""
+
+
+class NotInTroubleError(RerunRefusedError):
+    """It is neither failed nor unconfirmed nor held, or not any more: somebody was faster."""
+
+
+class TooLateError(RerunRefusedError):
+    """WhatsApp's window is closed."""
+
+
+class PausedError(RerunRefusedError):
+    """Staff have paused the assistant in this chat."""
+
+
+class WordsGoneError(RerunRefusedError):
+    """What is to be sent, or to be answered, isn't kept any more."""
+
+
+def turn_rerun(
+    *,
+    turn_id: int,
+    actor: Actor,
+    max_age: timedelta,
+    enqueue: Callable[[UUID], None],
+    now: datetime,
+    seen: datetime | None = None,
+) -> str:
+    """Put the turn back in the queue; returns what it waits for now, SEND or ANSWER. ``seen``:
+    when it had ended on the page that staff looked at; one that ended again since is left
+    alone. Raises RerunRefusedError and Turn.DoesNotExist."""
+    with transaction.atomic():
+        chat = chat_locked(Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id))
+        turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
+        if seen is not None and turn.finished_at != seen:
+            raise NotInTroubleError
+        what = rerun_check(turn=turn, chat=chat, max_age=max_age, now=now)
+        if what == SEND:
+            _send_again(turn)
+        else:
+            turn_unhold(turn)
+        audit_record(
+            action="turn.resend" if what == SEND else "turn.rerun",
+            actor=actor,
+            object_type="turn",
+            object_id=turn.turn_id,
+            chat_id=chat.pk,
+        )
+        chat_id = chat.pk
+        # Where the queue is down the sweep finds it.
+        transaction.on_commit(lambda: enqueue(chat_id), robust=True)
+    return what
+
+
+def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) -> str:
+    """What a rerun would do, SEND or ANSWER. Raises RerunRefusedError."""
+    if turn.state not in RERUNNABLE:
+        raise NotInTroubleError
+    parts = list(turn.parts.all())
+    if not parts:
+        if not has_words(turn):
+            raise WordsGoneError
+        if now - turn.asked_at > max_age:
+            raise TooLateError
+        if pause_in_force(chat.pk, now) and not is_command(turn):
+            raise PausedError
+        return ANSWER
+    unsent = [part for part in parts if part.state != PartState.SENT]
+    if not unsent:
+        raise NotInTroubleError
+    if not all(part.content for part in unsent):
+        raise WordsGoneError
+    # Who has written since has opened the window again.
+    if now - max(turn.asked_at, last_heard(chat) or turn.asked_at) > max_age:
+        raise TooLateError
+    return SEND
+
+
+def _send_again(turn: Turn) -> None:
+    unsent = turn.parts.exclude(state=PartState.SENT)
+    unsent.update(state=PartState.WAITING, error="", delivery_status="")
+    turn_move(
+        turn,
+        TurnState.REPLIED,
+        not_before=None,
+        lease_token=None,
+        finished_at=None,
+        error="",
+        attempts=0,
+    )

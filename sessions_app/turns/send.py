@@ -1,0 +1,185 @@
+"""Sends a stored answer, part by part, and never the same part twice by itself."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Recipient,
+    SendError,
+    SendResult,
+    WhatsAppProvider,
+)
+from sessions_app.models import OutboundPart, Turn
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.turn_states import turn_move
+from sessions_app.models.turns import TurnState
+from sessions_app.turns.claims import TurnLease
+from sessions_app.turns.outcome import turn_settle
+from sessions_app.turns.statuses import early_statuses_apply, message_status_refresh, part_locked
+
+logger = logging.getLogger(__name__)
+
+RETRY_DELAYS = (1.0, 2.0, 4.0)
+# After the quick retries: the provider is down or limits us. The chat waits in its order.
+LATER = timedelta(minutes=1)
+# A provider that asks for more (a day, for some of Meta's limits) would hold up the chat.
+LONGEST_WAIT = timedelta(minutes=15)
+
+
+def reply_send(
+    *,
+    lease: TurnLease,
+    provider: WhatsAppProvider,
+    max_age: timedelta,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Send the parts of a turn's answer that are still waiting. Raises LeaseLostError.
+
+    A failure that may pass leaves the turn ``replied`` for a later try; one that can't ends
+    it as ``failed``; one whose outcome is unknown leaves it ``sending`` until a status
+    webhook or the sweeper decides.
+    """
+    turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
+    to = recipient_of(turn)
+    for part in turn.parts.filter(state=PartState.WAITING).order_by("number"):
+        try:
+            result = _send_part(lease, provider, part, to, sleep)
+        except SendError as error:
+            _part_failed(lease, part, error, max_age)
+            return
+        _part_sent(part, result, is_console=provider.name == "console")
+    with transaction.atomic():
+        turn_settle(turn=lease.turn())
+
+
+def recipient_of(turn: Turn) -> Recipient:
+    """Where the answer goes, by what the chat is known by at the turn's provider."""
+    chat = turn.chat
+    if chat.is_group:
+        return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
+    current = chat.addresses.filter(left_at__isnull=True, provider=turn.provider)
+    bsuid = current.filter(address__endswith="@bsuid").order_by("-created_at").first()
+    number, _, domain = chat.whatsapp_chat.partition("@")
+    known = number if domain == "bsuid" else None
+    return Recipient(
+        chat.whatsapp_chat,
+        phone=number if domain == "c.us" else None,
+        # A merge at this moment may have taken the addresses along.
+        bsuid=bsuid.address.removesuffix("@bsuid") if bsuid else known,
+    )
+
+
+def _send_part(
+    lease: TurnLease,
+    provider: WhatsAppProvider,
+    part: OutboundPart,
+    to: Recipient,
+    sleep: Callable[[float], None],
+) -> SendResult:
+    """One part, with the quick retries. Each try is committed as ``sending`` before it, and
+    as ``waiting`` after it where it is known that nothing went out: a worker killed between
+    two tries leaves an answer that is to be sent."""
+    for delay in (*RETRY_DELAYS, None):
+        turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
+        lease.renew()
+        try:
+            return provider.send_text(
+                to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, to)
+            )
+        except SendError as error:
+            if error.permanent or error.outcome_unknown or delay is None:
+                raise
+            logger.warning("An answer could not be sent, trying again: %s", error)
+            _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
+            sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
+    raise AssertionError("the last try returns or raises")
+
+
+def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
+    """Put on record what happens to a part now. Raises LeaseLostError."""
+    with transaction.atomic():
+        turn = lease.turn()
+        turn_move(turn, turn_state)
+        part.state = part_state
+        if part_state == PartState.SENDING:
+            part.started_at = timezone.now()
+        part.save(update_fields=["state", "started_at"])
+    return turn
+
+
+def _quote(turn: Turn, to: Recipient) -> str | None:
+    """In a group an answer quotes the message, so that people see whom it answers."""
+    # Not by the turn's chat: that may be merged into another one at this very moment.
+    return turn.provider_message_id or None if to.group_id else None
+
+
+def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> None:
+    with transaction.atomic():
+        same_id = OutboundPart.objects.filter(
+            provider=part.provider,
+            number_id=part.number_id,
+            provider_message_id=result.provider_message_id,
+        )
+        # The echo of this very send may have been taken for an older one of the same text.
+        same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
+        # A status may be on its way in at this moment: nobody overwrites the other.
+        part = part_locked(part)
+        part.provider_message_id = result.provider_message_id
+        part.state = PartState.SENT
+        part.content = ""
+        if not part.delivery_status:
+            part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
+        part.save()
+        _name_reply(part)
+        early_statuses_apply(part=part)
+
+
+def _name_reply(part: OutboundPart) -> None:
+    reply = part.turn.reply
+    if reply is not None and part.number == 1:
+        reply.provider_message_id = part.provider_message_id
+        reply.save(update_fields=["provider_message_id"])
+
+
+def _part_failed(
+    lease: TurnLease, part: OutboundPart, error: SendError, max_age: timedelta
+) -> None:
+    """Decide what becomes of a part that did not go out, or may not have."""
+    now = timezone.now()
+    wait = timedelta(seconds=error.retry_after or 0.0)
+    level = logging.CRITICAL if error.alert else logging.WARNING
+    with transaction.atomic():
+        turn = lease.turn()
+        part.refresh_from_db()
+        if part.state == PartState.SENT:
+            # A status told meanwhile that it went out after all.
+            turn_settle(turn=turn)
+            return
+        logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)
+        turn.error = error_text(error)
+        part.error = error_text(error)
+        if error.outcome_unknown:
+            part.state = PartState.SENDING
+        elif error.permanent or _too_old(turn, now, max_age) or wait > LONGEST_WAIT:
+            part.state = PartState.FAILED
+            part.delivery_status = DeliveryStatus.FAILED
+        else:
+            part.state = PartState.WAITING
+            turn_move(turn, TurnState.REPLIED, not_before=now + max(LATER, wait))
+        part.save(update_fields=["state", "error", "delivery_status"])
+        turn.save(update_fields=["error"])
+        turn_settle(turn=turn)
+        message_status_refresh(turn=turn)
+
+
+def _too_old(turn: Turn, now: datetime, max_age: timedelta) -> bool:
+    return now - turn.asked_at > max_age

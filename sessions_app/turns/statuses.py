@@ -1,0 +1,177 @@
+"""Applies what a provider tells about the messages that we sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
+from sessions_app.conversations.facade import chat_find, chat_for_party
+from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
+from sessions_app.models.deliveries import PartState
+from sessions_app.models.messages import DeliveryStatus
+from sessions_app.turns.outcome import turn_settle
+
+RANK = {
+    "": 0,
+    DeliveryStatus.SENT: 1,
+    DeliveryStatus.DELIVERED: 2,
+    DeliveryStatus.READ: 3,
+    DeliveryStatus.PLAYED: 4,
+    DeliveryStatus.FAILED: 5,
+}
+ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What was done, in words; the chat; whether an answer in it can go on now."""
+
+    text: str
+    chat: Chat | None = None
+    answer_due: bool = False
+
+
+def status_apply(*, event: StatusUpdate) -> Applied:
+    """Raise the status of the message that the event is about; statuses never fall and
+    ``failed`` is final. Call it in a transaction.
+
+    A status may come before our own commit of the provider's answer, or in its place when
+    that answer was lost: then our own id in it tells which part it is.
+    """
+    if event.party and event.party.addresses():
+        chat_for_party(
+            provider=event.provider,
+            number_id=event.number_id,
+            party=event.party,
+            at=event.timestamp,
+            create=False,
+        )
+    part = _part_of(event)
+    if part is None:
+        return _status_of_unknown(event)
+    if part.provider_message_id is None:
+        part.provider_message_id = event.provider_message_id
+        part.state = PartState.SENT
+        part.content = ""
+        _name_message(part)
+    _raise(part, event.status)
+    if event.error_text and part.delivery_status == DeliveryStatus.FAILED:
+        part.error = event.error_text
+    part.save()
+    message_status_refresh(turn=part.turn)
+    due = turn_settle(turn=part.turn)
+    return Applied(f"status {event.status}", part.turn.chat, due)
+
+
+def own_send_confirm(*, event: OwnSend) -> Applied:
+    """The provider's echo of our own send: it confirms a part whose answer was lost."""
+    if OutboundPart.objects.filter(
+        provider=event.provider, provider_message_id=event.provider_message_id
+    ).exists():
+        return Applied("our own message: ignored")
+    chat = chat_find(event.whatsapp_chat)
+    unsure = OutboundPart.objects.filter(
+        turn__chat=chat,
+        provider=event.provider,
+        state__in=[PartState.SENDING, PartState.UNCONFIRMED],
+        provider_message_id__isnull=True,
+        content=event.text,
+    )
+    # Of two equal texts the one that was tried last is the likelier.
+    part = unsure.order_by("-started_at").first()
+    if chat is None or part is None:
+        return Applied("our own message: ignored", chat)
+    part = part_locked(part)
+    part.provider_message_id = event.provider_message_id
+    part.state = PartState.SENT
+    part.delivery_status = part.delivery_status or DeliveryStatus.SENT
+    part.content = ""
+    part.save()
+    _name_message(part)
+    early_statuses_apply(part=part)
+    return Applied("our own message: confirmed", chat, turn_settle(turn=part.turn))
+
+
+def early_statuses_apply(*, part: OutboundPart) -> None:
+    """Apply the statuses that came before we had stored the provider's id."""
+    early = InboundDelivery.objects.filter(
+        provider=part.provider, subject_id=part.provider_message_id, event="StatusUpdate"
+    )
+    for key in early.values_list("delivery_key", flat=True):
+        # In a group the key goes on with the participant.
+        for status in RANK.keys() & set(key.split(":")):
+            _raise(part, status)
+    part.save(update_fields=["delivery_status"])
+    message_status_refresh(turn=part.turn)
+
+
+def message_status_refresh(*, turn: Turn) -> None:
+    """Give the stored answer the lowest status of its parts, or failed if one failed."""
+    if turn.reply_id is None:
+        return
+    statuses = list(turn.parts.values_list("delivery_status", flat=True))
+    if DeliveryStatus.FAILED in statuses:
+        lowest = str(DeliveryStatus.FAILED)
+    else:
+        lowest = min(statuses, key=lambda status: RANK[status], default="")
+    Message.objects.filter(pk=turn.reply_id).update(
+        delivery_status=lowest, was_received=lowest in ARRIVED
+    )
+
+
+def _part_of(event: StatusUpdate) -> OutboundPart | None:
+    parts = OutboundPart.objects.filter(provider=event.provider)
+    found = parts.filter(provider_message_id=event.provider_message_id).first()
+    callback = _uuid(event.callback_id)
+    if found is None and callback is not None:
+        found = parts.filter(id=callback, provider_message_id__isnull=True).first()
+    return part_locked(found) if found else None
+
+
+def part_locked(part: OutboundPart) -> OutboundPart:
+    """The part with its turn locked first: the order in which everybody locks."""
+    Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
+    return OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
+
+
+def _uuid(text: str | None) -> UUID | None:
+    """Our id, or None: the callback data of other software is not ours."""
+    try:
+        return UUID(text or "")
+    except ValueError:
+        return None
+
+
+def _status_of_unknown(event: StatusUpdate) -> Applied:
+    """A message that no turn of ours sent, such as one typed on the owner's phone."""
+    message = (
+        Message.objects.select_for_update(no_key=True)
+        .filter(provider=event.provider, provider_message_id=event.provider_message_id)
+        .first()
+    )
+    if message is None:
+        return Applied(f"status {event.status} of a message that is not here")
+    if RANK.get(event.status, 0) > RANK[message.delivery_status]:
+        message.delivery_status = event.status
+        message.was_received = event.status in ARRIVED
+        message.save(update_fields=["delivery_status", "was_received"])
+    return Applied(f"status {event.status}", message.chat)
+
+
+def _raise(part: OutboundPart, status: str) -> None:
+    if RANK.get(status, 0) > RANK[part.delivery_status]:
+        part.delivery_status = status
+    if part.delivery_status == DeliveryStatus.FAILED and part.state == PartState.SENT:
+        part.error = part.error or ErrorText("not_delivered")
+
+
+def _name_message(part: OutboundPart) -> None:
+    """The stored answer carries the provider's id of its first part."""
+    if part.number == 1 and part.turn.reply_id:
+        Message.objects.filter(pk=part.turn.reply_id).update(
+            provider=part.provider,
+            number_id=part.number_id,
+            provider_message_id=part.provider_message_id,
+        )

@@ -1,0 +1,77 @@
+"""Tells people that nothing can be stored (ERR-SESSION-002): straight through the provider,
+since the database can't be used."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Recipient,
+    SendError,
+    WhatsAppProvider,
+)
+from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage
+from memoryproject.foundation.process.shared_times import SharedTimes
+from memoryproject.foundation.text.language import detect_language
+from sessions_app.conversations.facade import text_for
+
+logger = logging.getLogger(__name__)
+
+EVERY_SECONDS = 15 * 60
+
+
+class StorageNotices:
+    """Each chat is told at most once in fifteen minutes, however often its message is
+    delivered again, and by which process.
+
+    ``executor`` sends off the way of the caller, who may be a webhook. ``told`` remembers
+    when each chat was told.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, WhatsAppProvider],
+        executor: Executor,
+        told: SharedTimes,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._providers = providers
+        self._executor = executor
+        self._told = told
+        self._clock = clock
+
+    def tell_sender(self, event: Event) -> None:
+        """Tell whoever wrote the message of an event; other events are nobody's to be told."""
+        if not isinstance(event, InboundMessage) or event.from_business:
+            return
+        if event.group_id and not (event.mentions_us or event.replies_to_us):
+            return
+        language = detect_language(event.text) or ""
+        self.tell(provider=event.provider, to=_sender(event), language=language)
+
+    def tell(self, *, provider: str, to: Recipient, language: str) -> None:
+        """Send the notice, unless this chat was told a short while ago."""
+        sender = self._providers.get(provider)
+        if sender is None:
+            return
+        chat = f"{provider}:{to.whatsapp_chat}"
+        if self._told.claim(chat, now=self._clock(), every=EVERY_SECONDS):
+            self._executor.submit(self._send, sender, to, text_for("storage_full", language))
+
+    def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
+        try:
+            sender.send_text(to=to, text=text, callback_id=str(uuid.uuid4()))
+        except SendError as error:
+            logger.error("Nobody could be told that the storage is full: %s", error)
+
+
+def _sender(event: InboundMessage) -> Recipient:
+    if event.group_id:
+        return Recipient(event.group_id, group_id=event.group_id.removesuffix("@g.us"))
+    party = event.party
+    return Recipient(next(iter(party.addresses()), ""), phone=party.phone, bsuid=party.bsuid)

@@ -1,0 +1,63 @@
+"""What a turn is answered with; chosen by the edge that runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+from memoryproject.foundation.integrations.documents.base import DocumentLimits, TextExtractor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.llm.base import ChatModel
+from memoryproject.foundation.integrations.speech.base import Transcriber
+from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from sessions_app.history.facade import ChatMemoryService
+from sessions_app.transcript_files.facade import Backups
+from sessions_app.turns.storage_notices import StorageNotices
+
+
+@dataclass(frozen=True)
+class AnswerRules:
+    """The settings that decide about an answer."""
+
+    longterm_enabled: bool = True
+    top_k: int = 5
+    min_similarity: float = 0.7
+    history_max_messages: int | None = None
+    max_context_tokens: int | None = None
+    max_answer_age: timedelta = timedelta(hours=24)
+    time_zone: str = "UTC"
+    cards_in_prompt: int = 0
+
+
+@dataclass(frozen=True)
+class FileTools:
+    """What looks into documents and recordings. ``folder``: where they lie meanwhile.
+    ``transcriber`` None: recordings aren't listened to."""
+
+    folder: Path
+    extractor: TextExtractor
+    limits: DocumentLimits = field(default_factory=DocumentLimits)
+    transcriber: Transcriber | None = None
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The models and providers, the memory of conversations, and the rules. Without
+    ``files`` nothing looks into documents and recordings. ``transcripts``: the backups that
+    forgetting sweeps. ``learn`` hands a chat to a worker
+    that learns from its turns; without it nothing is learned by itself."""
+
+    chat_model: ChatModel
+    embedder: Embedder
+    providers: Mapping[str, WhatsAppProvider]
+    chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
+    rules: AnswerRules = field(default_factory=AnswerRules)
+    storage_notices: StorageNotices | None = None
+    files: FileTools | None = None
+    transcripts: Backups | None = None
+    learn: Callable[[UUID], None] | None = None
+    sleep: Callable[[float], None] = time.sleep

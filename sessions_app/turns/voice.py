@@ -1,0 +1,86 @@
+"""Writes down what is said in a recording; from then on that is the message's text."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from django.db import transaction
+
+from memoryproject.foundation.integrations.documents.base import DocumentError
+from memoryproject.foundation.integrations.speech.base import (
+    MOST_BYTES,
+    Transcriber,
+    Transcript,
+    TranscriptionError,
+)
+from memoryproject.foundation.integrations.whatsapp.media import MediaError
+from memoryproject.foundation.text.language import detect_language
+from sessions_app.models import Chat, ChatSession, Message, Turn
+from sessions_app.turns.claims import TurnLease
+from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.turns.turn_dependencies import Tools
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("voice", "audio")
+
+
+class NotHeardError(Exception):
+    """There are no words to answer. ``text_name`` names what to say."""
+
+    def __init__(self, text_name: str) -> None:
+        super().__init__(text_name)
+        self.text_name = text_name
+
+
+def recording_heard(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
+    """The words of the turn's recording, stored as its message's text. The recording itself
+    is not kept. Raises NotHeardError, LeaseLostError, DatabaseError."""
+    files = tools.files
+    if files is None or files.transcriber is None:
+        raise NotHeardError("received_audio")
+    transcript = _transcript(turn, lease, tools, files.folder, files.transcriber)
+    # What no database takes is no word, either.
+    text = transcript.text.replace("\x00", "").strip()
+    if not text:
+        raise NotHeardError("audio_silent")
+    _store(turn, lease, tools, text, transcript.model)
+    return text
+
+
+def _transcript(
+    turn: Turn, lease: TurnLease, tools: Tools, folder: Path, transcriber: Transcriber
+) -> Transcript:
+    try:
+        with fetched(
+            turn=turn, lease=lease, tools=tools, folder=folder, most_bytes=MOST_BYTES
+        ) as file:
+            return transcriber.transcribe(
+                file.read(), mime_type=media_of(turn).mime_type, before_attempt=lease.renew
+            )
+    except (MediaError, DocumentError, TranscriptionError) as error:
+        logger.warning("The recording of turn %s was not heard: %s", turn.turn_id, error)
+        raise NotHeardError("audio_failed") from error
+
+
+def _store(turn: Turn, lease: TurnLease, tools: Tools, text: str, model: str) -> None:
+    with transaction.atomic():
+        if turn.message_id is None:
+            held = lease.turn()
+            held.unstored_text = text
+            held.save(update_fields=["unstored_text"])
+        else:
+            # Session, message, turn: the order in which everybody locks.
+            ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
+            message = Message.objects.select_for_update(no_key=True).get(pk=turn.message_id)
+            lease.turn()
+            tools.chat_memory.retext(message=message, content=text)
+            message.metadata = {**message.metadata, "transcript": {"model": model}}
+            message.save(update_fields=["metadata"])
+            turn.message = message
+    # Not in the transaction: chats are locked before sessions.
+    language = detect_language(text)
+    if language and language != turn.chat.language:
+        Chat.objects.filter(pk=turn.chat_id).update(language=language)
+        turn.chat.language = language

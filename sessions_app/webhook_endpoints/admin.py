@@ -1,0 +1,378 @@
+"""Outgoing webhooks: endpoints are made and managed here, and what was sent is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_mark
+from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.stamped_form import GuardedForm
+from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
+from memoryproject.foundation.outgoing_webhooks.endpoints import (
+    EndpointError,
+    NewSecret,
+    endpoint_change,
+    endpoint_check,
+    endpoint_create,
+    endpoint_remove,
+    endpoint_rotate,
+)
+from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
+from memoryproject.foundation.outgoing_webhooks.models import (
+    DeliveryState,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from sessions_app.models import Chat
+from sessions_app.presentation.links import list_address
+from sessions_app.webhook_endpoints.bound_chats import hook_chats, hook_chats_check
+from sessions_app.webhook_endpoints.dependencies import build_address_rules
+
+
+class ChatsField(forms.CharField):
+    """Addresses of chats, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "dir": "ltr"})
+
+    def to_python(self, value: Any) -> Any:
+        return value if isinstance(value, list) else str(super().to_python(value)).split()
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
+class EndpointForm(GuardedForm):
+    event_types = forms.MultipleChoiceField(
+        choices=lambda: [(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Events"),
+        help_text=gettext_lazy("None: everything, also what later versions tell."),
+    )
+    chats = ChatsField(
+        label=gettext_lazy("Chats"),
+        required=False,
+        help_text=gettext_lazy(
+            "Bind it to these chats, one a line, such as 15550100123@c.us: it is told of no other. "
+            "Empty: it is bound to none and told of all."
+        ),
+    )
+
+    class Meta:
+        model = WebhookEndpoint
+        fields = ("name", "url", "event_types", "enabled")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["url"].help_text = _("Where it is posted: https://…")
+        if self.instance.pk:
+            self.fields["chats"].initial = _names(self.instance)
+
+    def clean(self) -> dict[str, Any]:
+        """What the service would refuse, told in the form; nothing is made yet."""
+        cleaned = super().clean() or {}
+        try:
+            hook_chats_check(cleaned.get("chats", []))
+            if "url" in cleaned and "name" in cleaned:
+                # A URL that stays was checked when it was given; each send checks it again.
+                endpoint_check(
+                    name=cleaned["name"],
+                    url=cleaned["url"],
+                    event_types=cleaned.get("event_types", []),
+                    chat_ids=None,
+                    rules=build_address_rules(),
+                    resolve="url" in self.changed_data,
+                )
+        except EndpointError as error:
+            self.add_error(error.field or None, str(error))
+        return cleaned
+
+    def guard(self) -> None:
+        """Chats are locked before endpoints, as where two chats become one; those that are new
+        are there only where it is saved."""
+        with transaction.atomic():
+            if "chats" in self.changed_data:
+                hook_chats(self.cleaned_data["chats"])
+            super().guard()
+            transaction.set_rollback(bool(self.errors))
+
+
+class TroubleFilter(admin.SimpleListFilter):
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            ("failing", _("failing")),
+            ("disabled", _("disabled")),
+            ("works", _("works")),
+        ]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
+    ) -> QuerySet[WebhookEndpoint]:
+        if self.value() == "disabled":
+            return queryset.filter(enabled=False)
+        if self.value() in ("failing", "works"):
+            works = self.value() == "works"
+            return queryset.filter(enabled=True, failing_since__isnull=works)
+        return queryset
+
+
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(StaffAdmin):
+    """The services write; the secret is shown once, when it is made."""
+
+    form = EndpointForm
+    list_title = gettext_lazy("Webhook endpoints")
+    list_before_template = "admin/operations/list_tabs.html"
+    actions = ("give_new_secret", "send_test")
+    list_display = (
+        "name",
+        "shown_events",
+        "shown_state",
+        "last_success_at",
+        "last_failure_at",
+        "shown_last_error",
+    )
+    list_filter = (TroubleFilter,)
+    search_fields = ("name", "url")
+    shown = (
+        "shown_state",
+        "shown_reason",
+        "shown_last_error",
+        "last_success_at",
+        "last_failure_at",
+        "failing_since",
+        "paused_until",
+        "old_secret_until",
+        "created_at",
+        "created_by",
+        "log",
+    )
+
+    def get_fieldsets(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
+        given = ("name", "url", "event_types", "chats")
+        if obj is None:
+            return ((None, {"fields": given}),)
+        return ((None, {"fields": (*given, "enabled")}), (_("How it goes"), {"fields": self.shown}))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
+        return self.shown if obj else ()
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Those that are removed are removed one by one, with their page before one's eyes."""
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
+
+    def save_model(
+        self, request: HttpRequest, obj: WebhookEndpoint, form: Any, change: bool
+    ) -> None:
+        """The service writes the row, with its line in the audit log."""
+        data = form.cleaned_data
+        given = {"name": data["name"], "url": data["url"], "event_types": data["event_types"]}
+        rules, actor = build_address_rules(), staff_actor(request)
+        if not change:
+            made = endpoint_create(
+                **given, chat_ids=hook_chats(data["chats"]), rules=rules, actor=actor
+            )
+            obj.pk = made.endpoint.pk
+            request.__dict__["made_secret"] = made
+            return
+        given["enabled"] = data["enabled"]
+        if "chats" in form.changed_data:
+            given["chat_ids"] = hook_chats(data["chats"])
+        # The form has resolved its host: here its row is locked.
+        endpoint_change(endpoint_id=obj.pk, changes=given, rules=rules, actor=actor, resolve=False)
+
+    def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
+        endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Its deliveries go along, too many to be listed and for nobody to be asked about."""
+        shown = [_("Endpoint: %(name)s, with its log") % {"name": each} for each in objs]
+        return shown, {_("endpoints"): len(shown)}, set(), []
+
+    def response_add(
+        self, request: HttpRequest, obj: WebhookEndpoint, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._secret_page(request, request.__dict__["made_secret"])
+
+    @admin.action(description=gettext_lazy("Give it a new secret"), permissions=["change"])
+    def give_new_secret(
+        self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
+    ) -> HttpResponse | None:
+        """Shown on a page of its own, as when it was made."""
+        keys = list(queryset.values_list("pk", flat=True))
+        if len(keys) != 1:
+            self.message_user(request, _("Choose one endpoint."), messages.WARNING)
+            return None
+        made = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
+        return self._secret_page(request, made)
+
+    @admin.action(description=gettext_lazy("Send a test"), permissions=["change"])
+    def send_test(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
+        enabled = list(queryset.filter(enabled=True).values_list("pk", flat=True))
+        for key in enabled:
+            delivery_test(endpoint_id=key)
+        text = ngettext(
+            "%(count)d test is on its way: see the deliveries.",
+            "%(count)d tests are on their way: see the deliveries.",
+            len(enabled),
+        )
+        self.message_user(request, text % {"count": len(enabled)}, messages.SUCCESS)
+        if left := queryset.count() - len(enabled):
+            text = ngettext("%(count)d is disabled.", "%(count)d are disabled.", left)
+            self.message_user(request, text % {"count": left}, messages.WARNING)
+
+    def _secret_page(self, request: HttpRequest, made: NewSecret) -> HttpResponse:
+        """Shown on this page alone: a notice would lie in the session."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("The new secret"),
+            "opts": self.opts,
+            "made": made,
+        }
+        page = TemplateResponse(request, "admin/webhook_secret_made.html", context)
+        page["Cache-Control"] = "no-store"
+        return page
+
+    @admin.display(description=gettext_lazy("is told"))
+    def shown_events(self, endpoint: WebhookEndpoint) -> str:
+        what = ", ".join(endpoint.event_types) or _("everything")
+        if endpoint.chat_ids is None:
+            return what
+        count = len(endpoint.chat_ids)
+        text = ngettext("%(what)s, of %(count)d chat", "%(what)s, of %(count)d chats", count)
+        return text % {"what": what, "count": count}
+
+    @admin.display(description=gettext_lazy("state"))
+    def shown_state(self, endpoint: WebhookEndpoint) -> str:
+        if not endpoint.enabled:
+            return shown_mark(_("disabled"), "bad")
+        if endpoint.failing_since is not None:
+            return shown_mark(_("failing"), "bad")
+        if endpoint.last_success_at:
+            return shown_mark(_("works"), "good")
+        return shown_mark(_("not used yet"))
+
+    @admin.display(description=gettext_lazy("disabled reason"))
+    def shown_reason(self, endpoint: WebhookEndpoint) -> str:
+        return translate_error(endpoint.disabled_reason)
+
+    @admin.display(description=gettext_lazy("last error"))
+    def shown_last_error(self, endpoint: WebhookEndpoint) -> str:
+        return translate_error(endpoint.last_error)
+
+    @admin.display(description=gettext_lazy("deliveries"))
+    def log(self, endpoint: WebhookEndpoint) -> str:
+        address = list_address("hooks_webhookdelivery", endpoint__id__exact=endpoint.pk)
+        return shown_link(address, _("What was sent to it"))
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    """The log of deliveries."""
+
+    list_title = gettext_lazy("Webhook deliveries")
+    list_before_template = "admin/operations/list_tabs.html"
+    list_display = (
+        "occurred_at",
+        "event_type",
+        "endpoint",
+        "shown_state",
+        "attempts",
+        "last_status",
+        "shown_error",
+        "last_attempt_at",
+        "due_at",
+    )
+    list_filter = ("state", "event_type", ("endpoint", admin.RelatedOnlyFieldListFilter))
+    search_fields = ("event_id",)
+    search_help_text = gettext_lazy("An event's whole id, as webhook-id tells it.")
+    list_select_related = ("endpoint",)
+    actions = ("send_again",)
+    # All that an outage of a receiver left, in a few queries.
+    unbounded_actions = actions
+    fieldsets = (
+        (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
+        (
+            gettext_lazy("How it went"),
+            {"fields": ("attempts", "last_status", "shown_error", "last_attempt_at", "due_at")},
+        ),
+        (gettext_lazy("What it tells"), {"fields": ("shown_data", "chat_id", "finished_at")}),
+    )
+    readonly_fields = ("shown_state", "shown_error", "message_id", "shown_data")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[WebhookDelivery], search_term: str
+    ) -> tuple[QuerySet[WebhookDelivery], bool]:
+        """Whole ids only: they are found by an index."""
+        term = search_term.strip().removeprefix("evt_")
+        if not term:
+            return queryset, False
+        try:
+            return queryset.filter(event_id=UUID(term)), False
+        except ValueError:
+            return queryset.none(), False
+
+    def has_again_permission(self, request: HttpRequest) -> bool:
+        """Who may change endpoints; the log itself can't be changed."""
+        return request.user.has_perm("hooks.change_webhookendpoint")
+
+    @admin.action(description=gettext_lazy("Send again"), permissions=["again"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookDelivery]) -> None:
+        keys = list(queryset.values_list("pk", flat=True))
+        again = deliveries_again(delivery_ids=keys, actor=staff_actor(request))
+        text = ngettext(
+            "%(count)d delivery is being sent again.",
+            "%(count)d deliveries are being sent again.",
+            again,
+        )
+        self.message_user(request, text % {"count": again}, messages.SUCCESS)
+        # By their keys: the list may have been filtered by the state that they had before.
+        sent = WebhookDelivery.objects.filter(pk__in=keys, state=DeliveryState.PENDING)
+        if waiting := sent.filter(endpoint__enabled=False).count():
+            text = ngettext(
+                "%(count)d of them waits until its endpoint is enabled.",
+                "%(count)d of them wait until their endpoint is enabled.",
+                waiting,
+            )
+            self.message_user(request, text % {"count": waiting}, messages.WARNING)
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, delivery: WebhookDelivery) -> str:
+        tones = {DeliveryState.DELIVERED: "good", DeliveryState.FAILED: "bad"}
+        text = delivery.get_state_display()
+        return shown_mark(text, tones.get(DeliveryState(delivery.state), ""))
+
+    @admin.display(description=gettext_lazy("message id"))
+    def message_id(self, delivery: WebhookDelivery) -> str:
+        return delivery.message_id
+
+    @admin.display(description=gettext_lazy("error"))
+    def shown_error(self, delivery: WebhookDelivery) -> str:
+        return translate_error(delivery.error)
+
+    @admin.display(description=gettext_lazy("data"))
+    def shown_data(self, delivery: WebhookDelivery) -> str:
+        return shown_json(delivery.data)
+
+
+def _names(endpoint: WebhookEndpoint) -> list[str]:
+    chats = Chat.objects.filter(pk__in=endpoint.chat_ids or [])
+    return sorted(chats.values_list("whatsapp_chat", flat=True))

@@ -1,0 +1,35 @@
+"""Build from the settings what sending outgoing webhooks depends on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django_q.tasks import async_task
+
+from memoryproject.foundation.integrations.hooks.addresses import AddressRules
+from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.outgoing_webhooks.sending import HookTools
+from sessions_app.conversations.facade import chat_name
+
+
+def enqueue_webhooks(endpoint_id: int) -> None:
+    """Let a worker send what is due to this endpoint."""
+    name = f"webhooks to endpoint {endpoint_id}"
+    async_task("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
+
+
+def build_address_rules() -> AddressRules:
+    """Which addresses webhooks may be posted to."""
+    return AddressRules.of(
+        settings.WEBHOOKS_PRIVATE_NETWORKS, allow_http=settings.WEBHOOKS_ALLOW_HTTP
+    )
+
+
+def build_webhook_dependencies() -> HookTools:
+    """With what webhooks are sent."""
+    return HookTools(
+        poster=HttpPoster(build_address_rules()),
+        chat_name=chat_name,
+        disable_after=timedelta(days=settings.WEBHOOKS_DISABLE_AFTER_DAYS),
+    )
