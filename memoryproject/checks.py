@@ -19,8 +19,8 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 
 logger = logging.getLogger(__name__)
 
-OLDEST_PYTHON = (3, 10)
-NEWEST_PYTHON = (3, 13)
+MIN_PYTHON = (3, 10)
+MAX_PYTHON = (3, 13)
 ENOUGH_SPACE = 1024**3
 
 Probe = Callable[[Path], None]
@@ -41,10 +41,10 @@ def python_is_supported(**_: Any) -> list[CheckMessage]:
 def python_problems(version: Sequence[int]) -> list[CheckMessage]:
     """version: (major, minor)."""
     shown = ".".join(str(number) for number in version)
-    if tuple(version) < OLDEST_PYTHON:
+    if tuple(version) < MIN_PYTHON:
         text = f"FATAL: Python 3.10 or newer is required; this is Python {shown}."
         return [Critical(text, hint="Install Python 3.10 to 3.13.", id="memory.C001")]
-    if tuple(version) > NEWEST_PYTHON:
+    if tuple(version) > MAX_PYTHON:
         text = ErrorText("python_untested", version=shown)
         return [Warning(text, id="memory.W001")]
     return []

@@ -13,7 +13,7 @@ from memories_app.embedding_models.facade import model_verify
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
-from memoryproject.foundation.integrations.embedders.recorded import AbsentEmbedder
+from memoryproject.foundation.integrations.embedders.registered import AbsentEmbedder
 from sessions_app.embedding import choice
 
 # A start doesn't wait long for a server that is down.

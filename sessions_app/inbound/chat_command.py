@@ -71,7 +71,7 @@ class Command(BaseCommand):
             return talk(
                 whatsapp_chat=chat,
                 content=text,
-                tools=build_turn_dependencies(),
+                dependencies=build_turn_dependencies(),
                 rules=build_intake_rules(),
                 now=timezone.now(),
             )
