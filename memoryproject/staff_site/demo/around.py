@@ -116,7 +116,7 @@ def _corrections(story: Story) -> None:
 
 
 def _propose(story: Story) -> None:
-    """Propose two memories that are duplicates, and one that contradicts another."""
+    """Propose merges of memories that say the same."""
     memories_propose_merges(model_id=story.embedder.model_id)
     alike = list(Memory.objects.filter(content__startswith="Delivery").order_by("created_at"))
     if len(alike) == 2 and not MergeProposal.objects.exists():

@@ -98,8 +98,7 @@ class Story:
 
     @contextmanager
     def at(self, days: int, clock: str) -> Iterator[None]:
-        """Run the block as if it were ``days`` days ago at ``clock``, in the business's time zone.
-        """
+        """Run the block as if it were ``days`` days ago at ``clock`` in the business's zone."""
         day = self.now.astimezone(self.zone).date() - timedelta(days=days)
         moment = datetime.combine(day, time.fromisoformat(clock), tzinfo=self.zone)
         # Today's events never lie in the future.
