@@ -237,8 +237,8 @@ def config_wins_over_env_file(
 ) -> None:
     """Let an explicitly named config.json override the demo values that `make run` wrote into .env.
 
-    It applies only if the environment names the config.json. A broken file reports that its
-    defaults apply.
+    It applies only if the environment names the config.json. With a broken file the defaults
+    apply instead.
 
     values: the environment, including what .env added; kept: the environment before that.
     """

@@ -34,7 +34,7 @@ class Fields(NamedTuple):
 
 
 class LineHead(NamedTuple):
-    """The number and seals that a line of the log file contains."""
+    """The number, id and seal in a line of the log file."""
 
     seq: int
     id: int

@@ -42,7 +42,7 @@ _HEBREW = (
     (Kind.VAGUE, hebrew_words.VAGUE),
     (Kind.COMMON, hebrew_words.COMMON),
 )
-# Before a grammar word only these are written together with it.
+# The only prefixes that are written together with a grammar word.
 _JOINED = ("ו", "ש", "ה")
 
 

@@ -1,4 +1,4 @@
-"""The provider test: checks the credentials, and sends a message to the reader's own number."""
+"""The provider test: checks the credentials, and sends a test message."""
 
 from __future__ import annotations
 

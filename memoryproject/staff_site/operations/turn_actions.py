@@ -1,4 +1,4 @@
-"""Staff actions on a turn that no worker processes. (Failed turns have a page of their own.)"""
+"""Staff actions on a turn that no worker processes. Failed turns have their own page."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Rows:
         """Return whether the seal is the row's own, and report rows missing before it.
 
         After a gap, the seal of the predecessor is taken from its line, if ``passed`` has it.
-        Without it the row can't be checked.
+        Without it the row can't be checked and counts as fitting.
         """
         # If the predecessor's seal was changed, its right one still binds this row.
         previous = {self.place.seal, self._computed}
