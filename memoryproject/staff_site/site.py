@@ -80,7 +80,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         It includes a note about webhooks that fail to deliver.
         """
         if request.user.has_perm("hooks.view_webhookendpoint"):
-            _tell_of_webhooks(request)
+            _warn_of_failing_webhooks(request)
         if not sees_figures(request.user):
             return super().index(request, extra_context)
         figures = {**overview_context(request), **(extra_context or {})}
@@ -99,7 +99,7 @@ def _account_links(request: HttpRequest) -> list[dict[str, str]]:
     ]
 
 
-def _tell_of_webhooks(request: HttpRequest) -> None:
+def _warn_of_failing_webhooks(request: HttpRequest) -> None:
     failing = endpoints_failing(now=timezone.now())
     if not failing:
         return

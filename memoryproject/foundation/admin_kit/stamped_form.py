@@ -118,7 +118,7 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
         field.bound_data = lambda _data, _initial: value
 
     def _beside(self, text: str, name: str, value: Any) -> SafeString:
-        shown = _told(self.fields[name], value)
+        shown = _display_value(self.fields[name], value)
         return format_html('{} <span class="said" dir="auto">{}</span>', text, shown)
 
 
@@ -168,7 +168,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _told(field: forms.Field, value: Any) -> str:
+def _display_value(field: forms.Field, value: Any) -> str:
     """Return a value as its field displays it."""
     prepared = field.prepare_value(value)
     # The admin wraps its widgets for related rows.

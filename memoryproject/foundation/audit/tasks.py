@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 
 def seal() -> int:
     """Seal the waiting events."""
-    return _told(lambda: audit_seal(key=audit_key(), log_path=log_path()))
+    return _log_errors(lambda: audit_seal(key=audit_key(), log_path=log_path()))
 
 
 def prune() -> int:
     """Delete events older than AUDIT_RETENTION_DAYS."""
-    return _told(
+    return _log_errors(
         lambda: audit_prune(
             key=audit_key(),
             log_path=log_path(),
@@ -48,7 +48,7 @@ def note_settings() -> list[str]:
     return settings_note(key=audit_key(), values=tracked_values(settings))
 
 
-def _told(work: Callable[[], int]) -> int:
+def _log_errors(work: Callable[[], int]) -> int:
     """Run the work and log its errors. Events are kept and retried, and somebody must act."""
     try:
         return work()

@@ -53,7 +53,7 @@ class Fragments:
         if len(words) >= self._fewest_words:
             self._runs.update(_runs(words))
             self._lengths.add(_run_length(words))
-        for telling in {_telling(part) for part in [text, *_pieces(text)]}:
+        for telling in {_informative_words(part) for part in [text, *_pieces(text)]}:
             if len(telling) > 1:
                 for word in telling:
                     self._holding[word].append(len(self._telling))
@@ -143,14 +143,14 @@ def is_single_informative_word(text: str) -> bool:
 
     Such a word is too common to search for everywhere, but it can be an entire fact.
     """
-    return len(_words(text)) < MIN_WORDS and bool(_telling(text))
+    return len(_words(text)) < MIN_WORDS and bool(_informative_words(text))
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _telling(text: str) -> frozenset[str]:
+def _informative_words(text: str) -> frozenset[str]:
     """Return the words that say what the text is about."""
     return frozenset(
         term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)

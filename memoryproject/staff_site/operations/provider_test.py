@@ -202,14 +202,14 @@ def _without_credentials(error: SendError) -> str:
 
 
 @lru_cache(maxsize=1)
-def _waiting_room() -> ThreadPoolExecutor:
+def _test_threads() -> ThreadPoolExecutor:
     """Return a pool of two threads: a provider that responds slowly delays only other tests."""
     return ThreadPoolExecutor(max_workers=2, thread_name_prefix="provider-test")
 
 
 def _within(ask: Callable[[], Answered], seconds: float) -> Answered:
     """Return the result of ``ask``. Raises its errors, and TooSlowError after the time limit."""
-    future: Future[Answered] = _waiting_room().submit(ask)
+    future: Future[Answered] = _test_threads().submit(ask)
     try:
         return future.result(timeout=seconds)
     except TooLateError:

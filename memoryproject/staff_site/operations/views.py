@@ -78,7 +78,7 @@ def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
     try:
         done = verbs[verb](key=key, actor=staff_actor(request))
     except BrokerGoneError:
-        _tell_broker_gone(request)
+        _report_broker_gone(request)
         return redirect("admin:operations_queue")
     if not done:
         messages.warning(request, _("This job is gone: somebody was faster."))
@@ -101,7 +101,7 @@ def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
     try:
         schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
     except BrokerGoneError:
-        _tell_broker_gone(request)
+        _report_broker_gone(request)
         return redirect("admin:operations_schedules")
     if schedule is None:
         raise Http404
@@ -143,7 +143,7 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     try:
         done = turn_take_up(turn=turn, actor=staff_actor(request))
     except BrokerGoneError:
-        _tell_broker_gone(request)
+        _report_broker_gone(request)
         return redirect("admin:operations_turns")
     if done:
         messages.success(request, _("A worker takes it up now."))
@@ -157,6 +157,6 @@ def _page_of(request: HttpRequest, rows: Any) -> Page[Any]:
     return BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
 
 
-def _tell_broker_gone(request: HttpRequest) -> None:
+def _report_broker_gone(request: HttpRequest) -> None:
     text = _("The queue can't be reached, so nothing was done. See Q_BROKER in the settings.")
     messages.error(request, text)
