@@ -1,3 +1,3 @@
-"""The memory server: settings, edges and small helpers of the whole."""
+"""The memory server: settings, URLs, start-up, and the packages that all apps share."""
 
 __version__ = "0.1.0"

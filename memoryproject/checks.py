@@ -1,4 +1,4 @@
-"""System checks that stop a start which can't go well, and say which setting to mend."""
+"""System checks that stop a start that would fail, and name the setting to correct."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ SETTINGS = "settings"
 
 @register(SETTINGS)
 def settings_are_valid(**_: Any) -> list[CheckMessage]:
-    """What the environment got wrong."""
+    """Report the environment variables that have a wrong value."""
     return [Error(text, id="memory.E001") for text in settings.CONFIG_ERRORS]
 
 
 @register(SETTINGS)
 def python_is_supported(**_: Any) -> list[CheckMessage]:
-    """DEP-001."""
+    """Check the Python version (DEP-001)."""
     return python_problems(sys.version_info[:2])
 
 
 def python_problems(version: Sequence[int]) -> list[CheckMessage]:
-    """version: (major, minor)."""
+    """Return the problems of a Python version. ``version``: (major, minor)."""
     shown = ".".join(str(number) for number in version)
     if tuple(version) < MIN_PYTHON:
         text = f"FATAL: Python 3.10 or newer is required; this is Python {shown}."
@@ -56,14 +56,14 @@ def python_problems(version: Sequence[int]) -> list[CheckMessage]:
 
 @register(SETTINGS)
 def folders_are_usable(**_: Any) -> list[CheckMessage]:
-    """EDGE-007 and DEP-004."""
+    """Check that the folders can be used (EDGE-007 and DEP-004)."""
     found = folder_problems("DATA_DIR", settings.DATA_DIR, "data")
     found += folder_problems("LOG_DIR", settings.LOG_DIR, "log")
     return found or space_problems(settings.DATA_DIR)
 
 
 def folder_problems(name: str, path: Path, word: str) -> list[CheckMessage]:
-    """Whether the folder can be made and written to; it gets mode 700."""
+    """Return an error unless the folder can be created and written to. Set its mode to 700."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.chmod(path, 0o700)
@@ -89,7 +89,7 @@ def _fatal(text: str, name: str, path: Path, detail: str = "") -> list[CheckMess
 def space_problems(
     path: Path, free: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
 ) -> list[CheckMessage]:
-    """Warns below 1 GB."""
+    """Warn if less than 1 GB is free."""
     left = free(path)
     if left >= ENOUGH_SPACE:
         return []
@@ -101,7 +101,7 @@ def space_problems(
 
 @register(SETTINGS)
 def providers_are_whole(**_: Any) -> list[CheckMessage]:
-    """A provider that is chosen needs all of its settings."""
+    """Check that a chosen provider has all of its settings."""
     needed = {
         "cloud": [
             "WHATSAPP_CLOUD_APP_SECRET",
@@ -123,7 +123,7 @@ def providers_are_whole(**_: Any) -> list[CheckMessage]:
 
 @register(SETTINGS)
 def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
-    """OpenAI itself needs a key; a compatible server at another address may not."""
+    """Check the API keys. OpenAI itself needs one; a compatible server may not."""
     uses = [name for name in ("CHAT_MODEL", "EMBEDDER") if getattr(settings, name) == "openai"]
     speech = bool(settings.TRANSCRIPTION_MODEL)
     if settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
@@ -142,7 +142,7 @@ def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
 
 @register(SETTINGS)
 def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
-    """What is said is read by the chat model: without one nothing is learned from it."""
+    """Check that extraction has a chat model. Without one nothing is learned from messages."""
     if not settings.EXTRACT_MEMORIES or settings.CHAT_MODEL != "offline":
         return []
     text = ErrorText("extraction_offline")

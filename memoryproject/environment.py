@@ -1,12 +1,12 @@
-"""Reads typed settings from the environment and from a ``config.json`` of the old form.
+"""Read typed settings from the environment and from a ``config.json`` of the old form.
 
-A wrong value in the environment never raises here: it is put into ``errors`` with the
-variable's name, the default stands in, and a system check stops the start with that text.
-A broken config file is an ERROR in ``notes`` and its defaults count (ERR-INTEGRATION-003).
+A wrong value in the environment never raises here. It is reported in ``errors`` with the variable's
+name, the default replaces it, and a system check stops the start with that text. A broken config
+file is an ERROR in ``notes``, and the defaults apply (ERR-INTEGRATION-003).
 
-``environ.Env`` is no base for this: it reads an unknown word as false, a value that begins with
-"$" as the name of another variable, and raises for other wrong values. It has no limits of
-numbers and no second source.
+``environ.Env`` can't be the base of this: it reads an unknown word as false, reads a value that
+begins with "$" as the name of another variable, and raises for other wrong values. It has no number
+limits and no second source.
 """
 
 from __future__ import annotations
@@ -61,11 +61,13 @@ class Note:
 
 @dataclass
 class Environment:
-    """The environment over a config file over defaults.
+    """The settings: the environment first, then a config file, then defaults.
 
     values: the environment; an empty value counts as unset.
+
     config: settings found in the config file, by setting name, in JSON types.
-    asked: the names that were asked for, in that order.
+
+    asked: the names that were read, in that order.
     """
 
     values: Mapping[str, str]
@@ -75,8 +77,11 @@ class Environment:
     asked: dict[str, None] = field(default_factory=dict)
 
     def origins(self, before: Collection[str]) -> dict[str, str]:
-        """Where each setting that was asked for came from: environment, .env, config.json or
-        default. ``before``: the names that the environment had before .env was read."""
+        """Return the origin of each setting that was read.
+
+        An origin is environment, .env, config.json or default. ``before``: the names that the
+        environment had before .env was read.
+        """
         return {name: self._origin(name, before) for name in self.asked}
 
     def _origin(self, name: str, before: Collection[str]) -> str:
@@ -103,7 +108,7 @@ class Environment:
         return default if found is None else found
 
     def optional_integer(self, name: str, *, minimum: int = 0, maximum: int = 10**9) -> int | None:
-        """The number, or None where the setting is unset or wrong."""
+        """Return the number, or None if the setting is unset or wrong."""
         if not self.is_set(name):
             return None
         word = str(self._found(name, "")).strip()
@@ -147,7 +152,7 @@ class Environment:
         return word
 
     def whatsapp_ids(self, name: str) -> frozenset[str]:
-        """A comma-separated list of ids such as 972501234567@c.us."""
+        """Read a comma-separated list of ids such as 972501234567@c.us."""
         words = [word.strip() for word in self.text(name).split(",") if word.strip()]
         wrong = [word for word in words if not WHATSAPP_ID.fullmatch(word)]
         if wrong:
@@ -155,7 +160,7 @@ class Environment:
         return frozenset(word for word in words if word not in wrong)
 
     def networks(self, name: str) -> list[str]:
-        """A comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""
+        """Read a comma-separated list of networks such as 10.0.0.0/8 and fd00::/8."""
         words = self.names(name, [])
         wrong = [word for word in words if not _is_network(word)]
         if wrong:
@@ -163,8 +168,10 @@ class Environment:
         return [word for word in words if word not in wrong]
 
     def prices(self, name: str) -> dict[str, tuple[float, float]]:
-        """A comma-separated list such as gpt-4o-mini=0.15/0.60: of a model, what a million
-        tokens in and a million tokens out cost."""
+        """Read a comma-separated list of prices such as gpt-4o-mini=0.15/0.60.
+
+        The two numbers are the prices of a million input tokens and a million output tokens.
+        """
         found: dict[str, tuple[float, float]] = {}
         for word in self.names(name, []):
             match = MODEL_PRICE.fullmatch(word)
@@ -203,7 +210,10 @@ def _is_network(word: str) -> bool:
 
 
 def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
-    """The settings in a config.json of seed 002's form; {} and an ERROR note if it is broken."""
+    """Return the settings in a config.json of seed 002's form.
+
+    Returns {} and adds an ERROR note if the file is broken.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(document, dict):
@@ -225,20 +235,23 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
 def config_wins_over_env_file(
     values: MutableMapping[str, str], config: Collection[str], *, kept: Collection[str]
 ) -> None:
-    """For who names a config.json in the environment: what it says isn't undone by the demo
-    values that `make run` wrote into .env. A broken file says that its defaults count.
+    """Let an explicitly named config.json override the demo values that `make run` wrote into .env.
 
-    values: the environment, with what .env added to it; kept: what was there before that."""
+    It applies only if the environment names the config.json. With a broken file the defaults
+    apply instead.
+
+    values: the environment, including what .env added; kept: the environment before that.
+    """
     for name in config or CONFIG_KEYS:
         if name not in kept:
             values.pop(name, None)
 
 
 def secret_from_file(path: Path) -> str:
-    """The secret kept in a file of mode 600, made on first use.
+    """Return the secret kept in a file of mode 600, which is created on first use.
 
-    Where the folder can't be written the secret lives for this process only; the check of
-    the data folder stops the start in that case.
+    If the folder can't be written, the secret lives for this process only. The check of the data
+    folder stops the start in that case.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -247,7 +260,7 @@ def secret_from_file(path: Path) -> str:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(48))
         try:
-            # link() fails when another process was first: then its secret counts.
+            # link() fails if another process was first. Then its secret is used.
             os.link(fresh, path)
         except FileExistsError:
             pass

@@ -1,7 +1,7 @@
-"""`make run`: brings everything up from a fresh clone, and keeps it up until Ctrl-C.
+"""`make run`: start everything from a fresh clone and keep it running until Ctrl-C.
 
-Writes `.env` once, prepares the database, then lets supervisor run the web server and the
-workers. The embedded PostgreSQL belongs to whoever uses it; this process is its last user.
+Writes `.env` once, prepares the database, then lets supervisor run the web server and the workers.
+Every process that uses the embedded PostgreSQL keeps it running; this process is its last user.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ GREEN_API_WEBHOOK_TOKEN={green_webhook_token}
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Run the server and return the exit code."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     os.chdir(BASE_DIR)
     write_env_file(BASE_DIR / ".env")
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def release_database() -> None:
-    """The last user of the embedded PostgreSQL stops it; web and workers are gone by now."""
+    """Stop the embedded PostgreSQL as its last user: web server and workers have ended by now."""
     from django.conf import settings  # noqa: PLC0415 configured by now
 
     if not settings.DATABASE_URL:
@@ -109,7 +109,7 @@ def release_database() -> None:
 
 
 def write_env_file(path: Path) -> bool:
-    """Write the demo's settings with fresh secrets, unless the file is there."""
+    """Write the demo's settings with fresh secrets, unless the file exists."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -121,7 +121,10 @@ def write_env_file(path: Path) -> bool:
 
 
 def prepare() -> None:
-    """Checks, tables, schedules and the admin user. Raises CommandError or DatabaseError."""
+    """Run the checks and prepare tables, schedules and the admin user.
+
+    Raises CommandError or DatabaseError.
+    """
     from django.conf import settings  # noqa: PLC0415 configured by now
     from django.db import connections  # noqa: PLC0415
 
@@ -133,7 +136,7 @@ def prepare() -> None:
     call_command("check", databases=["default"], stdout=StringIO())
     call_command("memories_reembed", init=True, stdout=StringIO())
     call_command("ensure_admin")
-    # This process stays a user of the embedded server, but needs no connection any more.
+    # This process stays a user of the embedded server, but no longer needs a connection.
     connections.close_all()
 
 
@@ -149,7 +152,7 @@ def refuse_taken_port(port: int) -> None:
 
 
 def run_until_stopped() -> int:
-    """Run web and workers under supervisor; ends when it does."""
+    """Run web and workers under supervisor. Return when supervisor ends."""
     from django.conf import settings  # noqa: PLC0415 configured by now
 
     run_dir = settings.DATA_DIR / "run"
@@ -178,12 +181,12 @@ def run_until_stopped() -> int:
 
 
 def _escape(path: Path | str) -> str:
-    """As supervisor's configuration wants it: % is its mark for values."""
+    """Escape % for supervisor's configuration, where it marks variables."""
     return str(path).replace("%", "%%")
 
 
 def announce(port: int, log_dir: Path, supervisor: subprocess.Popen[bytes]) -> None:
-    """Say that it is ready, once it is."""
+    """Print the addresses once the server is ready."""
     url = f"http://127.0.0.1:{port}/"
     for _ in range(READY_WITHIN_SECONDS * 2):
         if supervisor.poll() is not None:

@@ -107,7 +107,7 @@ CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
 OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
-# Of a million tokens in and out, by model.
+# Prices of a million input and output tokens, by model.
 MODEL_PRICES = env.prices("MODEL_PRICES")
 EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai", "model2vec"])
 EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "text-embedding-3-small")
@@ -135,7 +135,7 @@ GREEN_API_TOKEN = env.text("GREEN_API_TOKEN")
 GREEN_API_WEBHOOK_TOKEN = env.text("GREEN_API_WEBHOOK_TOKEN")
 
 # --- the API ------------------------------------------------------------------------------
-# Calls a minute and token, by kind; 0: any number.
+# Calls per minute and token, by kind of call. 0: no limit.
 API_RATE_READ = env.integer("API_RATE_READ", 6_000)
 API_RATE_WRITE = env.integer("API_RATE_WRITE", 3_000)
 API_RATE_FORGET = env.integer("API_RATE_FORGET", 1_200)
@@ -163,7 +163,7 @@ else:
     }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# Shared by web and workers: django-q2 tells through it that its cluster is alive.
+# Shared by web and workers: django-q2 keeps the heartbeat of its cluster in it.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -235,7 +235,7 @@ MIDDLEWARE = [
     "memoryproject.staff_site.middleware.ReadableAddress",
     "memoryproject.staff_site.accounts.middleware.StaffSessions",
     "memoryproject.staff_site.middleware.StorageFull",
-    # Last: it puts the page of a lock in the place of the login's answer.
+    # Last: it replaces the login's response with the lock page.
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "memoryproject.urls"
@@ -262,7 +262,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LANGUAGE_CODE = "en"
-# Of the staff's pages: see dashboard.middleware. The API and WhatsApp have their own rules.
+# Only for the staff's pages: see dashboard.middleware. The API and WhatsApp have their own rules.
 LANGUAGES = [("en", "English"), ("he", "Hebrew")]
 LOCALE_PATHS = [BASE_DIR / "memoryproject" / "locale"]
 USE_I18N = True
@@ -270,13 +270,13 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "memoryproject.formats"
 STATIC_URL = "static/"
-# Static files are served from the packages that bring them: no collectstatic step.
+# Static files are served from the packages that contain them: there is no collectstatic step.
 WHITENOISE_USE_FINDERS = True
-# Meta posts bodies of up to 3 MB; Django's own limit is 2.5.
+# Meta posts bodies of up to 3 MB; Django's default limit is 2.5 MB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 SESSION_COOKIE_HTTPONLY = True
-# How long staff may be idle is looked after by StaffSessions, which can say so; a session's row
-# may go a day later. The cookie itself goes with the browser.
+# StaffSessions enforces the idle limit, because it can explain it to the user. The session's row
+# may be deleted a day later. The cookie itself ends with the browser session.
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SESSION_COOKIE_AGE = STAFF_SESSION_MINUTES * 60 + 24 * 60 * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS_ONLY
@@ -296,9 +296,9 @@ AXES_USERNAME_CALLABLE = "memoryproject.staff_site.accounts.lockout.typed_name"
 AXES_CLIENT_IP_CALLABLE = "memoryproject.staff_site.accounts.lockout.client_address"
 AXES_LOCKOUT_CALLABLE = "memoryproject.staff_site.accounts.lockout.locked_page"
 AXES_RESET_ON_SUCCESS = True
-# Who tries on while locked doesn't lengthen it.
+# An attempt during a lock doesn't extend the lock.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-# The audit log has the logins. Nothing that was typed is kept: see keep_nothing_typed.
+# The audit log records the logins. No typed text is stored: see keep_nothing_typed.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -308,8 +308,8 @@ OTP_TOTP_ISSUER = "WhatsApp memory"
 
 # --- the rest of Django -------------------------------------------------------------------
 X_FRAME_OPTIONS = "DENY"
-# Scripts are files of this server: none in a page, none in an attribute, none made from a text.
-# Styles in attributes are allowed: unfold sets widths and colours there.
+# Scripts are files of this server: no inline scripts, no script attributes, no eval. Style
+# attributes are allowed: unfold sets widths and colours there.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],
@@ -365,7 +365,7 @@ LOGGING: dict[str, Any] = {
         },
     },
     "filters": {
-        # A load balancer that asks before everything is up is no error.
+        # A load balancer that polls before everything is up is not an error.
         "not_readiness": {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: "/readyz" not in record.getMessage(),
@@ -392,15 +392,15 @@ LOGGING: dict[str, Any] = {
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
-        # The audit log tells of logins.
+        # The audit log records the logins.
         "axes": {"level": "ERROR"},
-        # It tells of each request that it begins and ends.
+        # It logs the beginning and the end of each request.
         "mcp": {"level": "WARNING"},
     },
 }
 
-# What was wrong in the environment, for the system checks, and what is to be logged at start.
+# The errors of the environment for the system checks, and the notes to log at start.
 CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
-# Where each setting came from, for staff.
+# The origin of each setting, shown to staff.
 CONFIG_ORIGINS = env.origins(_environment)

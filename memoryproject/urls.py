@@ -1,4 +1,4 @@
-"""Every address of the server."""
+"""The URLs of the whole server."""
 
 from django.contrib import admin
 from django.urls import include, path

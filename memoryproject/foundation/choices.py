@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
 
 def labelled(value: str, label: _StrPromise) -> str:
-    """``NAME = labelled("value", _("Label"))``, the same to Django as ``"value", _("Label")``.
+    """Return a TextChoices member: the same to Django as ``"value", _("Label")``.
 
-    For Python 3.10 the type stubs of TextChoices give a member the type of what is assigned:
-    a pair would not pass where a string belongs."""
+    Use it as ``NAME = labelled("value", _("Label"))``. On Python 3.10 the type stubs of TextChoices
+    give a member the type of the assigned value: a pair would not be accepted as a string.
+    """
     pair: Any = (value, label)
     return pair

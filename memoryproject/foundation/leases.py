@@ -1,4 +1,4 @@
-"""Leases on rows: one worker at a time does the work that a row stands for.
+"""Leases on rows: one worker at a time does the work that a row represents.
 
 A claim is a conditional update, and its token is new each time: a worker that lost its lease
 can't renew it, lock the row or release it. A lease ends by its time, or with its owner's
@@ -37,9 +37,11 @@ class LeasedQuerySet(models.QuerySet[Work]):
     """Rows that workers claim."""
 
     def claim(self, row: Work, *, now: datetime | None = None, **changes: Any) -> UUID | None:
-        """Take the lease of ``row``, and make ``changes`` with it. Return the new token, or
-        None where a living worker holds it, the row is not among these, or it was claimed
-        after ``row`` was read."""
+        """Take the lease of ``row``, apply ``changes`` with it, and return the new token.
+
+        Return None if a living worker holds the lease, the row is not in this queryset, or it was
+        claimed after ``row`` was read.
+        """
         now = now or timezone.now()
         if row.is_held(now):
             return None
@@ -48,8 +50,10 @@ class LeasedQuerySet(models.QuerySet[Work]):
         return token if unchanged.update(**self.model.lease_values(token, now), **changes) else None
 
     def abandoned(self, now: datetime) -> list[Work]:
-        """Return the rows that no living worker holds. One query; each owner is looked for
-        once."""
+        """Return the rows that no living worker holds.
+
+        Takes one query, and checks each owner once.
+        """
         is_gone = lru_cache(maxsize=None)(owner_is_gone)
         return [row for row in self if not row.is_held(now, is_gone)]
 
@@ -104,7 +108,7 @@ class Lease(Generic[Work]):
         return rows.filter(pk=self.row.pk, lease_token=self.token)
 
     def renew(self, **changes: Any) -> None:
-        """Extend the lease, and make ``changes`` to the row. Raises LeaseLostError."""
+        """Extend the lease, and apply ``changes`` to the row. Raises LeaseLostError."""
         until = timezone.now() + self.row.lease_length
         if not self.held().update(lease_until=until, **changes):
             raise self.lost()
@@ -117,21 +121,26 @@ class Lease(Generic[Work]):
         return row
 
     def release(self, **changes: Any) -> bool:
-        """Give the lease back, and make ``changes`` to the row. Return False where it was lost
-        before; then nothing is changed."""
+        """Release the lease, and apply ``changes`` to the row.
+
+        Return False if it was lost before; then nothing is changed.
+        """
         return bool(self.held().update(**RELEASED, **changes))
 
     def lost(self) -> Exception:
-        """Return the error that tells that the lease is lost."""
+        """Return the error that reports the lost lease."""
         name = type(self.row)._meta.verbose_name
         return LeaseLostError(f"the lease of {name} {self.row.pk} is lost")
 
 
 @dataclass(frozen=True)
 class LeasedKind:
-    """A kind of leased work, as the sweep needs it. ``abandoned`` returns the keys of what is
-    due and has no living worker; ``enqueue`` gives one of them to the queue. ``clean_up`` runs
-    first and settles what nobody needs to work on any more."""
+    """A kind of leased work, for the sweep.
+
+    ``abandoned`` returns the keys of the work that is due and has no living worker; ``enqueue``
+    puts one of them into the queue. ``clean_up`` runs first and ends work that is not needed
+    any more.
+    """
 
     name: str
     abandoned: Callable[[datetime], Iterable[Any]]
@@ -149,9 +158,11 @@ class LeasedKind:
 
 
 def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) -> dict[str, int]:
-    """Enqueue the abandoned work of all kinds; return how many of each. Safe to run at any
-    time, by several workers at once. A kind that fails doesn't keep the others waiting: its
-    error is raised after them."""
+    """Enqueue the abandoned work of all kinds; return how many of each.
+
+    Safe to run at any time, by several workers at once. A kind that fails doesn't stop the
+    others: its error is raised after them.
+    """
     now = now or timezone.now()
     swept: dict[str, int] = {}
     failed: Exception | None = None

@@ -1,4 +1,4 @@
-"""What the staff's room registers in the admin, and the lists of other packages in its frame."""
+"""Registers the staff site's models in the admin, and replaces the lists of other packages."""
 
 from __future__ import annotations
 

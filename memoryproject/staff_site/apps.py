@@ -1,4 +1,4 @@
-"""The staff's room as an app, and Django's admin with our site in place of the stock one."""
+"""The staff site as an app, and Django's admin with our site instead of the stock one."""
 
 from __future__ import annotations
 

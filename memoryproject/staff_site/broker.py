@@ -1,4 +1,4 @@
-"""Asks the broker of background jobs, but never waits for it longer than a moment."""
+"""Queries to the broker of background jobs that never wait longer than a moment."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ WAIT_SECONDS = 2.0
 
 
 class BrokerGoneError(Exception):
-    """The broker can't be asked now."""
+    """The broker can't be reached now."""
 
 
 def is_redis() -> bool:
-    """Else the jobs are in the database."""
+    """Return whether the broker is Redis; otherwise the jobs are in the database."""
     return bool(settings.Q_BROKER)
 
 
 def broker_quick() -> Broker:
-    """The configured broker; a Redis by a connection that gives up soon."""
+    """Return the configured broker; a Redis with a connection that times out soon."""
     return _redis_broker() if is_redis() else ORM()
 
 
@@ -57,7 +57,7 @@ def _broker_errors() -> tuple[type[Exception], ...]:
 
 
 def queue_depth() -> int:
-    """Jobs that no worker has taken yet. Raises BrokerGoneError."""
+    """Return the number of jobs that no worker has taken yet. Raises BrokerGoneError."""
     try:
         return int(broker_quick().queue_size())
     except _broker_errors() as error:
@@ -65,18 +65,18 @@ def queue_depth() -> int:
 
 
 def clusters() -> list[Stat]:
-    """The workers' heartbeats of the last seconds. Raises BrokerGoneError."""
+    """Return the workers' heartbeats of the last seconds. Raises BrokerGoneError."""
     try:
         return list(Stat.get_all(broker_quick()))
     except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None
     except DatabaseError:
-        # The cache's table isn't there yet: nobody has told anything.
+        # The cache's table doesn't exist yet: there is no heartbeat.
         return []
 
 
 def enqueue(function: str, *args: Any, **options: Any) -> str:
-    """Put a job into the queue; returns its id. Raises BrokerGoneError."""
+    """Put a job into the queue and return its id. Raises BrokerGoneError."""
     try:
         return str(async_task(function, *args, broker=broker_quick(), **options))
     except _broker_errors() as error:

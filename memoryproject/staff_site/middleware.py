@@ -1,5 +1,4 @@
-"""The staff's language, times in the business's time zone, addresses that can be read, a plain page
-where the disk is full."""
+"""Middleware for staff pages: language, time zone, readable addresses, and a full disk."""
 
 from __future__ import annotations
 
@@ -21,11 +20,14 @@ logger = logging.getLogger(__name__)
 
 
 class StaffLanguage(LocaleMiddleware):
-    """The language that a staff member chose, else the browser's, for the staff's pages and the
-    first one alone: what the API says is a contract and stays English."""
+    """Uses the language that a staff member chose, else the browser's.
+
+    It applies to the staff's pages and the first page only: the API's texts are a contract and stay
+    English.
+    """
 
     def __call__(self, request: HttpRequest) -> Any:
-        # A page's language ends with it, so that the next one in this thread finds none.
+        # The language is reset after a page, so that it doesn't affect the next one in this thread.
         with translation.override(settings.LANGUAGE_CODE):
             if request.path != "/" and not request.path.startswith("/admin/"):
                 return self.get_response(request)
@@ -46,9 +48,11 @@ class BusinessTimeZone:
 
 
 class ReadableAddress:
-    """Takes NUL out of what a page of the staff's is asked for: PostgreSQL can't compare with it,
-    and no text holds it. Only where something is shown: what is done with all that a filter leaves
-    isn't done with more."""
+    """Removes NUL from the query of a staff page: PostgreSQL can't compare with it.
+
+    No text holds a NUL. It applies to reading only: an action on all filtered rows must not affect
+    more rows because a part of its filter was removed.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -65,7 +69,7 @@ class ReadableAddress:
 
 
 class StorageFull:
-    """Answers 507 where a page can't be made because nothing can be written (ERR-SESSION-002)."""
+    """Responds 507 if a page fails because nothing can be written (ERR-SESSION-002)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

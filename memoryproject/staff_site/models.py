@@ -1,4 +1,4 @@
-"""What the staff's room keeps for itself."""
+"""The tables of the staff site."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Operations(models.Model):
-    """No table: names the right to look after the server."""
+    """Holds the permission to operate the server. Has no table."""
 
     class Meta:
         verbose_name = _("operations")
@@ -27,8 +27,11 @@ class Operations(models.Model):
 
 
 class DefaultGrant(models.Model):
-    """That a group was once given a permission by itself: it isn't given again where somebody
-    took it away. Names, since both may be gone."""
+    """Records that a group got a permission automatically.
+
+    It isn't given again after somebody removed it. The names are stored, because the group and the
+    permission may be gone.
+    """
 
     group = models.CharField(_("group"), max_length=150)
     permission = models.CharField(_("permission"), max_length=255)
@@ -59,14 +62,15 @@ class FailedLogin(AccessAttempt):  # type: ignore[misc]
 
 
 class Quarter(models.Model):
-    """What happened in the quarter of an hour from ``starts_at`` (UTC): every time zone's days
-    are made of whole ones. A quarter in which nothing happened has no row.
+    """The figures of a quarter of an hour from ``starts_at`` (UTC).
 
-    Messages count when they were stored (``received_at``), turns when they were asked for
-    (``created_at``), however late they end. ``answer_bins`` and ``answer_counts`` belong
-    together, place by place: how many answers took how long (see ``dashboard.durations``); so do
-    ``model_names``, ``prompt_tokens`` and ``completion_tokens``. It is all counted anew by
-    ``dashboard.rollups``, never added to.
+    The days of every time zone consist of whole quarters. A quarter without events has no row.
+
+    Messages count when they were stored (``received_at``), turns when they were created
+    (``created_at``), however late they end. ``answer_bins`` and ``answer_counts`` are parallel
+    lists: the number of answers by duration (see ``dashboard.durations``). So are ``model_names``,
+    ``prompt_tokens`` and ``completion_tokens``. ``dashboard.rollups`` always recounts the whole row
+    and never adds to it.
     """
 
     starts_at = models.DateTimeField(_("starts at"), primary_key=True)
@@ -97,9 +101,11 @@ class Quarter(models.Model):
 
 
 class Day(models.Model):
-    """The figures of a day (or of any stretch) as they are read, so that a month needn't be added
-    up from its quarters. It counts while nothing in it is marked, and goes when a quarter of it is
-    counted anew."""
+    """The stored figures of a day (or of any time span).
+
+    They save adding up the quarters of a month. They are valid while nothing in the day is marked,
+    and are deleted when one of its quarters is recounted.
+    """
 
     starts_at = models.DateTimeField(_("starts at"))
     ends_at = models.DateTimeField(_("ends at"))
@@ -118,9 +124,12 @@ class Day(models.Model):
 
 
 class Mark(models.Model):
-    """That something of a quarter changed since it was counted. Triggers on the counted tables
-    write these rows (see the migration), in the transaction of the change: whoever sees the
-    change sees the mark. Only ever added, so that writers never wait for each other."""
+    """Marks that data of a quarter changed since it was counted.
+
+    Triggers on the counted tables write these rows (see the migration) in the transaction of the
+    change: a reader that sees the change sees the mark. Rows are only inserted, so that writers
+    never wait for each other.
+    """
 
     quarter = models.DateTimeField(_("quarter"))
 

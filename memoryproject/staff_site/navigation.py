@@ -1,4 +1,4 @@
-"""The staff's menu: what a person may open, in groups by what it is for."""
+"""The staff's menu: the pages that a person may open, grouped by purpose."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 @dataclass(frozen=True)
 class Entry:
-    """A list of the admin (``model``: "app_label.modelname") or a page of its own (``page``: the
-    name of its address; ``right``: the permission that it asks, none: every staff member)."""
+    """A menu entry: a list of the admin or a page of its own.
+
+    ``model``: "app_label.modelname" of a list. ``page``: the URL name of a page; ``right``: the
+    permission that it needs, empty for every staff member.
+    """
 
     icon: str
     model: str = ""
@@ -34,7 +37,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Group:
-    """``folded``: shown when it is asked for."""
+    """A group of entries. ``folded``: closed until the reader opens it."""
 
     title: Any
     links: Sequence[Link]
@@ -101,8 +104,11 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
 
 
 def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
-    """``app_list``: the admin's own, which holds what this person may view. Lists that MENU
-    doesn't name come last, so that nothing registered is out of reach."""
+    """Return the menu for a person.
+
+    ``app_list``: the admin's own, with the models that this person may view. Lists that MENU
+    doesn't name come last, so that every registered list can be reached.
+    """
     models = {
         f"{app['app_label']}.{model['object_name'].lower()}": model
         for app in app_list

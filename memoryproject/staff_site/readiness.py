@@ -1,4 +1,4 @@
-"""Whether all parts of the server are up."""
+"""Checks whether all parts of the server are up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryproject.staff_site.broker import BrokerGoneError, clusters
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the server; ``hint`` says what to do when it isn't ready."""
+    """A part of the server; ``hint`` says what to do if it isn't ready."""
 
     name: str
     ready: bool
@@ -36,8 +36,7 @@ TITLES = {
 
 
 def parts() -> list[Part]:
-    """Storage, database, migrations and workers, in the order in which they depend on each
-    other."""
+    """Return storage, database, migrations and workers, in the order of their dependencies."""
     storage = _storage()
     try:
         with connection.cursor() as cursor:

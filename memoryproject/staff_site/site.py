@@ -1,4 +1,4 @@
-"""The admin site: what staff need most stands first."""
+"""The admin site, with the lists and pages that staff need most at the top."""
 
 from __future__ import annotations
 
@@ -50,16 +50,19 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         return context
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Conversations before the rest, and in each app what is read before what is
-        technical; what is not named here comes last, by its name."""
+        """Return the apps and models in our own order.
+
+        Conversations come first, and within an app texts come before technical lists. Names that
+        aren't in this order come last, alphabetically.
+        """
         found = super().get_app_list(request, app_label)
         for app in found:
             app["models"].sort(key=lambda model: _place(MODELS, model["object_name"]))
         return sorted(found, key=lambda app: _place(APPS, app["app_label"]))
 
     def get_urls(self) -> list[Any]:
-        """Our own pages before the models'."""
-        # Their views ask for this very site, which is being made here.
+        """Return our own pages before the models' pages."""
+        # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.urls import operations_urls  # noqa: PLC0415
 
         figures = path(
@@ -72,10 +75,12 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """The dashboard, and the lists in its stead for who may not see any figure; with a word
-        on webhooks that don't get through."""
+        """Show the dashboard, or the lists for staff who may not see any figure.
+
+        It includes a note about webhooks that fail to deliver.
+        """
         if request.user.has_perm("hooks.view_webhookendpoint"):
-            _tell_of_webhooks(request)
+            _warn_of_failing_webhooks(request)
         if not sees_figures(request.user):
             return super().index(request, extra_context)
         figures = {**overview_context(request), **(extra_context or {})}
@@ -85,7 +90,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
 
 
 def _account_links(request: HttpRequest) -> list[dict[str, str]]:
-    """What a person does with the own account, beside logging out."""
+    """Return the links to the pages of a person's own account, besides logging out."""
     if not (request.user.is_authenticated and request.user.has_usable_password()):
         return []
     return [
@@ -94,7 +99,7 @@ def _account_links(request: HttpRequest) -> list[dict[str, str]]:
     ]
 
 
-def _tell_of_webhooks(request: HttpRequest) -> None:
+def _warn_of_failing_webhooks(request: HttpRequest) -> None:
     failing = endpoints_failing(now=timezone.now())
     if not failing:
         return

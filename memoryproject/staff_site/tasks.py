@@ -1,4 +1,4 @@
-"""What workers do for the dashboard."""
+"""Background jobs of the dashboard."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ MAX_SECONDS = 50.0
 
 
 def recount() -> int:
-    """Count anew the quarters of an hour in which something changed."""
+    """Recount the quarters of an hour in which data changed."""
     with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
         return rollups_recount(now=timezone.now(), most_seconds=MAX_SECONDS)

@@ -1,4 +1,4 @@
-"""Pages of lists that may be endless: nobody counts a million rows to show fifty."""
+"""Pages of lists that may be very long: a million rows are not counted to show fifty."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ MAX_ROWS = 10_000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts and shows the first ``most`` rows of a queryset; a search or a filter leads to the
-    others. ``more``: there are others."""
+    """Counts and shows the first ``most`` rows of a queryset.
+
+    ``more``: there are other rows; a search or a filter finds them.
+    """
 
     most = MAX_ROWS
 
@@ -28,8 +30,11 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
     @property
     def only_page(self) -> QuerySet[Any] | None:
-        """The rows, where one page holds them all: by their keys, since a filter that leaves so
-        few has looked at every row to count them."""
+        """Return the rows if they fit on one page, by their keys.
+
+        A filter with so few results has looked at every row to count them; keys avoid a second
+        search.
+        """
         number, keys = self._counted
         if number > self.per_page:
             return None
@@ -45,8 +50,10 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def _counted(self) -> tuple[int, list[Any]]:
-        """How many rows there are, at most one more than are shown, and keys of a page of them.
-        Which of them come first makes no difference to how many they are."""
+        """Return the number of rows, one more than shown at most, and the keys of one page.
+
+        The order of the rows doesn't affect their number.
+        """
         rows: Any = self.object_list
         some = rows.order_by()[: self.most + 1]
         first = Func(ArrayAgg("pk"), template=f"(%(expressions)s)[1:{self.per_page}]")

@@ -1,4 +1,4 @@
-"""The page that asks before staff do what can't be undone to chosen rows."""
+"""The page that asks staff to confirm an irreversible action on the chosen rows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ def confirmation(
     consequence: str,
     note: str = "",
 ) -> TemplateResponse:
-    """Shows what is chosen, the first SHOWN of them by name. ``consequence`` is a sentence;
-    ``action`` is posted again, confirmed, by the button."""
+    """Return the page. It names the first SHOWN of the chosen rows.
+
+    ``consequence`` is a sentence; the button posts ``action`` again, confirmed.
+    """
     context = {
         **page.admin_site.each_context(request),
         "title": title,

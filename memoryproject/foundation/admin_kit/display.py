@@ -1,5 +1,7 @@
-"""How the admin shows texts, states and JSON. Everything is escaped; each text finds its own
-direction, so that Hebrew runs from the right."""
+"""Functions that show texts, states and JSON in the admin.
+
+Everything is escaped. Each text gets its own direction, so that Hebrew runs from the right.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,20 @@ SHORT = 200
 
 
 def shown_text(text: str) -> SafeString:
-    """The whole text, with its line breaks."""
+    """Return the whole text, with its line breaks."""
     return format_html('<span class="said" dir="auto">{}</span>', text or "–")
 
 
 def shown_short(text: str, longest: int = SHORT) -> SafeString:
-    """The text's beginning, for lists."""
+    """Return the text's beginning, for lists."""
     return shown_text(text if len(text) <= longest else text[: longest - 1] + "…")
 
 
 def shown_message(kind: str, text: str, longest: int = SHORT) -> SafeString:
-    """A message for lists: what isn't text says so, apart from the text's own direction."""
+    """Return a message for lists.
+
+    A message that isn't text shows its kind, apart from the text's own direction.
+    """
     if kind == "text":
         return shown_short(text, longest)
     said = shown_short(text, longest) if text else ""
@@ -32,13 +37,13 @@ def shown_message(kind: str, text: str, longest: int = SHORT) -> SafeString:
 
 
 def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()) -> SafeString:
-    """A state as a mark, coloured by whether it is good or bad."""
+    """Return a state as a mark, coloured by whether it is good or bad."""
     colour = "good" if state in good else "bad" if state in bad else ""
     return format_html('<span class="state {}">{}</span>', colour, state or "–")
 
 
 def shown_mark(text: str, tone: str = "") -> SafeString:
-    """The same in a language's words. ``tone``: good, warn, bad or nothing."""
+    """Return a translated word as a mark. ``tone``: good, warn, bad or nothing."""
     return format_html('<span class="state {}">{}</span>', tone, text)
 
 
@@ -48,14 +53,14 @@ def shown_json(value: Any) -> SafeString:
 
 
 def shown_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> SafeString:
-    """A table of cells that are texts or marked safe already."""
+    """Return a table. Its cells are texts, or marked safe already."""
     body = format_html_join(
         "",
         "<tr>{}</tr>",
         ((format_html_join("", "<td>{}</td>", ((cell,) for cell in row)),) for row in rows),
     )
     head = format_html_join("", "<th>{}</th>", ((title,) for title in titles))
-    # Within reach of the keyboard: it scrolls by itself where it is long.
+    # Focusable, so that the keyboard can scroll it if it is long.
     frame = '<div class="long" tabindex="0"><table class="replay">{}{}</table></div>'
     return format_html(frame, format_html("<thead><tr>{}</tr></thead>", head), body)
 

@@ -1,5 +1,4 @@
-"""What stood in a form when it was opened, so that nobody overwrites unseen what somebody else
-saved meanwhile."""
+"""Stamps of a form's values at the time it was opened, to detect changes by others."""
 
 from __future__ import annotations
 
@@ -11,12 +10,12 @@ from typing import Any
 
 
 def stamp_of(values: Mapping[str, Any]) -> str:
-    """A digest of each value, by the fields' names, for a hidden input."""
+    """Return a digest of each value, by field name, for a hidden input."""
     return json.dumps({name: digest_of(value) for name, value in values.items()})
 
 
 def read_stamp(text: str, names: Collection[str]) -> Mapping[str, str]:
-    """The digests by name. Raises ValueError where it is no stamp of just these fields."""
+    """Return the digests by name. Raises ValueError if it is no stamp of exactly these fields."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):
@@ -27,7 +26,7 @@ def read_stamp(text: str, names: Collection[str]) -> Mapping[str, str]:
 
 
 def digest_of(value: Any) -> str:
-    """Of a plain value as it stands in a form: with a browser's line ends, and whole seconds."""
+    """Return the digest of a plain form value, with browser line ends and whole seconds."""
     if isinstance(value, str):
         value = value.replace("\r\n", "\n")
     elif isinstance(value, datetime):

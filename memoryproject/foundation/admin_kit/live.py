@@ -8,7 +8,9 @@ LIVE = "live"
 
 
 def is_live(request: HttpRequest) -> bool:
-    """Whether a page asks by itself, not somebody: its requests carry
-    ``X-Requested-With: live`` (or ``X-Live``). They keep no session alive. Anybody can send a
-    header: what is read is recorded all the same where it is new."""
+    """Return whether the page itself sent the request, not a person.
+
+    Such requests carry ``X-Requested-With: live`` (or ``X-Live``) and don't keep a session alive.
+    Any client can send a header: new texts that are read are recorded nevertheless.
+    """
     return request.headers.get("X-Requested-With", "") == LIVE or "X-Live" in request.headers

@@ -1,4 +1,4 @@
-"""A filter of lists by when something happened, in the words of the dashboard."""
+"""A list filter by time, with the same periods as the dashboard."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ PARAMETER = "when"
 
 
 class PeriodFilter(admin.SimpleListFilter):
-    """Today, 7 or 30 days, or a stretch as ``periods.span_key`` names it: what the dashboard
-    counted in a period is what the list shows with the same ``when``."""
+    """Filters by today, 7 or 30 days, or a time span named by ``periods.span_key``.
+
+    With the same ``when`` the list shows the rows that the dashboard counted in the period.
+    """
 
     title = gettext_lazy("time")
     parameter_name = PARAMETER
@@ -32,7 +34,7 @@ class PeriodFilter(admin.SimpleListFilter):
         return [("today", _("Today")), ("7", _("Past 7 days")), ("30", _("Past 30 days"))]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """With the stretch that is chosen, if it is another one."""
+        """Yield the choices, including the active time span if it is a custom one."""
         yield from super().choices(changelist)
         key = self.value()
         if key and key not in DAYS:
@@ -48,7 +50,7 @@ class PeriodFilter(admin.SimpleListFilter):
         return self.within(queryset, *self._span(key)) if key else queryset
 
     def within(self, queryset: QuerySet[Any], start: datetime, end: datetime) -> QuerySet[Any]:
-        """What happened from here up to there."""
+        """Return the rows from ``start`` up to ``end``."""
         return queryset.filter(**{f"{self.field}__gte": start, f"{self.field}__lt": end})
 
     def _span(self, key: str) -> tuple[datetime, datetime]:
@@ -59,7 +61,7 @@ class PeriodFilter(admin.SimpleListFilter):
 
 
 def period_filter(field: str) -> type[PeriodFilter]:
-    """The filter by a model's own time."""
+    """Return the filter for a model's time field."""
     return type("FieldPeriodFilter", (PeriodFilter,), {"field": field})
 
 

@@ -1,5 +1,7 @@
-"""Stretches of time in which staff look at figures and lists: today, seven days, thirty days, or
-any other; always whole days or hours of the time zone in force."""
+"""Periods for figures and lists: today, 7 days, 30 days, or any other time span.
+
+They are always whole days or hours of the active time zone.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,15 @@ TODAY = "today"
 
 
 class UnknownSpanError(ValueError):
-    """Such a stretch of time there isn't."""
+    """The name is not a known time span."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """From the first border up to the last; the slots between them are what a chart shows.
-    ``key`` names it in an address."""
+    """A period from the first border up to the last.
+
+    The slots between the borders are the points of a chart. ``key`` is its name in a URL.
+    """
 
     key: str
     borders: tuple[datetime, ...]
@@ -40,8 +44,10 @@ class Period:
 
 
 def period_named(key: str, *, now: datetime) -> Period:
-    """Today by the hour, or the last 7 or 30 days, today among them, by the day.
-    Raises KeyError for another name."""
+    """Return today by hours, or the last 7 or 30 days by days, including today.
+
+    Raises KeyError for another name.
+    """
     zone = timezone.get_current_timezone()
     today = now.astimezone(zone).date()
     first = today - timedelta(days=DAYS[key] - 1)
@@ -52,13 +58,15 @@ def period_named(key: str, *, now: datetime) -> Period:
 
 
 def span_key(start: datetime, end: datetime) -> str:
-    """The name of a stretch from here to there, for ``span_of``."""
+    """Return the name of a time span, for ``span_of``."""
     return f"{_written(start)}--{_written(end)}"
 
 
 def span_of(key: str, *, now: datetime) -> tuple[datetime, datetime]:
-    """The beginning and the end of a period or of a stretch of such a name.
-    Raises UnknownSpanError for what is neither."""
+    """Return the beginning and the end of a named period or time span.
+
+    Raises UnknownSpanError for any other name.
+    """
     if key in DAYS:
         period = period_named(key, now=now)
         return period.start, period.end
@@ -67,7 +75,7 @@ def span_of(key: str, *, now: datetime) -> tuple[datetime, datetime]:
         start, end = (datetime.strptime(text, "%Y%m%dT%H%M%z") for text in (first, last))
     except ValueError:
         raise UnknownSpanError(key) from None
-    # What can't be brought to another zone can't be looked for either.
+    # A time that can't be converted to another zone can't be used in a query either.
     if not (1 < start.year < 9999 and 1 < end.year < 9999):
         raise UnknownSpanError(key)
     return start, end
@@ -78,12 +86,15 @@ def _written(moment: datetime) -> str:
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
-    """When the day begins; where the clock jumps over midnight, that is when it jumps."""
+    """Return the time at which the day begins.
+
+    If the clock jumps over midnight, it is the time of the jump.
+    """
     return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(zones.utc)
 
 
 def _hours(day: date, zone: tzinfo) -> Iterator[datetime]:
-    """The beginnings of a day's hours and its end: 23 to 25 hours, as the clock has it."""
+    """Yield the beginnings of a day's hours and its end. A day has 23 to 25 hours."""
     moment, end = _midnight(day, zone), _midnight(day + timedelta(days=1), zone)
     while moment < end:
         yield moment

@@ -1,4 +1,4 @@
-"""An admin page for records that services write and staff only read."""
+"""A base class of admin pages for records that services write and staff only read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
 
 
 class ReadOnlyAdmin(StaffAdmin):
-    """Nobody adds, changes or deletes here: editing would part a record from what was
-    derived from it."""
+    """Doesn't allow adding, changing or deleting.
+
+    An edit would separate a record from the data derived from it.
+    """
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

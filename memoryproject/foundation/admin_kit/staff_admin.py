@@ -1,4 +1,4 @@
-"""What all pages of the admin are built on: unfold's classes, with our defaults."""
+"""Base classes of all admin pages: unfold's classes, with our defaults."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
 
 
 def refuse_nul(request: HttpRequest) -> None:
-    """A NUL in a filter is nobody's: the database can't even be asked for it. Raises
-    BadRequest."""
+    """Refuse a NUL in a filter, which PostgreSQL can't compare with. Raises BadRequest."""
     values = (value for name in request.GET if name != "q" for value in request.GET.getlist(name))
     if any("\x00" in value for value in values):
         raise BadRequest("An address holds no NUL.")
 
 
 class StaffAdmin(ModelAdmin):  # type: ignore[misc]
-    """A list never counts a whole table: not for its pages, nor beside its filters, nor to say
-    how many rows it leaves out. A form that changes something undoes nothing unseen."""
+    """An admin whose lists never count a whole table, and whose forms overwrite nothing unseen.
+
+    Nothing is counted for the pages, next to filters, or for the number of rows left out.
+    """
 
     list_per_page = 50
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
     warn_unsaved_form = True
-    # So many rows an action is done with where all of a list are chosen: each is done by itself
-    # while somebody waits, and a page that asks once more posts them all.
+    # The limit of rows for an action on all rows of a list. Each row is processed by itself while
+    # the user waits, and a confirmation page posts them all.
     most_at_once = 900
-    # Actions that aren't, or that have a limit of their own.
+    # Actions without this limit, or with a limit of their own.
     unbounded_actions: Collection[str] = ()
-    # Of the list, where the menu calls it otherwise than its rows.
+    # The list's title, if the menu doesn't use the model's name.
     list_title: Any = ""
     list_filter_submit = False
     change_form_before_template = "admin/stamp.html"
@@ -58,10 +59,10 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Pages are shown without it (memoryproject.staff_site.middleware); what an action is done
-        # with isn't chosen by half a filter.
+        # Pages are shown without the NUL (memoryproject.staff_site.middleware). An action must not
+        # use half a filter to choose its rows.
         refuse_nul(request)
-        # Django's own title would ask to select something; most lists are read.
+        # Django's own title would ask to select something; most lists are only read.
         title = self.list_title or capfirst(str(self.opts.verbose_name_plural))
         context = {"title": title, **(extra_context or {})}
         answer: HttpResponse = super().changelist_view(request, context)
@@ -71,7 +72,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         base: type[ChangeList] = super().get_changelist(request, **kwargs)
 
         class FoundOnce(base):  # type: ignore[misc,valid-type]
-            """What was looked for to be counted isn't looked for again to be shown."""
+            """Doesn't search again for the rows of the page after searching to count them."""
 
             def get_results(self, request: HttpRequest) -> None:
                 super().get_results(request)
@@ -83,19 +84,19 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         return FoundOnce
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Django lets years through that no date can hold."""
+        """Refuse years that no date can hold, which Django lets through."""
         try:
             return super().get_changelist_instance(request)
         except OverflowError as error:
             raise IncorrectLookupParameters from error
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What goes along is counted and not listed: it may be thousands of rows."""
+        """Count the related objects that would be deleted instead of listing thousands of rows."""
         gone, counts, missing, protected = super().get_deleted_objects(objs, request)
         return [each for each in gone if not isinstance(each, list)], counts, missing, protected
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-        """Django asks the database for whatever was posted as a row's key."""
+        """Drop posted row keys that can't be keys, with which Django would query the database."""
         posted = request.POST.copy()
         chosen = posted.getlist(ACTION_CHECKBOX_NAME)
         posted.setlist(ACTION_CHECKBOX_NAME, [key for key in chosen if self._may_be_key(key)])
@@ -108,7 +109,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         return super().response_action(request, queryset)
 
     def _is_long(self, queryset: QuerySet[Any]) -> bool:
-        """The number that the list shows is where it stopped to count."""
+        """Return whether the count that the list shows is the limit, not the real number."""
         return bool(queryset.order_by()[self.most_at_once :][:1].exists())
 
     def _may_be_key(self, key: str) -> bool:

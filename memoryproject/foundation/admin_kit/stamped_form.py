@@ -1,5 +1,7 @@
-"""Forms that remember what stood in them when they were opened. What would undo unseen what
-somebody else saved since is asked about, with all that was typed still there."""
+"""Forms that detect changes that others saved since the form was opened.
+
+The form asks before it overwrites such a change, and keeps all typed values.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from memoryproject.foundation.admin_kit.form_stamps import digest_of, read_stamp
 
 
 class SeenField(forms.Field):
-    """Holds the stamp; it is nothing that a form changes."""
+    """Holds the stamp; the form doesn't save it."""
 
     widget = forms.HiddenInput
 
@@ -26,21 +28,23 @@ class SeenField(forms.Field):
 
 
 class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
-    """``seen``: the stamp of the fields that can be changed, as they were when the form was
-    opened."""
+    """A form with a stamp of its fields.
+
+    ``seen``: the stamp of the changeable fields, as they were when the form was opened.
+    """
 
     seen = SeenField(required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # Made when it is shown: forms that are built on this one may still set initial values.
+        # Made when the form is shown: subclasses may still set initial values before.
         self.initial["seen"] = self.stamp
 
     def stamp(self) -> str:
         return stamp_of(self.stored())
 
     def stored(self) -> dict[str, Any]:
-        """What the instance held in each field that can be changed when this form was made."""
+        """Return the instance's value of each changeable field when this form was made."""
         return {
             name: _plain(self.get_initial_for_field(field, name))
             for name, field in self.fields.items()
@@ -48,15 +52,17 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
     def seen_digests(self) -> dict[str, str] | None:
-        """What the stamp says, by field; None where there is none, or a damaged one."""
+        """Return the digests in the stamp by field, or None if it is missing or damaged."""
         try:
             return dict(read_stamp(str(self.cleaned_data["seen"] or ""), self.stored()))
         except ValueError:
             return None
 
     def refuse_unseen(self, now: StampedForm) -> bool:
-        """Whether saving would undo what was never seen here, told in the form. ``now``: the
-        form as it would be opened at this moment. Call it where everything else is right."""
+        """Return whether saving would overwrite an unseen change, and add an error if so.
+
+        ``now``: the form as it would be opened at this moment. Call it if everything else is valid.
+        """
         seen = self.seen_digests()
         if seen is None:
             self.ask_damaged(now)
@@ -71,9 +77,11 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
     def ask_again(
         self, now: StampedForm, theirs: Collection[str], touched: Collection[str]
     ) -> None:
-        """Somebody else changed the fields ``theirs``. What was typed, in ``touched``, stays
-        beside what is stored by now; the rest shows what is stored. The form is stamped anew,
-        so that saving again is a decision."""
+        """Ask again, because somebody else changed the fields ``theirs``.
+
+        Typed values, in ``touched``, stay next to the stored value; other fields show the stored
+        value. The form gets a new stamp, so that saving again is a decision.
+        """
         names = ", ".join(str(self[name].label) for name in theirs)
         told = _(
             "Somebody else saved this meanwhile and changed: %(fields)s. Nothing of yours is "
@@ -91,7 +99,7 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
         self._show("seen", now.stamp())
 
     def ask_damaged(self, now: StampedForm) -> None:
-        """Nobody knows what was seen: of each field that differs what is stored is told."""
+        """Show the stored value of each differing field, because the seen values are unknown."""
         told = _(
             "This page is damaged: it doesn't say what stood here when it was opened. Nothing is "
             "saved yet: look at what is marked, and save again."
@@ -105,18 +113,20 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
         self._show("seen", now.stamp())
 
     def _show(self, name: str, value: Any) -> None:
-        """In the place of what was posted."""
+        """Show a value instead of the posted one."""
         field: Any = self.fields[name]
         field.bound_data = lambda _data, _initial: value
 
     def _beside(self, text: str, name: str, value: Any) -> SafeString:
-        shown = _told(self.fields[name], value)
+        shown = _display_value(self.fields[name], value)
         return format_html('{} <span class="said" dir="auto">{}</span>', text, shown)
 
 
 class ConflictCheckedForm(StampedForm):
-    """Looks under a lock that holds until the transaction ends which saves it, once everything
-    else in it is right: what may take long is over by then."""
+    """A form that checks for conflicts under a lock that holds until its transaction ends.
+
+    It checks after everything else is valid, so that slow validation is over by then.
+    """
 
     def full_clean(self) -> None:
         super().full_clean()
@@ -124,7 +134,7 @@ class ConflictCheckedForm(StampedForm):
             self.guard()
 
     def guard(self) -> None:
-        """Call it in the transaction that saves."""
+        """Lock the row and check for conflicts. Call it in the transaction that saves."""
         rows = type(self.instance)._base_manager.select_for_update(no_key=True)
         row = rows.filter(pk=self.instance.pk).first()
         if row is None:
@@ -133,7 +143,7 @@ class ConflictCheckedForm(StampedForm):
             self._take_over(row)
 
     def _take_over(self, row: Model) -> None:
-        """What others wrote since into what this form doesn't hold: saving keeps it."""
+        """Copy the columns that the form doesn't hold from the locked row. Saving keeps them."""
         mine = self.stored()
         for field in row._meta.concrete_fields:
             if field.name not in mine:
@@ -141,14 +151,14 @@ class ConflictCheckedForm(StampedForm):
 
 
 def conflict_checked(form: type[forms.BaseModelForm[Any]]) -> type[forms.BaseModelForm[Any]]:
-    """The form with a stamp; one that has one already as it is."""
+    """Return the form class with a stamp, or unchanged if it has one already."""
     if issubclass(form, StampedForm):
         return form
     return type(f"Guarded{form.__name__}", (ConflictCheckedForm, form), {})
 
 
 def _plain(value: Any) -> Any:
-    """Rows as their keys, in one order: that of a set says nothing."""
+    """Return a value that can be compared: rows become sorted keys."""
     if isinstance(value, Model):
         return value.pk
     if isinstance(value, QuerySet) or (
@@ -158,10 +168,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _told(field: forms.Field, value: Any) -> str:
-    """A value in the words of its field."""
+def _display_value(field: forms.Field, value: Any) -> str:
+    """Return a value as its field displays it."""
     prepared = field.prepare_value(value)
-    # The admin wraps its widgets for rows of other tables.
+    # The admin wraps its widgets for related rows.
     widget: Any = getattr(field.widget, "widget", field.widget)
     if hasattr(widget, "choices"):
         shown = widget.format_value(prepared)

@@ -1,5 +1,7 @@
-"""A page of which one part takes its time: what stands before that part is sent at once, so that
-nobody looks at an empty window meanwhile. It takes no script."""
+"""Pages that send their beginning at once and a slow part later, without a script.
+
+The reader doesn't look at an empty window while the slow part is computed.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,23 @@ def late_page(
     late: Callable[[], tuple[str, dict[str, Any]]],
     status: int = 200,
 ) -> StreamingHttpResponse:
-    """``template`` shows ``{{ late }}`` where the part belongs that ``late`` finds out: the name
-    of its own template, and what that shows beside ``context``. Its elements are in
-    ``class="late"``, after one that says what is awaited. Where it can't be found out the page
-    says so and is whole all the same."""
-    # What it is cut at; nobody else can write it.
+    """Return a page whose ``{{ late }}`` part is sent when it is ready.
+
+    ``template`` shows ``{{ late }}`` where the slow part belongs. ``late`` computes it: it returns
+    the name of its own template and the values added to ``context``. Its elements are in
+    ``class="late"``, after one that says what is being loaded. If it fails, the page says so and is
+    complete nevertheless.
+    """
+    # The page is split at this text; nobody else can write it.
     place = f"<!--{secrets.token_hex(16)}-->"
-    # A form in the late part needs the cookie, which goes with what is sent first.
+    # A form in the late part needs the cookie, which is sent with the first part.
     get_token(request)
     shown = {**context, "late": mark_safe(place)}  # noqa: S308 a comment of hexadecimal digits
     before, _, after = render_to_string(template, shown, request).partition(place)
     language, zone = translation.get_language(), timezone.get_current_timezone()
 
     def rendered() -> str:
-        # The middleware that sets these is done by the time that this is asked for.
+        # The middleware that sets these has finished when this runs.
         with translation.override(language), timezone.override(zone):
             try:
                 name, more = late()
@@ -58,6 +63,6 @@ def late_page(
         yield rendered()
         yield after
 
-    # A proxy that collects the whole answer first would take away what this is for.
+    # A proxy that buffers the whole response would undo the early start.
     headers = {"X-Accel-Buffering": "no"}
     return StreamingHttpResponse(parts(), status=status, headers=headers)

@@ -1,4 +1,4 @@
-"""The audit log in the admin: read, filtered, searched, verified and exported."""
+"""The audit log in the admin: read, filter, search, verify and export."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EXPORT = "audit.export_auditevent"
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
-    """Whose pseudonym it is shows only to who searches for a chat's id."""
+    """The list of events. It links a pseudonym to a chat only in a search for that chat's id."""
 
     list_title = gettext_lazy("Audit log")
     list_display = ("at", "shown_action", "shown_actor", "shown_object", "shown_chat", "shown_seq")
@@ -77,7 +77,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str
     ) -> tuple[QuerySet[AuditEvent], bool]:
-        """Whole values only: each is found by an index."""
+        """Search for whole values only: each is found by an index."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -97,7 +97,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """With the chain's state on top."""
+        """Show the list with the chain's state at the top."""
         query = request.GET.urlencode()
         context = {
             "state": _state() if self.has_view_permission(request) else None,
@@ -107,7 +107,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """The chain's state and what was found last; posted to, a worker verifies."""
+        """Show the chain's state and the last result; a POST lets a worker verify."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         if request.method == "POST":
@@ -122,7 +122,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "admin/audit/auditevent/verify.html", context)
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
-        """What the list shows, all pages of it, up to now. The export is an event itself."""
+        """Export the filtered list, all pages of it, up to now. The export is an event itself."""
         if not (self.has_view_permission(request) and request.user.has_perm(EXPORT)):
             raise PermissionDenied
         kind = request.POST.get("format", "")
@@ -181,12 +181,12 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("whole line"))
     def shown_line(self, event: AuditEvent) -> str:
-        """As the log file has it."""
+        """Return the event as its line in the log file."""
         return shown_json(line_shown(event))
 
 
 def _state() -> dict[str, Any]:
-    """The chain's state, for people."""
+    """Return the chain's state for display."""
     state = chain_state(timezone.now())
     report = state.last.report if state.last else None
     return {

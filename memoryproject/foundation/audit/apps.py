@@ -26,7 +26,7 @@ class AuditConfig(AppConfig):
 
 
 def _note_settings_at_start(**_: Any) -> None:
-    """Workers start with every server; the first of them records what changed."""
+    """Record changed settings. Workers start with every server; the first of them records."""
     from memoryproject.foundation.audit.tasks import note_settings  # noqa: PLC0415 imports models
 
     try:

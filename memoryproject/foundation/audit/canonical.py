@@ -1,7 +1,7 @@
-"""The form in which events are signed and written down. Knows no Django.
+"""The form in which events are signed and written. Does not depend on Django.
 
-Everything that is signed is a JSON array of texts and numbers in ASCII: what differs in any
-part differs in its bytes, since JSON reads back what was written.
+Everything signed is a JSON array of texts and numbers in ASCII. Values that differ in any part
+differ in their bytes, since JSON decodes to the encoded value.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 
 
 class Fields(NamedTuple):
-    """A sealed row, all of it but its seal. ``details`` is the text in which PostgreSQL writes
-    the JSON: numbers keep all their digits in it, and keys have one order."""
+    """A sealed row without its seal.
+
+    ``details`` is the text in which PostgreSQL writes the JSON: numbers keep all their digits in
+    it, and keys have one order.
+    """
 
     seq: int
     id: int
@@ -31,7 +34,7 @@ class Fields(NamedTuple):
 
 
 class LineHead(NamedTuple):
-    """What a line of the log file says about itself."""
+    """The number, id and seal in a line of the log file."""
 
     seq: int
     id: int
@@ -39,12 +42,12 @@ class LineHead(NamedTuple):
 
 
 def signed_bytes(purpose: str, *parts: str | int) -> bytes:
-    """What is signed. ``purpose`` keeps signatures of one kind from passing for another."""
+    """Return the bytes to sign. ``purpose`` makes signatures of one kind invalid for another."""
     return json.dumps([purpose, *parts], separators=(",", ":")).encode("ascii")
 
 
 def sign(key: str, purpose: str, *parts: str | int) -> str:
-    """HMAC-SHA256 with the key, hex."""
+    """Return the HMAC-SHA256 of the parts with the key, in hex."""
     return hmac.digest(key.encode(), signed_bytes(purpose, *parts), "sha256").hex()
 
 
@@ -53,7 +56,7 @@ def is_signed(mac: str, key: str, purpose: str, *parts: str | int) -> bool:
 
 
 def utc_text(at: datetime) -> str:
-    """ISO 8601 in UTC with microseconds."""
+    """Return the time in ISO 8601, in UTC with microseconds."""
     if at.tzinfo is None:
         raise ValueError("a time without a zone")
     utc = at.astimezone(timezone.utc).replace(tzinfo=None)
@@ -61,17 +64,17 @@ def utc_text(at: datetime) -> str:
 
 
 def canonical(fields: Fields) -> tuple[str | int, ...]:
-    """The parts of a row that its seal covers."""
+    """Return the parts of a row that its seal covers."""
     return tuple(utc_text(part) if isinstance(part, datetime) else part for part in fields)
 
 
 def seal_of(key: str, previous: str, fields: Fields) -> str:
-    """``previous``: the seal of the row before; empty for the first."""
+    """Return the seal of a row. ``previous``: the seal of the row before; empty for the first."""
     return sign(key, "event", previous, *canonical(fields))
 
 
 def line_of(fields: Fields, seal: str) -> bytes:
-    """The line of the log file: one JSON object, the same bytes whenever it is written."""
+    """Return the line of the log file: one JSON object, always the same bytes for an event."""
     parts = dict(zip(Fields._fields, canonical(fields), strict=True))
     del parts["details"]
     head = json.dumps(parts, ensure_ascii=False, separators=(", ", ": "))
@@ -80,8 +83,10 @@ def line_of(fields: Fields, seal: str) -> bytes:
 
 
 def line_read(line: bytes, number: Callable[[str], Any] = int) -> dict[str, Any] | None:
-    """The object of a line; None for what is no whole line of ours. ``number`` is given the
-    text of each whole number."""
+    """Return the object of a line, or None if it is not a complete line of this log.
+
+    ``number`` parses the text of each whole number.
+    """
     if not line.endswith(b"\n"):
         return None
     try:
@@ -92,7 +97,7 @@ def line_read(line: bytes, number: Callable[[str], Any] = int) -> dict[str, Any]
 
 
 def line_head(line: bytes) -> LineHead | None:
-    """None for what is no whole line of ours."""
+    """Return the head of a line, or None if it is not a complete line of this log."""
     found = line_read(line) or {}
     head = LineHead(found.get("seq", 0), found.get("id", 0), found.get("seal", ""))
     whole = type(head.seq) is int and type(head.id) is int and isinstance(head.seal, str)

@@ -1,4 +1,4 @@
-"""Where the chain ends and where it begins, and who may move that."""
+"""The beginning and the end of the chain, and the locks and permissions for moving them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoryproject.foundation.audit.canonical import is_signed, sign, utc_text
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
-# Any number that nothing else uses.
+# An advisory lock number that nothing else uses.
 _LOCK = 0xA0D1781
 
 WRONG_KEY = ErrorText("chain_wrong_key")
@@ -22,13 +22,15 @@ NO_HEAD = ErrorText("chain_no_head")
 
 
 class ChainError(Exception):
-    """The chain can't be gone on with; the text says why and what to do."""
+    """The chain can't be continued; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in the chain: the event with this number has this seal. The chain begins after
-    number 0, whose seal is empty."""
+    """A place in the chain: the event with this number has this seal.
+
+    The chain begins after number 0, whose seal is empty.
+    """
 
     seq: int = 0
     seal: str = ""
@@ -38,20 +40,20 @@ BEGINNING = Place()
 
 
 def chain_lock() -> None:
-    """One at a time seals or prunes, until the caller's transaction ends."""
+    """Lock the chain until the caller's transaction ends: one process seals or prunes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
 @contextmanager
 def chain_lock_for_session() -> Iterator[None]:
-    """The same, whatever transactions begin and end meanwhile."""
+    """Lock the chain across transactions, for as long as the context is open."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
     try:
         yield
     finally:
-        # A connection that is lost has given up its lock.
+        # A lost connection has released its lock.
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
@@ -61,7 +63,10 @@ def head_is_signed(head: AuditHead, key: str) -> bool:
 
 
 def head_current(*, key: str) -> Place:
-    """Where the chain ends. Raises ChainError where that was changed or the key is another."""
+    """Return the end of the chain.
+
+    Raises ChainError if it was changed or the key is another one.
+    """
     head = AuditHead.objects.filter(pk=1).first()
     if head is None:
         if AuditCheckpoint.objects.exists() or AuditEvent.objects.filter(seq__gte=1).exists():
@@ -88,7 +93,7 @@ def checkpoint_last() -> AuditCheckpoint | None:
 
 
 def checkpoint_add(*, key: str, to: Place, events: int, at: datetime) -> None:
-    """Sign that so many events up to ``to`` are gone rightly."""
+    """Sign that so many events up to ``to`` were deleted legitimately."""
     last = checkpoint_last()
     number = last.number + 1 if last else 1
     made = AuditCheckpoint(number=number, seq=to.seq, seal=to.seal, events=events, at=at)
@@ -111,8 +116,10 @@ def _checkpoint_parts(
 
 @contextmanager
 def removal_allowed() -> Iterator[None]:
-    """Lets the database delete events and checkpoints, which it refuses else; in the caller's
-    transaction. For pruning, and for a restore."""
+    """Allow deleting events and checkpoints, which the database refuses otherwise.
+
+    Applies to the caller's transaction. For pruning and restoring.
+    """
     allow = "SELECT set_config('memoryproject.audit_pruning', %s, true)"
     with connection.cursor() as cursor:
         cursor.execute(allow, ["on"])

@@ -1,4 +1,4 @@
-"""The one way in which anything is written to the audit log."""
+"""The one way to write to the audit log."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ BATCH = 1_000
 
 @dataclass(frozen=True)
 class Actor:
-    """Who does something. ``kind`` is one of staff (``name`` is the user name), api (the
-    token's name), person (a client or the godfather; ``chat_id`` is their chat's id),
-    command (somebody at the server's command line) and system (the clock, a worker)."""
+    """The person or program that does something.
+
+    ``kind`` is one of staff (``name`` is the user name), api (the token's name), person (a client
+    or the godfather; ``chat_id`` is their chat's id), command (somebody at the server's command
+    line) and system (the clock, a worker).
+    """
 
     kind: str
     name: str = ""
@@ -33,7 +36,7 @@ COMMAND_LINE = Actor("command")
 
 
 def actor_name(actor: Actor) -> str:
-    """Who it was, as records show it: a name, or a person's pseudonym."""
+    """Return the actor as records show it: a name, or a person's pseudonym."""
     if actor.chat_id is None:
         return actor.name
     return pseudonyms_for(key=audit_key(), chat_ids=[actor.chat_id])[actor.chat_id]
@@ -41,7 +44,7 @@ def actor_name(actor: Actor) -> str:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that was done, with the meanings of audit_record's arguments."""
+    """One action. The fields mean the same as audit_record's arguments."""
 
     action: str
     actor: Actor
@@ -52,8 +55,11 @@ class Event:
     chat_id: UUID | None = None
 
     def concerns(self) -> UUID | None:
-        """The chat that it concerns. Raises ValueError where object_type is "chat" and
-        object_id isn't a chat's id: a WhatsApp id holds a phone number."""
+        """Return the chat that the event concerns.
+
+        Raises ValueError if object_type is "chat" and object_id isn't a chat's id: a WhatsApp id
+        holds a phone number.
+        """
         if self.object_type == "chat" and self.object_id:
             return UUID(str(self.object_id))
         return self.chat_id or self.actor.chat_id
@@ -72,23 +78,27 @@ def audit_record(
     details: Mapping[str, Any] | None = None,
     chat_id: UUID | None = None,
 ) -> None:
-    """Tell the audit log of something that was done, in the caller's transaction: what is
-    rolled back was not done.
+    """Record an action in the audit log, in the caller's transaction.
 
-    action: a dotted name, such as memory.remember, memory.update, memory.forget,
-    memory.visibility, session.create, session.expire, conversation.read, export, login.failed,
-    setting.change. object_type and object_id: what it was done to; object_type "chat" takes
-    the chat's id and stores the person's pseudonym. content_hash: SHA-256 of the text, hex.
-    details: counts, names of fields and the like; never a text that somebody wrote. chat_id:
-    the chat that it concerns, stored as the person's pseudonym; a person's own by default.
+    A rollback also removes the record.
+
+    action: a dotted name, such as memory.remember, memory.update, memory.forget, memory.visibility,
+    session.create, session.expire, conversation.read, export, login.failed, setting.change.
+    object_type and object_id: the affected object; object_type "chat" takes the chat's id and
+    stores the person's pseudonym. content_hash: SHA-256 of the text, in hex. details: counts, names
+    of fields and the like; never a text that somebody wrote. chat_id: the chat that it concerns,
+    stored as the person's pseudonym; by default the person's own chat.
     """
     event = Event(action, actor, object_type, object_id, content_hash, details or {}, chat_id)
     audit_record_many(events=[event])
 
 
 def audit_record_many(*, events: Sequence[Event], seal: bool = True) -> None:
-    """The same for many at once, in as many queries as for one. ``seal``: let a worker seal
-    them as soon as they are committed; else the next schedule does."""
+    """Record many actions, in as many queries as for one.
+
+    ``seal``: let a worker seal them as soon as they are committed; otherwise the next schedule
+    does.
+    """
     if not events:
         return
     people = set().union(*(event.people() for event in events))

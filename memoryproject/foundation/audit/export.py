@@ -1,5 +1,4 @@
-"""The audit log for other programs: as the lines of the log file, or as a table for a
-spreadsheet."""
+"""Export of the audit log: as the lines of the log file, or as a table for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -16,20 +15,24 @@ from memoryproject.foundation.audit.rows import rows_as_fields
 
 BATCH = 2_000
 COLUMNS = (*Fields._fields, "seal")
-# What a spreadsheet takes for the beginning of a formula.
+# Characters that a spreadsheet takes for the beginning of a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
 
 
 def as_json_lines(events: QuerySet[AuditEvent]) -> Iterator[bytes]:
-    """Each event as its line in the log file, to the byte; one that isn't sealed yet has no
-    number and no seal."""
+    """Yield each event as its line in the log file, byte for byte.
+
+    An event that isn't sealed yet has no number and no seal.
+    """
     for fields, seal in rows_as_fields(events, batch=BATCH):
         yield line_of(fields, seal)
 
 
 def as_csv(events: QuerySet[AuditEvent]) -> Iterator[bytes]:
-    """With a first row of titles, in UTF-8 with a mark at its beginning, by which spreadsheets
-    know it."""
+    """Yield the events as CSV with a row of titles.
+
+    The encoding is UTF-8 with a byte order mark, which spreadsheets need to recognise it.
+    """
     echo = _Echo()
     writer = csv.writer(echo)
     yield b"\xef\xbb\xbf" + writer.writerow(COLUMNS)
@@ -45,21 +48,21 @@ FORMATS: dict[str, tuple[str, Callable[[QuerySet[AuditEvent]], Iterator[bytes]]]
 
 
 def _harmless(part: Any) -> Any:
-    """A text that no spreadsheet works out."""
+    """Return the text in a form that no spreadsheet evaluates."""
     if isinstance(part, str) and part.lstrip(" ").startswith(FORMULA):
         return f"'{part}"
     return "" if part is None else part
 
 
 class _Echo:
-    """A file for csv that gives back what is written."""
+    """A file for csv that returns what is written to it."""
 
     def write(self, text: str) -> bytes:
         return text.encode()
 
 
 def line_shown(event: AuditEvent) -> dict[str, Any]:
-    """All of an event's line, for reading."""
+    """Return all fields of an event's line, for display."""
     ((fields, seal),) = rows_as_fields(AuditEvent.objects.filter(pk=event.pk), batch=1)
     line: dict[str, Any] = json.loads(line_of(fields, seal))
     return line

@@ -25,13 +25,13 @@ ACTOR_KINDS: Mapping[str, Any] = {
     "command": gettext_lazy("The command line"),
     "system": gettext_lazy("The system itself"),
 }
-# What fits into the database, and a day more.
+# The range that fits into the database, and a day more.
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 Events = QuerySet[AuditEvent]
 
 
 class _Simple(admin.SimpleListFilter):
-    """A parameter that stands for one column's value."""
+    """Filters by the value of one column."""
 
     def queryset(self, request: HttpRequest, queryset: Events) -> Events:
         value = self.value()
@@ -39,7 +39,7 @@ class _Simple(admin.SimpleListFilter):
 
 
 class ActionFilter(_Simple):
-    """The actions that are in the log."""
+    """Filters by the actions that occur in the log."""
 
     title = gettext_lazy("what was done")
     parameter_name = "action"
@@ -49,7 +49,7 @@ class ActionFilter(_Simple):
 
 
 class ObjectTypeFilter(_Simple):
-    """What things were done to."""
+    """Filters by the type of the affected object."""
 
     title = gettext_lazy("to what")
     parameter_name = "object_type"
@@ -67,7 +67,7 @@ class ActorKindFilter(_Simple):
 
 
 class Typed(admin.ListFilter):
-    """A filter whose values are typed into a small form. ``asked`` holds what was asked for."""
+    """A filter with a small form for typed values. ``asked`` holds the typed values."""
 
     parameters: tuple[str, ...] = ()
     template = "admin/audit/typed_filter.html"
@@ -94,11 +94,11 @@ class Typed(admin.ListFilter):
         raise NotImplementedError
 
     def problem(self) -> str:
-        """What is wrong with what was typed, in words."""
+        """Return a message about what is wrong with the typed values."""
         return ""
 
     def others(self) -> list[tuple[str, str]]:
-        """The parameters of the other filters, to go along; not the page."""
+        """Return the parameters of the other filters, without the page number."""
         own = (*self.parameters, "p")
         return [
             (name, value)
@@ -122,7 +122,7 @@ class Typed(admin.ListFilter):
 
 
 class ActorFilter(Typed):
-    """By name; a person's pseudonym is one, too."""
+    """Filters by the actor's name. A person's pseudonym is also accepted."""
 
     title = gettext_lazy("name of who did it")
     parameters = ("actor",)
@@ -139,7 +139,7 @@ class ActorFilter(Typed):
 
 
 class PeriodFilter(Typed):
-    """From a day to another, both among them, in the business's time zone."""
+    """Filters from one day to another, both included, in the business's time zone."""
 
     title = gettext_lazy("when")
     parameters = ("from", "until")
@@ -196,7 +196,7 @@ def _begins(day: date) -> datetime:
 
 
 def values_there(column: Literal["action", "object_type"]) -> list[str]:
-    """Each value once: from one to the next in the index, however many rows each has."""
+    """Return each value once, by skipping through the index, however many rows each value has."""
     query = (
         "WITH RECURSIVE found AS ("  # noqa: S608 one of two names of ours
         f" SELECT min({column}) AS value FROM audit_auditevent UNION ALL"

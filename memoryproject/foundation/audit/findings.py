@@ -1,4 +1,4 @@
-"""What verifying found, in the reader's language."""
+"""The findings of a verification, in the reader's language."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS: Mapping[str, Promise] = {
 
 
 def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Each finding: what it means, and exactly which row or line, with what to do."""
+    """Return each finding: its meaning, the exact row or line, and what to do."""
     return [
         {
             "meaning": str(KINDS.get(finding["kind"], finding["kind"])),
@@ -47,7 +47,7 @@ def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def shown_result(report: Mapping[str, Any]) -> list[str]:
-    """The result in sentences."""
+    """Return the result as sentences."""
     told = [_verdict(report), _checked(report)]
     if report["pruned"]:
         text = ngettext(

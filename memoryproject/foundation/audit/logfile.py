@@ -1,6 +1,6 @@
-"""The log file of sealed events: one JSON line each. Knows no Django.
+"""The log file of sealed events: one JSON line each. Does not depend on Django.
 
-Who writes holds the chain's lock, so there is one writer at a time.
+The writer holds the chain's lock, so there is one writer at a time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ OWNER_ONLY = 0o600
 
 
 class AuditLogFile:
-    """Of mode 600, in a folder of mode 700."""
+    """A file of mode 600, in a folder of mode 700."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, lines: bytes) -> None:
-        """Add whole lines; they are on the disk when this returns. Raises OSError; then the
-        file is as it was."""
+        """Append complete lines; they are on the disk when this returns.
+
+        Raises OSError; then the file is unchanged.
+        """
         with self._opened() as file:
             size = _whole_lines(file)
             try:
@@ -43,13 +45,15 @@ class AuditLogFile:
                 raise
 
     def sync(self) -> None:
-        """Let what is in the file be on the disk when this returns. Raises OSError."""
+        """Write the file's content to the disk before this returns. Raises OSError."""
         with self._opened() as file:
             os.fsync(file.fileno())
 
     def lines_after(self, seq: int, *, at_most: int) -> list[bytes]:
-        """The whole lines at the end of the file whose number is greater than ``seq``; at most
-        so many, the last ones. Reads no more of the file than that."""
+        """Return the complete lines at the end of the file with a number greater than ``seq``.
+
+        Returns at most ``at_most`` lines, the last ones. Reads no more of the file than that.
+        """
         found: list[bytes] = []
         for line in self._backwards():
             head = line_head(line)
@@ -59,8 +63,10 @@ class AuditLogFile:
         return found[::-1]
 
     def rewrite(self, lines: Iterable[bytes]) -> int:
-        """Put other lines in the place of all, or leave the file as it is. Returns how many.
-        Raises OSError."""
+        """Replace all lines, or leave the file unchanged; return how many were written.
+
+        Raises OSError.
+        """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = self.path.with_name(f".{self.path.name}.new")
         fresh.unlink(missing_ok=True)
@@ -78,8 +84,10 @@ class AuditLogFile:
         return count
 
     def drop(self, is_old: Callable[[int], bool]) -> int:
-        """Leave out the lines whose number is old; what is no line of ours stays. Returns how
-        many went. Raises OSError."""
+        """Remove the lines whose number is old, and return how many.
+
+        Other lines that are not of this log stay. Raises OSError.
+        """
         if not self.path.exists():
             return 0
         with self.path.open("rb") as file:
@@ -94,14 +102,14 @@ class AuditLogFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_new = not self.path.exists()
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
-        # Without a buffer: what couldn't be written must not be tried again by closing.
+        # Unbuffered: closing must not retry data that couldn't be written.
         with FileIO(descriptor, "r+b") as file:
             yield file
         if is_new:
             _sync_folder(self.path.parent)
 
     def _backwards(self) -> Iterator[bytes]:
-        """The whole lines from the last to the first."""
+        """Yield the complete lines from the last to the first."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -112,7 +120,7 @@ class AuditLogFile:
                 place -= size
                 file.seek(place)
                 first, *lines = (file.read(size) + rest).split(b"\n")
-                # Only the last piece of the file lacks a line after it, and it is empty.
+                # Only the last piece of the file has no line end after it, and it is empty.
                 yield from (line + b"\n" for line in reversed(lines) if line)
                 rest = first + b"\n"
             if rest:
@@ -131,7 +139,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def _whole_lines(file: FileIO) -> int:
-    """Cut away a last line that a crash left unfinished; returns the file's size."""
+    """Remove a last line that a crash left unfinished; return the file's size."""
     size = file.seek(0, os.SEEK_END)
     whole = _end_of_last_line(file)
     if whole < size:

@@ -1,4 +1,4 @@
-"""Records who logs in to the admin, and who fails to."""
+"""Record logins to the admin, and failed ones."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ def connect() -> None:
 
 
 def typed_name_mark(key: str, name: str) -> str:
-    """What is kept of a name typed at a login: people type passwords there. The same name has
-    the same mark."""
+    """Return the keyed mark that is stored instead of a name typed at a login.
+
+    People type passwords there. The same name has the same mark.
+    """
     return sign(key, "typed name", name)
 
 
@@ -30,7 +32,7 @@ def _succeeded(user: Any, **_: Any) -> None:
 
 def _failed(credentials: Mapping[str, Any], **_: Any) -> None:
     mark = typed_name_mark(audit_key(), str(credentials.get("username", "")))
-    # "code": the password was right. "password": of somebody who is logged in.
+    # "code": the password was right. "password": typed by somebody who is logged in.
     details = {"step": credentials["step"]} if "step" in credentials else {}
     audit_record(
         action="login.failed",

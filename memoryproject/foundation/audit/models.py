@@ -1,4 +1,4 @@
-"""What was done with people's data, by whom and when; never what it said."""
+"""The audit log's tables: the action, actor and time of changes to personal data, never texts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from memoryproject.foundation.errors.error_field import ErrorsField
 
 
 class AuditEvent(models.Model):
-    """One thing that was done. Rows are only ever added; the database refuses to change one.
+    """One recorded action. Rows are only ever added; the database refuses to change one.
 
     ``actor`` names who did it: a staff member's user name, an API token's name, or a person's
     pseudonym. ``chat`` is the pseudonym of the chat that it concerns. ``content_hash`` is the
-    SHA-256 of the text that it was done to, hex. ``seq`` and ``seal`` come when the row is
-    sealed: its place in the chain, without gaps, and the HMAC that binds it to its
-    predecessor.
+    SHA-256 of the affected text, in hex. ``seq`` and ``seal`` are set when the row is sealed: its
+    place in the chain, without gaps, and the HMAC that binds it to its predecessor.
     """
 
     id = models.BigAutoField(_("ID"), primary_key=True)
@@ -62,10 +61,10 @@ class AuditEvent(models.Model):
 
 
 class AuditPerson(models.Model):
-    """The salt of a chat's pseudonym. Without this row nobody can tell whose it was.
+    """The salt of a chat's pseudonym. Without this row nobody can link the pseudonym to the chat.
 
-    ``merged``: a pseudonym that the chat had before it turned out to be another one's; new
-    events don't get it, but they are found by it.
+    ``merged``: a pseudonym of a chat that was later merged into another; new events don't get it,
+    but events are found by it.
     """
 
     chat_id = models.UUIDField(_("chat id"))
@@ -88,7 +87,7 @@ class AuditPerson(models.Model):
 
 
 class AuditHead(models.Model):
-    """Where the chain ends: one row, signed."""
+    """The end of the chain: one signed row."""
 
     seq = models.BigIntegerField(_("seq"))
     seal = models.CharField(_("seal"), max_length=64)
@@ -104,8 +103,11 @@ class AuditHead(models.Model):
 
 
 class AuditCheckpoint(models.Model):
-    """Up to where the chain was pruned, signed. ``events`` were deleted with it; the row after
-    it goes on from ``seal``. Checkpoints are a chain of their own."""
+    """A signed mark up to which the chain was pruned.
+
+    ``events`` were deleted with it; the row after it continues from ``seal``. Checkpoints are a
+    chain of their own.
+    """
 
     number = models.BigIntegerField(_("number"), unique=True)
     seq = models.BigIntegerField(_("seq"))
@@ -138,7 +140,7 @@ class AuditSetting(models.Model):
 
 
 class AuditSealJob(models.Model):
-    """That a job which seals is in the queue: one row, or none."""
+    """Marks that a sealing job is in the queue: one row, or none."""
 
     asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
 
@@ -152,10 +154,10 @@ class AuditSealJob(models.Model):
 
 
 class AuditVerification(models.Model):
-    """One verification of the log that was asked for, and what it found.
+    """One requested verification of the log, and its result.
 
-    Whoever may write to the database can write a row here, too: the seals are the proof, this is
-    a note of when they were last looked at.
+    A client with write access to the database can write a row here, too. The seals are the proof;
+    this is a note of the last verification.
     """
 
     class State(models.TextChoices):
@@ -167,7 +169,7 @@ class AuditVerification(models.Model):
     asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
     asked_by = models.CharField(_("asked by"), max_length=255, blank=True)
     state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.WAITING)
-    # When it was last heard of.
+    # The time of the last sign of life.
     touched_at = models.DateTimeField(_("touched at"), default=timezone.now)
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     checked = models.BigIntegerField(_("checked"), default=0)

@@ -1,4 +1,4 @@
-"""Begins the chain anew where it can't be gone on with."""
+"""Start a new chain if the old one can't be continued."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 def audit_begin_anew(*, key: str, log_path: Path, actor: Actor = COMMAND_LINE) -> int:
-    """Seal all events afresh from number 1, as they are now, and set the log file aside; returns
-    how many. That this was done is the last event of the new chain. Raises ChainError where the
-    chain can be gone on with, and OSError.
+    """Seal all events anew from number 1 and set the log file aside; return how many.
+
+    The events are sealed as they are now. The last event of the new chain records this action.
+    Raises ChainError if the chain can be continued, and OSError.
     """
     reason = _reason(key, log_path)
     with transaction.atomic():
@@ -37,7 +38,7 @@ def audit_begin_anew(*, key: str, log_path: Path, actor: Actor = COMMAND_LINE) -
 
 
 def _reason(key: str, log_path: Path) -> ChainError:
-    """Why the chain can't be gone on with."""
+    """Return the reason why the chain can't be continued."""
     try:
         audit_seal(key=key, log_path=log_path)
     except ChainError as error:

@@ -1,4 +1,4 @@
-"""Deletes old events behind a signed checkpoint."""
+"""Delete old events behind a signed checkpoint."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ CHANGED = (
 
 
 def audit_prune(*, key: str, log_path: Path, now: datetime, keep: timedelta) -> int:
-    """Delete the events that are older than ``keep``, from the table and from the log file;
-    returns how many. What is left still verifies, from the checkpoint on.
+    """Delete the events older than ``keep`` from the table and the log file; return how many.
 
-    Only what verifies is deleted. Raises ChainError where it doesn't, and OSError where the log
-    file can't be written; its old lines then go the next time.
+    The remaining events still verify, starting at the checkpoint.
+
+    Only events that verify are deleted. Raises ChainError if they don't, and OSError if the log
+    file can't be written; its old lines are then deleted the next time.
     """
     with transaction.atomic():
         chain_lock()
@@ -67,8 +68,10 @@ def _start(key: str) -> Place:
 
 
 def _last_old(start: Place, limit: datetime, now: datetime) -> int:
-    """The number of the last old event before the first one that is kept. One whose time lies
-    in the future, after a clock went wrong, holds nothing up."""
+    """Return the number of the last old event before the first one that is kept.
+
+    An event with a time in the future, from a wrong clock, doesn't stop the pruning.
+    """
     sealed = AuditEvent.objects.filter(seq__gt=start.seq)
     old = sealed.filter(at__lt=limit)
     kept = sealed.filter(at__gte=limit, at__lte=now).order_by("seq").first()
@@ -89,8 +92,10 @@ def _prune_rows(key: str, start: Place, last: int, now: datetime) -> int:
 
 
 def _checked(key: str, start: Place, last: int) -> Place:
-    """The place of the last event that goes. Raises ChainError where one on the way to it was
-    changed or is missing."""
+    """Return the place of the last event to delete.
+
+    Raises ChainError if an event before it was changed or is missing.
+    """
     place = start
     for fields, seal in sealed_rows(after=start.seq):
         if fields.seq > last:

@@ -1,7 +1,7 @@
-"""People in the audit log: keyed pseudonyms, which erasure cuts loose.
+"""People in the audit log: keyed pseudonyms, which erasure makes unlinkable.
 
-A pseudonym is an HMAC over a random salt. The salt says whose it is as long as its row is
-there; the key keeps who reads the database from telling which events are whose.
+A pseudonym is an HMAC over a random salt. The salt links it to the person as long as the row
+exists. The key prevents a reader of the database from linking events to people.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ def _pseudonym(key: str, salt: str) -> str:
 
 
 def pseudonyms_for(*, key: str, chat_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Each chat's pseudonym, made where it has none yet. Who makes the same one at the same
-    time waits for the other and gets theirs."""
+    """Return each chat's pseudonym, and create the missing ones.
+
+    If two processes create the same pseudonym at the same time, one waits for the other and gets
+    its result.
+    """
     wanted = sorted(set(chat_ids))
     if not wanted:
         return {}
@@ -45,22 +48,28 @@ def _salts(chat_ids: list[UUID]) -> dict[UUID, str]:
 
 
 def pseudonyms_of(*, key: str, chat_id: UUID) -> list[str]:
-    """All pseudonyms under which a chat's events are found; none for a chat that has none or
-    was cut loose."""
+    """Return all pseudonyms under which a chat's events are found.
+
+    Empty for a chat that has none or was made unlinkable.
+    """
     salts = AuditPerson.objects.filter(chat_id=chat_id).order_by("merged", "id")
     return [_pseudonym(key, salt) for salt in salts.values_list("salt", flat=True)]
 
 
 def person_cut_loose(*, chat_id: UUID) -> int:
-    """Forget whose a chat's pseudonyms were: its events stay and the chain verifies, but nobody
-    can link them to the chat any more, not even with the key. Returns how many pseudonyms
-    went. Backups made before still hold the salts."""
+    """Delete the link between a chat and its pseudonyms; return how many pseudonyms went.
+
+    The events stay and the chain verifies, but nobody can link them to the chat any more, not even
+    with the key. Backups made before still hold the salts.
+    """
     return AuditPerson.objects.filter(chat_id=chat_id).delete()[0]
 
 
 def person_merge(*, kept: UUID, gone: UUID) -> None:
-    """Two chats are one person: what is recorded of ``kept`` from now on goes by its own
-    pseudonym, and what was recorded of either is found under it and cut loose with it.
+    """Merge the pseudonyms of two chats that are one person.
+
+    Events of ``kept`` recorded from now on use its own pseudonym. Events recorded for either chat
+    are found under it and made unlinkable with it.
 
     Call it in the transaction that merges the chats and holds their locks.
     """

@@ -1,4 +1,4 @@
-"""Writes the log file anew, where a restored database has none of its own."""
+"""Rewrite the log file for a restored database that has none of its own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ logger = logging.getLogger(__name__)
 
 
 def log_write(*, log_path: Path) -> int:
-    """Write a line for every sealed event, where there is no log file; returns how many. Raises
-    ChainError where there is one: it is evidence; and OSError, then there is none."""
+    """Write a line for every sealed event if there is no log file; return how many.
+
+    Raises ChainError if there is a log file, because it is evidence. Raises OSError if it can't be
+    written; then there is no file.
+    """
     with transaction.atomic():
         chain_lock()
         if log_path.exists():
@@ -30,8 +33,10 @@ def log_write(*, log_path: Path) -> int:
 
 
 def log_set_aside(*, log_path: Path, name: str) -> Path | None:
-    """Give the log file of another database another name beside it, one that is free; returns
-    its path, or None where there is no log file. Raises OSError."""
+    """Rename the log file of another database to a free name in the same folder.
+
+    Returns its path, or None if there is no log file. Raises OSError.
+    """
     with transaction.atomic():
         chain_lock()
         if not log_path.exists():

@@ -1,4 +1,4 @@
-"""Reads events in the form in which they are signed."""
+"""Read events in the form in which they are signed."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ COLUMNS = (
 
 
 def waiting() -> QuerySet[AuditEvent]:
-    """The events that aren't sealed yet, in the order in which they are to be."""
+    """Return the events that aren't sealed yet, in the order in which they will be sealed."""
     return AuditEvent.objects.filter(seq__isnull=True).order_by("id")
 
 
 def unsealed_fields(events: QuerySet[AuditEvent], first_seq: int) -> list[Fields]:
-    """The events with the numbers that they would get, from ``first_seq`` on."""
+    """Return the events with the numbers that they would get, starting at ``first_seq``."""
     rows = _with_text(events).values_list(*COLUMNS)
     return [Fields(seq, *row) for seq, row in enumerate(rows, start=first_seq)]
 
 
 def sealed_rows(*, after: int, batch: int = BATCH) -> Iterator[tuple[Fields, str]]:
-    """The sealed events after a number, with their seals, in order; read in batches."""
+    """Yield the sealed events after a number, with their seals, in order. Reads in batches."""
     while True:
         events = AuditEvent.objects.filter(seq__gt=after).order_by("seq")
         rows = list(_with_text(events).values_list("seq", *COLUMNS, "seal")[:batch])
@@ -50,8 +50,10 @@ def sealed_rows(*, after: int, batch: int = BATCH) -> Iterator[tuple[Fields, str
 
 
 def rows_as_fields(events: QuerySet[AuditEvent], *, batch: int) -> Iterator[tuple[Fields, str]]:
-    """Any events with their seals, oldest first, sealed or not; read in batches, so that no
-    transaction is held while somebody reads slowly."""
+    """Yield events with their seals, oldest first, sealed or not.
+
+    Reads in batches, so that no transaction stays open while a client reads slowly.
+    """
     after = 0
     while True:
         some = _with_text(events.order_by("id").filter(id__gt=after))

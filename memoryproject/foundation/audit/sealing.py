@@ -1,4 +1,4 @@
-"""Seals events: gives each its number and the HMAC that binds it to its predecessor."""
+"""Seal events: give each its number and the HMAC that binds it to its predecessor."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Sealed = tuple[Fields, str]
 
 
 def audit_seal(*, key: str, log_path: Path, batch: int = BATCH) -> int:
-    """Seal all events that are committed; returns how many.
+    """Seal all committed events and return how many were sealed.
 
-    Each batch is a transaction of its own. Its lines are on the disk before it commits, so that
-    no sealed event lacks its line; who is killed in between leaves lines of events that aren't
-    sealed, and the next one seals exactly those first. Raises ChainError where the chain can't
-    be gone on with, and OSError where the log file can't be written; the events then wait.
+    Each batch is a separate transaction. Its lines are on the disk before it commits, so that no
+    sealed event lacks its line. A process that is killed in between leaves lines of events that
+    aren't sealed, and the next run seals exactly those first. Raises ChainError if the chain can't
+    be continued, and OSError if the log file can't be written; the events then wait.
     """
-    # First of all: who commits after this look for rows asks for the next one.
+    # This comes first: a transaction that commits after the query for rows enqueues a new job.
     AuditSealJob.objects.all().delete()
     sealed = 0
     while True:
@@ -49,7 +49,7 @@ def audit_seal(*, key: str, log_path: Path, batch: int = BATCH) -> int:
 
 
 def _seal_batch(key: str, log: AuditLogFile, batch: int) -> tuple[int, bool]:
-    """How many were sealed, and whether there may be more."""
+    """Return how many events were sealed, and whether there may be more."""
     head = head_current(key=key)
     rows = _written_already(key, head, log, batch)
     if rows:
@@ -76,10 +76,10 @@ def _chained(key: str, head: Place, events: Sequence[Fields]) -> list[Sealed]:
 
 
 def _written_already(key: str, head: Place, log: AuditLogFile, batch: int) -> list[Sealed]:
-    """The events whose lines a sealer wrote that was killed before its commit, in their order.
+    """Return the events that a sealer wrote to the file before it was killed, in their order.
 
-    Lines that no waiting event gives are evidence, of a table that was cut or set back: they
-    stay where they are, and audit_verify tells of them.
+    Such a sealer didn't commit. Lines that match no waiting event are evidence that the table was
+    truncated or restored: they stay where they are, and audit_verify reports them.
     """
     lines = log.lines_after(head.seq, at_most=batch)
     ids = [found.id for line in lines if (found := line_head(line)) is not None]

@@ -1,4 +1,4 @@
-"""Records when settings change from one start to the next: their names, never their values."""
+"""Record when settings change from one start to the next: their names, never their values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from memoryproject.foundation.audit.canonical import sign
 from memoryproject.foundation.audit.events import SYSTEM, audit_record
 from memoryproject.foundation.audit.models import AuditSetting
 
-# Any number that nothing else uses.
+# An advisory lock number that nothing else uses.
 _LOCK = 0xA0D1782
 
-# Every setting of the product but those below.
+# All settings of the product except those below.
 TRACKED_SETTINGS = (
     "API_RATE_BULK",
     "API_RATE_CHAT",
@@ -84,14 +84,14 @@ TRACKED_SETTINGS = (
     "WHATSAPP_CLOUD_VERIFY_TOKEN",
     "WHATSAPP_PROVIDER",
 )
-# AUDIT_KEY shows by itself: see settings_note. ADMIN_PASSWORD is used once, by ensure_admin.
-# A port changes nothing for anybody's data, and what MEMORY_CONFIG says is in the others.
+# AUDIT_KEY is detected separately: see settings_note. ADMIN_PASSWORD is used once, by ensure_admin.
+# A port doesn't affect anybody's data, and the values of MEMORY_CONFIG are in the other settings.
 UNTRACKED_SETTINGS = ("ADMIN_PASSWORD", "AUDIT_KEY", "DATA_DIR", "MEMORY_CONFIG", "PORT")
 KEY_ITSELF = "AUDIT_KEY"
 
 
 def tracked_values(settings: Any) -> dict[str, str]:
-    """The watched settings in one form each; sets in an order of their own."""
+    """Return the tracked settings as texts, in a stable form; sets are sorted."""
     return {name: _form(getattr(settings, name)) for name in TRACKED_SETTINGS}
 
 
@@ -100,11 +100,12 @@ def _form(value: object) -> str:
 
 
 def settings_note(*, key: str, values: Mapping[str, str]) -> list[str]:
-    """Compare the settings with the last ones noted, record one event where any is another, and
-    note them; returns the names. At the very first time none has changed.
+    """Compare the settings with the last noted ones, record changes, and return the changed names.
 
-    Processes that start together note a change once. Under another key nothing can be
-    compared: then AUDIT_KEY is the one that changed.
+    All changes are one event; then the settings are noted. The very first time nothing has changed.
+
+    Processes that start together note a change once. Under another key nothing can be compared:
+    then AUDIT_KEY is the changed setting.
     """
     current = {name: sign(key, "setting", name, value) for name, value in values.items()}
     current[KEY_ITSELF] = sign(key, "setting", KEY_ITSELF)
@@ -129,7 +130,7 @@ def _noted() -> dict[str, str]:
 
 
 def _changed(noted: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
-    """The names that were noted with another value. What a new version brings is no change."""
+    """Return the names that were noted with another value. A new setting is no change."""
     if noted.get(KEY_ITSELF, current[KEY_ITSELF]) != current[KEY_ITSELF]:
         return [KEY_ITSELF]
     return [name for name in sorted(current) if noted.get(name, current[name]) != current[name]]

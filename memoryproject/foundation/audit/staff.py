@@ -1,4 +1,4 @@
-"""What staff do in the admin, told to the audit log."""
+"""Audit events for changes that staff make in the admin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoryproject.foundation.audit.events import Actor, audit_record
 
 
 def staff_actor(request: HttpRequest) -> Actor:
-    """Whoever is logged in."""
+    """Return the logged-in staff member as an actor."""
     return Actor("staff", request.user.get_username())
 
 
@@ -24,7 +24,7 @@ def staff_edit_record(
     fields: Sequence[str],
     chat_id: UUID | None = None,
 ) -> None:
-    """That a form was saved that changed these fields; nothing where it changed none."""
+    """Record that a saved form changed these fields. Records nothing if it changed none."""
     if not fields:
         return
     audit_record(

@@ -1,4 +1,4 @@
-"""What workers do for the audit log."""
+"""Background jobs of the audit log."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ logger = logging.getLogger(__name__)
 
 
 def seal() -> int:
-    """Seal what waits."""
-    return _told(lambda: audit_seal(key=audit_key(), log_path=log_path()))
+    """Seal the waiting events."""
+    return _log_errors(lambda: audit_seal(key=audit_key(), log_path=log_path()))
 
 
 def prune() -> int:
-    """Delete what is older than AUDIT_RETENTION_DAYS."""
-    return _told(
+    """Delete events older than AUDIT_RETENTION_DAYS."""
+    return _log_errors(
         lambda: audit_prune(
             key=audit_key(),
             log_path=log_path(),
@@ -37,19 +37,19 @@ def prune() -> int:
 
 
 def verify(verification_id: int) -> None:
-    """Verify the log as staff asked for it, and keep what was found."""
+    """Verify the log at the request of staff, and store the result."""
     verification_run(
         verification_id=verification_id, key=audit_key(), log_path=log_path(), now=timezone.now
     )
 
 
 def note_settings() -> list[str]:
-    """Record which settings are others than at the last start."""
+    """Record the settings that changed since the last start."""
     return settings_note(key=audit_key(), values=tracked_values(settings))
 
 
-def _told(work: Callable[[], int]) -> int:
-    """What goes wrong here waits for somebody; events are kept and tried again."""
+def _log_errors(work: Callable[[], int]) -> int:
+    """Run the work and log its errors. Events are kept and retried, and somebody must act."""
     try:
         return work()
     except ChainError as error:

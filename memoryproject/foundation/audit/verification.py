@@ -1,4 +1,4 @@
-"""Verifying the log in the background, with progress, and keeping what was found."""
+"""Verify the log in the background, show progress, and store the result."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ logger = logging.getLogger(__name__)
 TASK = "memoryproject.foundation.audit.tasks.verify"
 State = AuditVerification.State
 OPEN = (State.WAITING, State.RUNNING)
-# A worker that wasn't heard of for so long is dead.
+# A worker without a sign of life for so long is dead.
 SILENT = timedelta(minutes=3)
 PROGRESS_EVERY_SECONDS = 1.0
 KEPT = 50
-# Any number that nothing else uses.
+# An advisory lock number that nothing else uses.
 _LOCK = 0xA0D1783
 
 
 @dataclass(frozen=True)
 class ChainState:
-    """``last``: the last verification that came to its end; ``open``: the one that is under way.
-    ``sealed`` counts the events that are sealed and still there, ``waiting`` the others."""
+    """The state of the chain.
+
+    ``last``: the last finished verification; ``open``: the one in progress. ``sealed`` counts the
+    sealed events that still exist, ``waiting`` counts the others.
+    """
 
     last: AuditVerification | None
     open: AuditVerification | None
@@ -44,7 +47,7 @@ class ChainState:
 
 
 def chain_state(now: datetime) -> ChainState:
-    """Nobody counts the table for it."""
+    """Return the chain's state without counting the table."""
     head = AuditHead.objects.filter(pk=1).first()
     pruned = AuditCheckpoint.objects.order_by("-number").first()
     return ChainState(
@@ -56,7 +59,7 @@ def chain_state(now: datetime) -> ChainState:
 
 
 def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
-    """Put a verification into the queue, or return the one that is under way."""
+    """Enqueue a verification, or return the one that is in progress."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
@@ -76,8 +79,10 @@ def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
 def verification_run(
     *, verification_id: int, key: str, log_path: Path, now: Callable[[], datetime]
 ) -> AuditReport | None:
-    """Verify, and keep the report. None where another worker has it, or it was given up. Call
-    it outside of a transaction."""
+    """Verify the log and store the report. Call it outside of a transaction.
+
+    Returns None if another worker has the verification, or it was given up.
+    """
     mine = AuditVerification.objects.filter(pk=verification_id, state=State.WAITING)
     if not mine.update(state=State.RUNNING, touched_at=now()):
         return None
@@ -101,7 +106,7 @@ def verification_run(
 
 
 def verification_note(*, report: AuditReport, now: datetime) -> None:
-    """Keep what the command found."""
+    """Store the report of the command."""
     AuditVerification.objects.create(
         asked_at=now,
         touched_at=now,
@@ -120,8 +125,10 @@ def _end(asked: AuditVerification, state: str, at: datetime, **values: Any) -> N
 
 
 class _Progress:
-    """Writes how far it is by a connection of its own: the check reads in a transaction in
-    which nothing can be written."""
+    """Writes the progress through a connection of its own.
+
+    The check reads in a transaction in which nothing can be written.
+    """
 
     def __init__(self, pk: int, now: Callable[[], datetime]) -> None:
         self._pk = pk

@@ -1,4 +1,4 @@
-"""What the audit log takes from the settings."""
+"""Read the audit log's parameters from the settings."""
 
 from __future__ import annotations
 

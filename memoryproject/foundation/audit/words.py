@@ -1,4 +1,4 @@
-"""What was done, and to what, in words for people. The log itself keeps the codes."""
+"""Names of actions and object types for people. The log itself keeps the codes."""
 
 from __future__ import annotations
 
@@ -143,10 +143,13 @@ OBJECTS: Mapping[str, Any] = {
 
 
 def action_shown(action: str) -> str:
-    """In the reader's language; the code itself where it has no words, as of an older version."""
+    """Return the action in the reader's language, or its code if it has no translation.
+
+    Actions of an older version may have none.
+    """
     return str(ACTIONS.get(action, action))
 
 
 def object_shown(object_type: str) -> str:
-    """The same for what it was done to."""
+    """Return the object type in the reader's language, or its code if it has no translation."""
     return str(OBJECTS.get(object_type, object_type))

@@ -1,14 +1,18 @@
 """The error catalogue: the English text of each error code, with the names of its parameters.
 
-See ``stored_errors``. Reword a text freely, keep its code: rows of the database hold it.
+See ``stored_errors``. A text may be reworded freely, but its code must stay: rows of the database
+hold it.
 """
 
 from __future__ import annotations
 
 
 def _(text: str) -> str:
-    """Mark a text for makemessages. Django's gettext_noop needs the settings, and some of these
-    errors are found while they are read."""
+    """Mark a text for makemessages.
+
+    Django's gettext_noop needs the settings, and some of these errors occur while the settings are
+    read.
+    """
     return text
 
 

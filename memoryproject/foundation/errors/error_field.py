@@ -1,5 +1,7 @@
-"""Columns that keep the code of an ErrorText and give it back. To migrations they are ordinary
-columns of text and of JSON."""
+"""Columns that store the code of an ErrorText and return the ErrorText.
+
+In migrations they are ordinary text and JSON columns.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from memoryproject.foundation.errors.stored_errors import (
 
 
 class ErrorField(models.TextField):  # type: ignore[type-arg]
-    """One error, or nothing."""
+    """A column with one error, or none."""
 
     def from_db_value(self, value: str | None, _expression: object, _connection: object) -> Any:
         return value if value is None else error_from_column(value)
@@ -30,7 +32,7 @@ class ErrorField(models.TextField):  # type: ignore[type-arg]
 
 
 class ErrorsField(models.JSONField):
-    """JSON in which errors stand, such as a list of them."""
+    """A JSON column that contains errors, such as a list of them."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         return _with_errors(super().from_db_value(value, expression, connection))

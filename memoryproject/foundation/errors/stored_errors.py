@@ -1,10 +1,10 @@
-"""Texts of the error catalogue: English wherever they are read as a string, kept with their code
-and parameters where they are stored, and translated where a page shows them (see
-``translate_error``).
+"""Error texts that are stored with their code and parameters.
 
-A worker knows no reader, and the API, the log files and the command line are in English. What
-other servers and libraries say stays an ordinary string, and so does the content of old rows.
-Parameters hold ids, numbers and names, never what somebody said.
+They are English if they are read as a string, and translated where a page shows them (see
+``translate_error``). A worker doesn't know the reader's language, and the API, the log files and
+the command line are in English. Messages of other servers and libraries stay ordinary strings, and
+so does the content of old rows. Parameters hold ids, numbers and names, never a text that somebody
+wrote.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BEGINNING = '{"code": '
 
 
 class ErrorText(str):
-    """The English text of an error, which knows its code and its parameters.
+    """The English text of an error, with its code and its parameters.
 
     A parameter may be an ErrorText itself. ``str()``, slices and f-strings lose the code.
     """
@@ -30,7 +30,7 @@ class ErrorText(str):
     params: dict[str, Any]
 
     def __new__(cls, code: str, /, **params: object) -> ErrorText:
-        """Raises KeyError for an unknown code or a parameter that is missing."""
+        """Create the text. Raises KeyError for an unknown code or a missing parameter."""
         kept = {
             name: value if isinstance(value, (int, ErrorText)) else str(value)
             for name, value in params.items()
@@ -44,7 +44,7 @@ class ErrorText(str):
         return _made, (self.code, self.params)
 
     def as_dict(self) -> dict[str, Any]:
-        """The code and the parameters, in JSON types."""
+        """Return the code and the parameters, in JSON types."""
         params = {
             name: value.as_dict() if isinstance(value, ErrorText) else value
             for name, value in self.params.items()
@@ -53,31 +53,31 @@ class ErrorText(str):
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error, with its code where it has one."""
+    """Return the text of an error, with its code if it has one."""
     first = error.args[0] if error.args else None
     return first if isinstance(first, ErrorText) else str(error)
 
 
 def named_error_text(error: BaseException) -> ErrorText:
-    """The same behind the kind of the error: "DataError: …"."""
+    """Return the text of an error after the error's class: "DataError: …"."""
     return ErrorText("of_kind", kind=type(error).__name__, why=error_text(error))
 
 
 def error_to_column(text: str) -> str:
-    """What is stored: JSON with the code, or the text where it has none."""
+    """Return the value to store: JSON with the code, or the text if it has none."""
     if not isinstance(text, ErrorText):
         return text
     return json.dumps(text.as_dict(), ensure_ascii=False)
 
 
 def error_from_column(stored: str) -> str:
-    """The ErrorText that was stored, or the text as it stands."""
+    """Return the ErrorText that was stored, or the text unchanged."""
     if not stored.startswith(_BEGINNING):
         return stored
     try:
         return _from_dict(json.loads(stored))
     except (ValueError, LookupError, TypeError, AttributeError):
-        # The words of another server that look like ours, or a code that is gone.
+        # A text of another server that looks like ours, or a code that was removed.
         return stored
 
 

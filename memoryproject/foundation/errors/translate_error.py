@@ -1,4 +1,4 @@
-"""Stored errors in the reader's language: ``{{ text|translate_error }}`` in templates."""
+"""Translate stored errors: ``{{ text|translate_error }}`` in templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.filter
 def translate_error(text: str) -> str:
-    """The text in the active language; a text without a code as it is."""
+    """Return the text in the active language; a text without a code is returned unchanged."""
     if not isinstance(text, ErrorText):
         return text
     params = {

@@ -1,4 +1,4 @@
-"""What the options of commands have in common."""
+"""Types and checks that the options of several commands share."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from django.core.management import CommandError
 
 
 def folder_given(text: str) -> Path:
-    """The type of an option that names a folder. Raises ArgumentTypeError."""
-    # An unset variable of a shell must not mean the current folder.
+    """Return the folder that an option names. Raises ArgumentTypeError."""
+    # An unset shell variable must not mean the current folder.
     if not text.strip() or "\x00" in text:
         raise argparse.ArgumentTypeError("a folder is needed")
     return Path(text).expanduser()
 
 
 def refuse_missing_values(options: Mapping[str, Any]) -> None:
-    """Raises CommandError for ``--option=--``, which argparse takes for an empty list."""
+    """Raise CommandError for ``--option=--``, which argparse takes for an empty list."""
     for name, value in options.items():
         if value == []:
             option = name.replace("_", "-")

@@ -1,7 +1,7 @@
-"""Tells whether the process that took a lease still lives.
+"""Detects whether the process that took a lease still runs.
 
-A lease ends by its time in any case. On the same machine a dead owner is seen at once, so
-that what a killed worker left is taken up without waiting.
+A lease ends by its time in any case. On the same machine a dead owner is detected at once, so that
+another worker takes the work of a killed one without waiting.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from functools import lru_cache
 
 import psutil
 
-# The start is told by the wall clock, which may be set while a process runs.
+# The process start is given by the wall clock, which may be set while a process runs.
 CLOCK_SLACK_SECONDS = 60.0
 
 
 @lru_cache(maxsize=8)
 def _identity(pid: int) -> str:
-    # The process's start tells it from a later one with the same id.
+    # The process's start distinguishes it from a later one with the same id.
     return f"{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
 
 
 def this_process() -> str:
-    """The name under which this process owns its leases."""
+    """Return the name under which this process owns its leases."""
     return _identity(os.getpid())
 
 
 def owner_is_gone(owner: str) -> bool:
-    """True only if it is certain: the owner ran on this machine and runs no more."""
+    """Return whether the owner certainly ran on this machine and no longer runs."""
     host, _, rest = owner.partition(":")
     pid, _, started = rest.partition(":")
     if host != socket.gethostname() or not pid.isdigit() or not _is_number(started):

@@ -1,4 +1,4 @@
-"""A log file that only its owner can read (NFR-SEC-002), and that tells no content."""
+"""A log file that only its owner can read (NFR-SEC-002), and that contains no user content."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import re
 from io import TextIOWrapper
 from pathlib import Path
 
-# What PostgreSQL adds to an error: the row or the statement, with all that stands in it. It
-# ends where the next error of a chain begins, or not at all.
+# The details that PostgreSQL adds to an error: the row or the statement, with all its values. They
+# end where the next error of a chain begins, or not at all.
 _ADDED = re.compile(
     r"\n(?:DETAIL|CONTEXT|HINT|LINE \d+): .*?(?=\n\n(?:The above|During handling)|\Z)", re.DOTALL
 )
 
 
 class ContentlessFormatter(logging.Formatter):
-    """Leaves out what the database quotes in its errors."""
+    """Removes the values that the database quotes in its errors."""
 
     def format(self, record: logging.LogRecord) -> str:
         return _ADDED.sub("\n(what the database quoted is left out)", super().format(record))

@@ -1,4 +1,4 @@
-"""Narrow a type where other code guarantees what the type can't say."""
+"""Narrow a type if other code guarantees more than the type expresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that nobody else may look into."""
+"""Folders that only their owner can open."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ FOLDER_MODE = 0o700
 
 
 def folder_make(path: Path) -> None:
-    """Make a folder and what is missing above it, each with mode 700, whatever the umask.
-    Those that are there keep their modes. Raises OSError."""
+    """Create a folder and its missing parents, each with mode 700, whatever the umask.
+
+    Existing folders keep their modes. Raises OSError.
+    """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         with suppress(FileExistsError):

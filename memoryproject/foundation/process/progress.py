@@ -1,4 +1,4 @@
-"""A progress bar on a terminal; nothing anywhere else."""
+"""A progress bar on a terminal; no output anywhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WIDTH = 30
 
 
 class Terminal(Protocol):
-    """What a command writes to: Django's OutputWrapper, or a text stream."""
+    """The output of a command: Django's OutputWrapper, or a text stream."""
 
     def isatty(self) -> bool: ...
 
@@ -18,7 +18,7 @@ class Terminal(Protocol):
 
 
 class ProgressBar:
-    """Call it with how much is done and of how much; it draws where that shows a change."""
+    """A progress bar. Call it with the done and the total number; it draws visible changes only."""
 
     def __init__(self, stream: Terminal) -> None:
         self._stream = stream if stream.isatty() else None

@@ -1,9 +1,9 @@
 """django-q2's queues, made safe against processes that are killed.
 
 A waiting worker of the stock cluster blocks inside ``multiprocessing.Queue.get`` and holds the
-queue's lock meanwhile: killed there, it takes the lock with it and every other worker waits
-forever. And when the cluster's sentinel is killed, its workers and its pusher live on, take
-jobs from the broker and never finish them.
+queue's lock meanwhile: if it is killed there, the lock is never released and every other worker
+waits forever. If the cluster's sentinel is killed, its workers and its pusher live on, take jobs
+from the broker and never finish them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _parent_at_first(pid: int) -> int:
 
 
 class RecoveringQueue(Queue):  # type: ignore[misc]
-    """A queue whose lock nobody holds while waiting, and whose users end with their parent."""
+    """A queue whose lock is not held while waiting, and whose users end with their parent."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         parent = _parent_at_first(os.getpid())
@@ -43,6 +43,8 @@ class RecoveringQueue(Queue):  # type: ignore[misc]
 
 
 def use_recovering_queues() -> None:
-    """Let clusters of this process, and of those that it spawns, use the queues above.
-    django-q2 has no setting for it."""
+    """Make clusters of this process and of its child processes use the queues above.
+
+    django-q2 has no setting for it.
+    """
     cluster.Queue = RecoveringQueue

@@ -1,4 +1,4 @@
-"""Whether the disk is full."""
+"""Detects a full disk."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from django.utils.translation import gettext_noop
 from psycopg.errors import DiskFull, OperationalError
 
-# What is said then.
+# The message for users in that case.
 STORAGE_FULL = gettext_noop(
     "The disk is full: nothing can be stored. Free some space; see docs/operations.md, "
     "“When the disk is full”. Nothing that is stored was harmed."
 )
-# Below so little PostgreSQL can't write its log any more, and may stop.
+# Below so little space PostgreSQL can't write its log any more, and may stop.
 MIN_FREE_BYTES = 16 * 1024 * 1024
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether this error, or one that led to it, says that there is no space left."""
+    """Return whether this error, or one that caused it, reports that there is no space left."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -33,7 +33,10 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def is_caused_by_full_disk(error: BaseException, data_dir: Path) -> bool:
-    """The same, and also where a database in ``data_dir`` is gone because it can't write."""
+    """Return whether a full disk caused the error.
+
+    This includes a database in ``data_dir`` that is gone because it can't write.
+    """
     if is_disk_full(error):
         return True
     gone = isinstance(error.__cause__, OperationalError)
@@ -41,7 +44,7 @@ def is_caused_by_full_disk(error: BaseException, data_dir: Path) -> bool:
 
 
 def free_bytes(folder: Path) -> int:
-    """What is left for writing; as good as endless where nobody can tell."""
+    """Return the bytes left for writing; practically unlimited if that is unknown."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:

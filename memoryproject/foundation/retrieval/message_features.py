@@ -1,11 +1,11 @@
-"""How relevant something said in a conversation is, judged with what was said around it.
+"""The relevance of a message, judged together with the messages around it.
 
-A line of a conversation seldom says by itself what it is about: "It's a mix of drama and
-romance!" answers a question two lines above. So beside its own words and vector count those of
-the lines around it, who said it, when, and whether it tells or asks.
+A line of a conversation seldom names its own topic: "It's a mix of drama and romance!" answers a
+question two lines above. So the features include the line's own words and vector, those of the
+lines around it, its speaker, its time, and whether it states or asks.
 
-The weights and the curve are fitted by ``benchmarks/fit_context.py`` on conversations with
-labelled questions; see docs/recall.md for what they were fitted on.
+The weights and the curve are fitted by ``benchmarks/fit_context.py`` on conversations with labelled
+questions; docs/recall.md describes the data.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from memoryproject.foundation.text.query import QueryTerm
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int_]
 
-# Words of lines this far away count as the line's own; vectors reach further, each line
-# counting less than the one before it.
+# Words of lines this far away count as the line's own. Vectors reach further; each line counts less
+# than the one before it.
 WINDOW = 2
 REACH, DECAY = 4, 0.6
-# A line without a vector is judged like one about something else.
+# A line without a vector is scored like a line about another topic.
 UNKNOWN = -2.0
-# So that the column is of the others' size.
+# Scales the column to the size of the others.
 NATS = 10.0
 
 _TELLS_TIME = re.compile(
@@ -50,13 +50,13 @@ _SPEAKER = re.compile(r"\s*([^\W\d_][^\n:]{0,39}):\s")
 
 @dataclass(frozen=True)
 class Weights:
-    """What each kind of evidence counts, in log-odds a unit.
+    """The weight of each kind of evidence, in log-odds a unit.
 
-    words: the information of the question's words that the line holds. together: the share of
-    the question that it and the lines around it hold. topic: how near its vector is, in
-    log-odds. topic_around: how near those around it are. speaker: it is by whom the question
-    names. asks: it is a question itself. length: the logarithm of its length. time: it tells a
-    time and the question asks for one. period: it was said when the question says.
+    words: the information of the question's words that the line holds. together: the share of the
+    question that it and the lines around it hold. topic: the closeness of its vector, in log-odds.
+    topic_around: the closeness of the vectors around it. speaker: the question names its speaker.
+    asks: it is a question itself. length: the logarithm of its length. time: it states a time and
+    the question asks for one. period: its date is in the period that the question names.
     """
 
     words: float
@@ -72,13 +72,13 @@ class Weights:
 
 @dataclass(frozen=True)
 class Curve:
-    """Turns a sum of evidence into the chance that the line answers the question."""
+    """Converts a sum of evidence into the probability that the line answers the question."""
 
     slope: float
     offset: float
 
     def chances(self, totals: Floats) -> Floats:
-        """Each in [0, 1]."""
+        """Return the probabilities, each in [0, 1]."""
         chances: Floats = 1 / (1 + np.exp(-np.clip(self.slope * totals + self.offset, -60, 60)))
         return chances
 
@@ -91,12 +91,12 @@ class Scorer:
     curve: Curve
 
     def evidence(self, features: Floats) -> Floats:
-        """The weighed sum of each row: the order in which lines answer the question best."""
+        """Return the weighted sum of each row, which ranks the lines."""
         total: Floats = features @ np.array(astuple(self.weights))
         return total
 
     def chances(self, features: Floats) -> Floats:
-        """The chance of each row that its line answers the question, in [0, 1]."""
+        """Return for each row the probability that its line answers the question, in [0, 1]."""
         return self.curve.chances(self.evidence(features))
 
 
@@ -115,7 +115,7 @@ WITH_VECTORS = Scorer(
     ),
     Curve(slope=0.78, offset=-7.13),
 )
-# For a question in a language that the embedder doesn't know.
+# For a question in a language that the embedder doesn't support.
 BY_WORDS = Scorer(
     Weights(
         words=2.11,
@@ -131,8 +131,8 @@ BY_WORDS = Scorer(
     Curve(slope=0.82, offset=-7.94),
 )
 
-# A word that more of the lines hold than this says nothing about what one of them is about:
-# the names of those who talk, most of all. In a few lines nothing is everyday yet.
+# A word in a larger share of the lines than this says nothing about the topic of one of them, above
+# all the names of the speakers. In a few lines no word counts as everyday.
 EVERYDAY_SHARE = 0.15
 FEW_LINES = 60
 
@@ -143,10 +143,10 @@ NAMES = tuple(Weights.__dataclass_fields__)
 class Line:
     """A line as evidence for one question.
 
-    counts: its index terms that the question asks for. length: in words. topic: the log-odds
-    of its vector being about what is asked, None without a vector (where the question itself
-    has none, no line has). segment: lines of one segment stand in one run of talk.
-    period_fit: see ``periods.best_fit``.
+    counts: its index terms that the question asks for. length: in words. topic: the log-odds of its
+    vector being about the question's topic, None without a vector (if the question itself has none,
+    no line has). segment: lines of one segment are adjacent in one conversation. period_fit: see
+    ``periods.best_fit``.
     """
 
     text: str
@@ -159,8 +159,10 @@ class Line:
 
 
 def features_of(question: str, query: LexicalQuery, lines: Sequence[Line]) -> Floats:
-    """One row a line, one column for each of ``NAMES``. Lines stand in the order in which they
-    were said, those of one segment together."""
+    """Return one row for each line, with one column for each of ``NAMES``.
+
+    Lines are in the order in which they were sent, those of one segment together.
+    """
     segments = np.array([line.segment for line in lines])
     weights = np.array([weight for weight, _ in query.terms])
     matches = np.array([query.matches(line.counts, line.length) for line in lines])
@@ -182,8 +184,11 @@ def features_of(question: str, query: LexicalQuery, lines: Sequence[Line]) -> Fl
 
 
 def everyday_words(terms: Sequence[QueryTerm], frequencies: Sequence[int], lines: int) -> set[str]:
-    """Of a question's words, the telling ones that are everywhere in a conversation of so many
-    lines; ``frequencies`` says in how many each is."""
+    """Return the informative words of a question that occur everywhere in a conversation.
+
+    ``lines`` is the length of the conversation; ``frequencies`` gives the number of lines with each
+    word.
+    """
     return {
         term.word
         for term, frequency in zip(terms, frequencies, strict=True)
@@ -193,13 +198,13 @@ def everyday_words(terms: Sequence[QueryTerm], frequencies: Sequence[int], lines
 
 
 def speaker_named(text: str) -> str:
-    """Who a line says that it is from ("Dana: hello"), "" where it doesn't."""
+    """Return the speaker that a line names at its start ("Dana: hello"), "" if it names none."""
     found = _SPEAKER.match(text)
     return found[1].strip() if found else ""
 
 
 def _shifted(values: Floats, segments: Numbers, by: int) -> Floats:
-    """Each line's value ``by`` lines before it (after it where negative), 0 outside its run."""
+    """Return each line's value ``by`` lines before it (after it if negative), 0 outside its run."""
     moved = np.zeros_like(values)
     if abs(by) >= len(values):
         return moved
@@ -212,7 +217,7 @@ def _shifted(values: Floats, segments: Numbers, by: int) -> Floats:
 
 
 def _around(values: Floats, segments: Numbers) -> Floats:
-    """For each line the sum of what the lines around it have, less with every step."""
+    """Return for each line the sum of the values around it, which count less with every step."""
     total = np.zeros_like(values)
     for step in range(1, REACH + 1):
         beside = _shifted(values, segments, step) + _shifted(values, segments, -step)
@@ -221,7 +226,7 @@ def _around(values: Floats, segments: Numbers) -> Floats:
 
 
 def _features_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
-    """For each line and word 1.0 where the line or one within ``WINDOW`` holds it."""
+    """Return for each line and word 1.0 if the line or one within ``WINDOW`` holds it."""
     here = held.astype(float)
     best = here
     for step in range(1, WINDOW + 1):
@@ -231,8 +236,11 @@ def _features_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
 
 
 def _by_asked_speaker(question: str, lines: Sequence[Line]) -> Floats:
-    """1.0 where the question names the line's speaker and nobody else who speaks, or doesn't
-    ask for one speaker at all."""
+    """Return 1.0 for the lines whose speaker the question may ask about.
+
+    The question names the line's speaker and no other one, or it doesn't ask for one speaker at
+    all.
+    """
     named = [
         name
         for name in {line.speaker for line in lines if line.speaker}

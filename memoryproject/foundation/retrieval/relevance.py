@@ -1,11 +1,11 @@
-"""How relevant a text is to a question by itself: by its words, and fused with its vector.
+"""The relevance of a text to a question by itself: by its words, and fused with its vector.
 
-The measure of words is the share of the question's information that the text covers. A word
-carries information by its kind (``text.kinds``) and by its rarity among the searched texts,
-which is estimated as by Bayes from a prior, so that it means the same with one text as with a
-million: -log((df + m * prior) / (n + m)). Within a text a word counts as in BM25 (Robertson
-and Zaragoza, "The Probabilistic Relevance Framework", 2009). The constants are chosen by hand
-and held against labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/recall.md.
+The lexical score is the share of the question's information that the text covers. A word carries
+information by its kind (``text.kinds``) and by its rarity among the searched texts. The rarity is a
+Bayesian estimate with a prior, so that it means the same with one text as with a million: -log((df
++ m * prior) / (n + m)). Within a text a word counts as in BM25 (Robertson and Zaragoza, "The
+Probabilistic Relevance Framework", 2009). The constants are chosen by hand and checked against
+labelled pairs by ``benchmarks/calibrate_recall.py``: see docs/recall.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from memoryproject.foundation.text.query import QueryTerm
 
 @dataclass(frozen=True)
 class KindPrior:
-    """``gain`` scales the information of a word of this kind, ``share`` is the share of texts
-    expected to hold it, ``unknown`` how much it still asks for when no searched text has it."""
+    """The prior of a kind of words.
+
+    ``gain`` scales the information of a word of this kind, ``share`` is the share of texts expected
+    to hold it, ``unknown`` how much it still counts if no searched text has it.
+    """
 
     gain: float
     share: float
@@ -30,33 +33,33 @@ class KindPrior:
 
 PRIORS: Mapping[Kind, KindPrior] = {
     Kind.FUNCTION: KindPrior(gain=0.03, share=0.3, unknown=0.3),
-    # Judged by itself, see ``rivals``.
+    # Judged separately, see ``reranking``.
     Kind.SOUGHT: KindPrior(gain=0.0, share=0.2, unknown=0.3),
     Kind.VAGUE: KindPrior(gain=0.2, share=0.1, unknown=0.15),
     Kind.COMMON: KindPrior(gain=0.8, share=0.02, unknown=0.35),
     Kind.PLAIN: KindPrior(gain=1.0, share=0.005, unknown=0.9),
     Kind.NAME: KindPrior(gain=1.25, share=0.002, unknown=1.0),
 }
-# Words that ask for something in particular; "what" and "מה" needn't.
+# Words that ask for something specific; "what" and "מה" may not.
 ASKING = frozenset(
     ("where", "who", "why", "when", "how", "which")
     + ("איפה", "היכנ", "מי", "למה", "מדוע", "מתי", "איכ", "איזה", "איזו")
 )
-# What a question may ask for beside names.
+# Kinds of words that a question may ask for besides names.
 TELLING = frozenset({Kind.PLAIN, Kind.COMMON})
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the score rests on; the defaults are those in use.
+    """The constants of the score; the defaults are those in use.
 
-    ``prior_texts``: how many texts the prior of a word's rarity is worth. ``saturation`` and
-    ``length_effect``: k1 and b of BM25. ``even_coverage`` and ``coverage_slope``: at which
-    coverage a text is as likely relevant as not, and how sharply that turns.
-    ``enough_information``: below about this much, a question ("ok, thanks") finds nothing.
-    ``vector_weight``: what the vector's log-odds count beside those of the words.
-    ``lowest_lexical``: how sure the words alone can be that a text is irrelevant.
-    ``part_worth``: what an answer to one question of a message counts beside one to all of it.
+    ``prior_texts``: the number of texts that the prior of a word's rarity is worth. ``saturation``
+    and ``length_effect``: k1 and b of BM25. ``even_coverage`` and ``coverage_slope``: the coverage
+    at which a text is as likely relevant as not, and the steepness there. ``enough_information``:
+    below about this much, a question ("ok, thanks") finds nothing. ``vector_weight``: the weight of
+    the vector's log-odds next to those of the words. ``lowest_lexical``: how certain the words
+    alone can be that a text is irrelevant. ``part_worth``: the value of an answer to one question
+    of a message, compared with one to all of it.
     """
 
     priors: Mapping[Kind, KindPrior] = field(default_factory=lambda: PRIORS)
@@ -73,7 +76,7 @@ class Constants:
 
 IN_USE = Constants()
 
-# Messages and notes are this long where too few are known to tell.
+# The assumed mean length of messages and notes, if too few are known.
 _USUAL_LENGTH = 15.0
 _USUAL_LENGTH_TEXTS = 10.0
 _MAX_LENGTH_NORM = 3.0
@@ -82,8 +85,11 @@ _SUREST = 0.999
 
 @dataclass(frozen=True)
 class Scope:
-    """What the searched texts look like: how many, their mean length in words, and for each
-    query term how many of them hold one of its alternatives."""
+    """Statistics of the searched texts.
+
+    How many there are, their mean length in words, and for each query term how many of them hold
+    one of its alternatives.
+    """
 
     texts: int
     average_length: float
@@ -92,11 +98,11 @@ class Scope:
 
 @dataclass(frozen=True)
 class LexicalQuery:
-    """A question weighed for one scope; ``relevance`` is called for each candidate.
+    """A question weighted for one scope; ``relevance`` is called for each candidate.
 
-    terms: the weight of each and what it may be found as. kinds: of each. specific: the
-    information that it asks for beside what it is about (names, or else its rarest word), as far
-    as a text may be expected to hold it.
+    terms: the weight of each and its alternatives. kinds: of each. specific: the information that
+    the question asks for besides its topic (names, or else its rarest word), as far as a text may
+    be expected to hold it.
     """
 
     terms: Sequence[tuple[float, Sequence[tuple[str, float]]]]
@@ -108,27 +114,30 @@ class LexicalQuery:
     constants: Constants
 
     def best_share(self, held: Sequence[bool]) -> float:
-        """About the share of the question that a text can cover which holds these of its terms;
-        ``held`` goes by ``terms``. For choosing candidates."""
+        """Return about the share of the question that a text with these terms can cover.
+
+        ``held`` is parallel to ``terms``. For choosing candidates.
+        """
         if self.total <= 0:
             return 0.0
         found = sum(weight for (weight, _), here in zip(self.terms, held, strict=True) if here)
         return min(1.0, found / self.total) * self.substance
 
     def relevance(self, counts: Mapping[str, float], length: float) -> float:
-        """How relevant the text with these counts of index terms and this length in words is.
+        """Return the relevance of a text, in [0, 1].
 
-        ``counts`` may leave out terms that are in no query term's alternatives. Fractions are
-        allowed, for instance for what neighbouring messages say. In [0, 1].
+        ``counts``: how often the text holds each index term; ``length``: in words. ``counts`` may
+        leave out terms that are in no query term's alternatives. Fractions are allowed, for
+        instance for the terms of neighbouring messages.
         """
         return self.relevance_of(self.matches(counts, length))
 
     def relevance_of(self, matches: Sequence[float]) -> float:
-        """How relevant a text with these ``matches`` is, in [0, 1]."""
+        """Return the relevance of a text with these ``matches``, in [0, 1]."""
         return _curve(self.coverage(matches), self.constants)
 
     def coverage(self, matches: Sequence[float]) -> float:
-        """The share of the question that a text with these ``matches`` covers, in [0, 1]."""
+        """Return the share of the question that a text with these ``matches`` covers, in [0, 1]."""
         if self.total <= 0:
             return 0.0
         covered = sum(
@@ -137,12 +146,12 @@ class LexicalQuery:
         return min(1.0, covered / self.total) * self.substance
 
     def held(self, matches: Sequence[float], kinds: Collection[Kind]) -> float:
-        """The information of the words of these ``kinds`` in a text with these ``matches``."""
+        """Return the information of the words of ``kinds`` in a text with these ``matches``."""
         terms = zip(self.terms, self.kinds, matches, strict=True)
         return sum(weight * match for (weight, _), kind, match in terms if kind in kinds)
 
     def matches(self, counts: Mapping[str, float], length: float) -> list[float]:
-        """How far the text matches each term, from 0 up to 1 + ``saturation``."""
+        """Return how well the text matches each term, from 0 up to 1 + ``saturation``."""
         effect, saturation = self.constants.length_effect, self.constants.saturation
         norm = 1 - effect + effect * length / self.average_length
         damping = saturation * min(norm, _MAX_LENGTH_NORM)
@@ -152,7 +161,7 @@ class LexicalQuery:
 def weigh_query(
     terms: Sequence[QueryTerm], scope: Scope, *, constants: Constants = IN_USE
 ) -> LexicalQuery:
-    """``terms`` weighed by what is known of ``scope``.
+    """Return ``terms`` weighted by the statistics of ``scope``.
 
     Raises ValueError when ``scope`` hasn't one frequency a term.
     """
@@ -171,7 +180,7 @@ def weigh_query(
             telling.append(expected)
         weighed.append((weight, term.alternatives))
     if len(telling) == 1 and not any(_asks_something(term) for term in terms):
-        # The one word that the question is about, and it asks nothing about it.
+        # The question is about this one word and asks nothing about it.
         telling = []
     return LexicalQuery(
         terms=weighed,
@@ -185,19 +194,24 @@ def weigh_query(
 
 
 def _asks_something(term: QueryTerm) -> bool:
-    """Whether the term makes a question with one word one about something of that word's."""
+    """Return whether the term makes a question with one topic word ask something about it."""
     return term.kind in (Kind.NAME, Kind.SOUGHT) or term.word in ASKING
 
 
 def semantic_relevance(cosine: float, *, midpoint: float, slope: float) -> float:
-    """The probability that two texts are about the same thing, from their cosine and a model's
-    calibration. In [0, 1]."""
+    """Return the probability that two texts are about the same thing, in [0, 1].
+
+    It follows from their cosine and a model's calibration.
+    """
     return _logistic(slope * (cosine - midpoint))
 
 
 def fused_log_odds(lexical: float, semantic: float | None, constants: Constants = IN_USE) -> float:
-    """The log-odds of both sides together, bounded; those of the words alone where the model is
-    silent (None). The vector's are added to those of the words, as independent evidence."""
+    """Return the log-odds of words and vector together, bounded.
+
+    The log-odds are added as independent evidence. Without a vector's score (None) those of the
+    words count alone.
+    """
     floor = constants.lowest_lexical
     words = log_odds(floor + (1 - floor) * lexical)
     return words if semantic is None else words + constants.vector_weight * log_odds(semantic)
@@ -238,6 +252,6 @@ def _logistic(value: float) -> float:
 
 
 def log_odds(probability: float) -> float:
-    """The log-odds of a probability, which is kept off 0 and 1 by a thousandth."""
+    """Return the log-odds of a probability, which is kept off 0 and 1 by a thousandth."""
     bounded = min(_SUREST, max(1 - _SUREST, probability))
     return math.log(bounded / (1 - bounded))

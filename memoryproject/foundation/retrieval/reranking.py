@@ -1,10 +1,10 @@
-"""How relevant texts are to a question, judged beside each other.
+"""The relevance of texts to a question, judged against each other.
 
-A question for the price of one thing finds five texts that name the thing, and one of them has
-the price. By itself each of the five holds a good share of the question. So beside what a text
-holds counts whether it leads the others or is behind, and whether it has the kind of answer that
-is asked for. A question for a name and nothing else ("what do we know about Zeta?") has no best
-answer: there each text counts by itself. Most questions are between.
+A question for the price of one thing finds five texts that name the thing, and one of them has the
+price. By itself each of the five holds a good share of the question. So the score includes, besides
+the content of a text, whether it leads the others or is behind, and whether it has the kind of
+answer that the question asks for. A question for a name and nothing else ("what do we know about
+Zeta?") has no best answer: then each text counts by itself. Most questions are between these two.
 
 The weights are fitted by ``benchmarks/fit_rivals.py``: see docs/recall.md.
 """
@@ -30,23 +30,25 @@ from memoryproject.foundation.text.kinds import Kind
 
 Floats = NDArray[np.float64]
 
-# So much information asked for beside a name (in nats) makes a question half specific.
+# So much information besides a name (in nats) makes a question half specific.
 HALF_SPECIFIC = 0.3
-# Further behind than this is no worse.
+# A greater distance behind the best doesn't count further.
 MAX_DISTANCE = 6.0
-# Further ahead than this is no better.
+# A greater lead doesn't count further.
 MAX_LEAD = 4.0
-# What the best text of all is ahead of where there is no other: one that holds no word of the
-# question.
+# The reference for a lead if there is no second text: a text that holds no word of the question.
 _NO_WORD = log_odds(IN_USE.lowest_lexical)
-# So that two texts of one coverage are not told apart by rounding.
+# The tolerance for equal coverage: rounding must not distinguish two texts.
 _AS_MUCH = 0.999
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A text as evidence for one question: its index terms that the question asks for, its
-    length in words, and its semantic relevance to the question (None without a vector)."""
+    """A text as evidence for one question.
+
+    Its index terms that the question asks for, its length in words, and its semantic relevance to
+    the question (None without a vector).
+    """
 
     counts: Mapping[str, float]
     length: float
@@ -55,16 +57,16 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Weights:
-    """What each kind of evidence counts, in log-odds a unit.
+    """The weight of each kind of evidence, in log-odds a unit.
 
-    offset: for nothing. fused: the log-odds of the words and the vector by themselves. lead: how
-    far these are ahead of the second best text, for the best one, where it isn't about
-    another name. behind: how far they are behind
-    the best. crowd: the logarithm of how many texts hold as much of the question. telling: the
-    information of words that are no names that it holds. farther: how much farther its vector is
-    than the nearest, in log-odds. answers, lacks: it has the kind of answer that is asked for, or
-    hasn't. least: how well it has that telling word of the question which it has least. other:
-    the question has names and the text none of them.
+    offset: the constant. fused: the log-odds of the words and the vector by themselves. lead: how
+    far these are ahead of the second best text, for the best one, unless it is about another name.
+    behind: how far they are behind the best. crowd: the logarithm of the number of texts that hold
+    as much of the question. telling: the information of the words in it that aren't names. farther:
+    how much farther its vector is than the nearest, in log-odds. answers, lacks: it has the kind of
+    answer that the question asks for, or lacks it. least: how well it matches the informative word
+    of the question that it matches least. other: the question has names and the text has none of
+    them.
     """
 
     offset: float
@@ -97,7 +99,7 @@ DEFAULT_WEIGHTS = Weights(
 
 _NAMES = [field.name for field in fields(Weights)]
 FUSED, BEHIND = _NAMES.index("fused"), _NAMES.index("behind")
-# What being behind counts for a question for a name and nothing else: "Dana Levi" is named in the
+# The weight of being behind for a question for a name and nothing else: "Dana Levi" is named in the
 # best text, and only "Dana" in this one.
 BEHIND_ALONE = -0.3
 
@@ -105,7 +107,7 @@ BEHIND_ALONE = -0.3
 def features_of(
     query: LexicalQuery, texts: Sequence[Evidence], constants: Constants = IN_USE
 ) -> Floats:
-    """One row a text, one column for each of ``Weights``."""
+    """Return one row for each text, with one column for each of ``Weights``."""
     matches = [query.matches(text.counts, text.length) for text in texts]
     shares = np.array([query.coverage(match) for match in matches])
     fused = np.array(
@@ -141,8 +143,10 @@ def chances(
     weights: Weights = DEFAULT_WEIGHTS,
     constants: Constants = IN_USE,
 ) -> list[float]:
-    """For each text how likely it is relevant to the question, in [0, 1]. All texts of the scope
-    that may be relevant belong into ``texts``."""
+    """Return for each text the probability that it is relevant to the question, in [0, 1].
+
+    ``texts`` must include all texts of the scope that may be relevant.
+    """
     if not texts:
         return []
     total = mixed(features_of(query, texts, constants), weights, specific_share(query))
@@ -151,25 +155,27 @@ def chances(
 
 
 def mixed(features: Floats, weights: Weights, specific: float) -> Floats:
-    """The log-odds of each text: the weighed sum of its evidence, as far as the question is
-    specific, and for the rest what it has by itself."""
+    """Return the log-odds of each text, mixed by how specific the question is.
+
+    The specific share uses the weighted sum of the evidence, the rest the text's score by itself.
+    """
     judged: Floats = features @ np.array(astuple(weights)) * specific
     return judged + by_itself(features) * (1 - specific)
 
 
 def by_itself(features: Floats) -> Floats:
-    """The log-odds of each text for a question for a name."""
+    """Return the log-odds of each text for a question for a name."""
     own: Floats = features[:, FUSED] + BEHIND_ALONE * features[:, BEHIND]
     return own
 
 
 def specific_share(query: LexicalQuery) -> float:
-    """How far the question is for something in particular, in [0, 1]."""
+    """Return how specific the question is, in [0, 1]."""
     return 1 - math.exp(-query.specific * math.log(2) / HALF_SPECIFIC)
 
 
 def _lead(fused: Floats) -> Floats:
-    """How far the best text is ahead of the second, 0 for the others and where two are best."""
+    """Return the lead of the best text over the second; 0 for the others and for a tie."""
     best = fused.argmax()
     second = np.delete(fused, best).max(initial=_NO_WORD)
     lead = np.zeros(len(fused))
@@ -178,7 +184,7 @@ def _lead(fused: Floats) -> Floats:
 
 
 def _farther(semantic: Sequence[float | None]) -> Floats:
-    """How much farther each vector is than the nearest, 0 where there is none."""
+    """Return how much farther each vector is than the nearest, 0 without a vector."""
     near = np.array([0.0 if value is None else log_odds(value) for value in semantic])
     known = np.array([value is not None for value in semantic])
     farther: Floats = np.minimum(near[known].max(initial=-60.0) - near, MAX_DISTANCE) * known
@@ -186,14 +192,16 @@ def _farther(semantic: Sequence[float | None]) -> Floats:
 
 
 def _answers(query: LexicalQuery, matches: Sequence[float]) -> bool:
-    """Whether the text has the kind of answer that is asked for."""
+    """Return whether the text has the kind of answer that the question asks for."""
     kinds = zip(query.kinds, matches, strict=True)
     return any(kind is Kind.SOUGHT and match > 0 for kind, match in kinds)
 
 
 def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
-    """How well the text matches that telling word of the question which it matches least, in
-    [0, 1]; 0 where the question has none."""
+    """Return the match of the informative word of the question that the text matches least.
+
+    In [0, 1]; 0 if the question has no such word.
+    """
     told = [
         match
         for kind, match in zip(query.kinds, matches, strict=True)
@@ -203,6 +211,6 @@ def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
 
 
 def _other_name(query: LexicalQuery, matches: Sequence[float]) -> bool:
-    """Whether the question has names and the text none of them."""
+    """Return whether the question has names and the text has none of them."""
     named = [match for kind, match in zip(query.kinds, matches, strict=True) if kind is Kind.NAME]
     return bool(named) and max(named) <= 0

@@ -1,4 +1,4 @@
-"""A message as what is looked for: all of it, and each question in it by itself."""
+"""The queries of a message: the whole message, and each question in it by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoryproject.foundation.text.query import QueryTerm, query_terms
 
 @dataclass(frozen=True)
 class QueryPart:
-    """A text to look for, and its terms."""
+    """A text to search for, and its terms."""
 
     text: str
     terms: Sequence[QueryTerm]
@@ -21,8 +21,11 @@ class QueryPart:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text that may be relevant: its index terms that the message asks for, its length in
-    words, and its semantic relevance to each of ``query_parts`` (None without a vector)."""
+    """A text that may be relevant.
+
+    Its index terms that the message asks for, its length in words, and its semantic relevance to
+    each of ``query_parts`` (None without a vector).
+    """
 
     counts: Mapping[str, float]
     length: float
@@ -30,7 +33,7 @@ class Candidate:
 
 
 def query_parts(message: str) -> list[QueryPart]:
-    """The message itself, then the questions in it, where there is more in it than one."""
+    """Return the message itself, then the questions in it, if it holds more than one."""
     texts = [message, *question_parts(message)]
     return [QueryPart(text, query_terms(text)) for text in texts]
 
@@ -42,11 +45,11 @@ def best_scores(
     constants: Constants = IN_USE,
     weights: Weights = DEFAULT_WEIGHTS,
 ) -> list[float]:
-    """How relevant each text is to the message: as relevant as to the question in it that it
-    answers best.
+    """Return the relevance of each text to the message.
 
-    queries: one for each of ``query_parts``, weighed for the scope. texts: all that may be
-    relevant, as they are judged beside each other. In [0, 1].
+    It is the relevance to the question of the message that the text answers best. queries: one for
+    each of ``query_parts``, weighted for the scope. texts: all that may be relevant, because they
+    are judged against each other. In [0, 1].
     """
     best = [0.0] * len(texts)
     for place, query in enumerate(queries):

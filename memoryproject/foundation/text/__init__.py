@@ -1,4 +1,4 @@
-"""Text analysis for recall, in any language: words out of text, their stems and variants.
+"""Text analysis for recall, in any language: words, their stems and their variants.
 
-``terms`` says what a stored text is indexed under, ``query`` what a question looks for.
+``terms`` makes the index terms of a stored text, ``query`` the terms of a question.
 """

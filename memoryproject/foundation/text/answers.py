@@ -1,5 +1,7 @@
-"""What kind of thing a question asks for (an amount, a time of day, a date, a phone number), and
-which of them a text holds. English and Hebrew."""
+"""The kinds of answers that a question asks for and that a text holds. English and Hebrew.
+
+A kind is an amount, a time of day, a date, or a phone number.
+"""
 
 # ruff: noqa: E501 patterns
 from __future__ import annotations
@@ -55,12 +57,12 @@ _SOUGHT_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern i
 
 
 def answer_kinds_of_text(text: str) -> list[str]:
-    """The kinds of answers that ``text`` holds."""
+    """Return the kinds of answers that ``text`` holds."""
     read = text[:MAX_TEXT]
     return [kind for kind, pattern in _HELD_PATTERNS.items() if pattern.search(read)]
 
 
 def answer_kinds_of_question(question: str) -> list[str]:
-    """The kinds of answers that ``question`` asks for, any of which will do."""
+    """Return the kinds of answers that ``question`` asks for. Any of them answers it."""
     read = question[:MAX_TEXT]
     return [kind for kind, pattern in _SOUGHT_PATTERNS.items() if pattern.search(read)]

@@ -1,4 +1,4 @@
-"""Characters as a reader sees them: where a text may be cut without tearing one."""
+"""Characters as a reader sees them: places where a text may be cut without splitting one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_CLUSTER_LENGTH = 64
 
 
 def cut_between_characters(text: str, room: int) -> int:
-    """The last place up to ``room`` that doesn't tear a character as a reader sees it."""
+    """Return the last place up to ``room`` that doesn't split a character as a reader sees it."""
     if room >= len(text):
         return len(text)
     for cut in range(room, max(0, room - _MAX_CLUSTER_LENGTH), -1):
@@ -19,12 +19,12 @@ def cut_between_characters(text: str, room: int) -> int:
 
 
 def is_mark(character: str) -> bool:
-    """True for a mark that stands on or beside the letter before it (accents, niqqud)."""
+    """Return whether the character is a mark on the letter before it (accents, niqqud)."""
     return unicodedata.category(character).startswith("M")
 
 
 def _joined(text: str, cut: int) -> bool:
-    """True if the code points before and after the place belong together."""
+    """Return whether the code points before and after the place belong together."""
     before, after = text[cut - 1], text[cut]
     if after in _JOINERS or before == "\u200d" or is_mark(after):
         return True

@@ -1,7 +1,7 @@
-"""Cuts long texts into passages that can be found and read by themselves.
+"""Split long texts into passages that can be found and read by themselves.
 
-A passage ends where a paragraph or a sentence does. Only a sentence that is longer than a
-passage may be is cut, at a word; only a word that long, anywhere.
+A passage ends at the end of a paragraph or a sentence. A sentence longer than the limit of a
+passage is split between words, and a word longer than that at any place.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from memoryproject.foundation.text.characters import cut_between_characters
 
 TARGET = 800
 MAX_COUNT = 1_200
-# A heading is short and ends in no full stop; so does a label before a list.
+# A heading is short and has no full stop at its end, like a label before a list.
 _MAX_HEADING_LENGTH = 90
-# Lines are wrapped where the longest has so many characters. A line that stops well before
-# that ends a sentence, wrapped or not.
+# Lines count as wrapped if the longest has so many characters. A line that is much shorter ends a
+# sentence, wrapped or not.
 _WRAPPED = 50
 _SHORT_LINE = 0.6
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
-# A full stop with the quotes and brackets that close after it, then a space; or a line's end.
+# A full stop with the closing quotes and brackets after it, then a space; or a line's end.
 _SENTENCE_END = re.compile("[.!?…؟۔।։׃][\"'”’»)\\]״׳]*(?=\\s)|[。！？][」』”’）]*|(?=\\n)")
 _LIST_ITEM = re.compile(r"\n\s*(?:[-*•–—·▪◦]|\(?(?:\d{1,3}|[^\W\d])[.)])\s")
 _STOPPED = re.compile("[.!?…؟۔।։׃。！？;,،][\"'”’»)\\]״׳]*$")
@@ -31,7 +31,7 @@ _MARKDOWN_HEADING = re.compile(r"#{1,6}\s")
 
 @dataclass(frozen=True)
 class Passage:
-    """``text`` is the source's [start:end], without white space around it."""
+    """One passage. ``text`` is the source's [start:end], without surrounding white space."""
 
     text: str
     start: int
@@ -40,7 +40,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class _Unit:
-    """What isn't cut if it can be helped: a sentence, or a piece of a very long one."""
+    """A unit that is kept whole if possible: a sentence, or a piece of a very long one."""
 
     start: int
     end: int
@@ -49,8 +49,10 @@ class _Unit:
 
 
 def cut_text(text: str, *, target: int = TARGET, most: int = MAX_COUNT) -> list[Passage]:
-    """The text's passages in order: about ``target`` characters each, ``most`` at most.
-    Every character but white space at the cuts is in exactly one of them."""
+    """Return the passages in order: about ``target`` characters each, ``most`` at most.
+
+    Every character is in exactly one passage, except white space at the borders.
+    """
     passages: list[Passage] = []
     gathered: list[_Unit] = []
     for unit in _units(text, most):
@@ -72,19 +74,19 @@ def _passage(text: str, units: list[_Unit]) -> Passage:
 
 
 def _is_full(gathered: list[_Unit], unit: _Unit, target: int, most: int) -> bool:
-    """Whether the next unit begins a new passage."""
+    """Return whether the next unit begins a new passage."""
     start = gathered[0].start
     if unit.end - start > most:
         return True
     length = gathered[-1].end - start
     if gathered[-1].ends_paragraph and (unit.is_heading or length >= target // 2):
-        # A short paragraph is put with the next one, but a heading begins something new.
+        # A short paragraph is joined with the next one, but a heading begins a new passage.
         return length >= target // 4 if unit.is_heading else unit.end - start > target
     return unit.end - start > target and length >= target // 2
 
 
 def _without_heading(gathered: list[_Unit]) -> tuple[list[_Unit], list[_Unit]]:
-    """The units of a passage, and the headings at its end that belong to what follows."""
+    """Return the units of a passage, and the headings at its end that belong to the next one."""
     count = len(gathered)
     while count > 1 and gathered[count - 1].is_heading:
         count -= 1
@@ -111,8 +113,10 @@ def _is_heading(paragraph: str) -> bool:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each stretch between empty lines, without white space around it. A
-    line that begins as a Markdown heading is a stretch of its own."""
+    """Yield start and end of each paragraph between empty lines, without white space around it.
+
+    A line that begins as a Markdown heading is a paragraph of its own.
+    """
     start = 0
     for gap in _PARAGRAPH_END.finditer(text):
         yield from _stretches(text, start, gap.start())
@@ -145,15 +149,17 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _line_ends_sentence(text: str, start: int, end: int, longest: int) -> bool:
-    """Whether a line stands by itself (of a list, a table, an address); else it was wrapped
-    and its sentence goes on in the next one."""
+    """Return whether a line stands by itself (in a list, a table, an address).
+
+    Otherwise it was wrapped, and its sentence continues in the next line.
+    """
     if longest < _WRAPPED or end - start < _SHORT_LINE * longest:
         return True
     return _LIST_ITEM.match(text, end) is not None
 
 
 def _pieces(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """The sentence, in pieces of at most ``most`` where it is longer."""
+    """Yield the sentence, in pieces of at most ``most`` if it is longer."""
     while end - start > most:
         cut = _cut_before(text, start, start + most)
         yield from _trimmed(text, start, cut)
@@ -164,8 +170,10 @@ def _pieces(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, i
 
 
 def _cut_before(text: str, start: int, limit: int) -> int:
-    """The last place for a cut: at white space in the later half, else between two
-    characters as a reader sees them."""
+    """Return the last place for a cut.
+
+    It is at white space in the later half, else between two characters as a reader sees them.
+    """
     for place in range(limit, start + (limit - start) // 2, -1):
         if text[place].isspace():
             return place
@@ -173,7 +181,7 @@ def _cut_before(text: str, start: int, limit: int) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span without white space around it; nothing where that is all."""
+    """Yield the span without surrounding white space; nothing if it is only white space."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():

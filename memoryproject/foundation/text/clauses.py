@@ -1,7 +1,7 @@
-"""Takes a message of several questions apart: each question is then looked for by itself.
+"""Split a message with several questions: each question is then searched for by itself.
 
-A question that is asked together with another, or at the end of a long message, would
-otherwise be a small share of the words that are looked for. English and Hebrew.
+A question next to another one, or at the end of a long message, would otherwise be a small share of
+the searched words. English and Hebrew.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 MAX_PARTS = 4
-# Of a pasted text only the end is looked through: what is asked about it stands there.
+# Of a pasted text only the end is read: the question about it stands there.
 MAX_CHARACTERS = 4_000
 
 _ASKING = r"what|whats|what's|which|who|whos|who's|whom|whose|when|where|why|how"
@@ -31,7 +31,7 @@ _ASKS = (
     rf"|ו?(?:(?:{_HEBREW_BEFORE_ASKING})\s+){{0,2}}[בלמש]?(?:{_HEBREW_ASKING})\b"
 )
 _ASKS_FIRST = rf"(?:please\s+)?(?:{_ASKING_FIRST})\b|ו?(?:{_HEBREW_ASKING_FIRST})\b"
-# A clause ends at a comma or before a joining word, where a question follows.
+# A clause ends at a comma or before a conjunction, if a question follows.
 _CUT = re.compile(
     rf"[,;:–—-]\s+(?=(?:(?:{_JOINING})\s+){{0,2}}(?:{_ASKS}))"
     rf"|[,;:–—-]?\s+(?=(?:(?:{_JOINING})\s+){{1,2}}(?:{_ASKS}|{_ASKS_FIRST}))"
@@ -43,13 +43,13 @@ _SENTENCE = re.compile(r"[^.!?…؟\n]+(?:[.!?…؟](?=\S)[^.!?…؟\n]+)*[.!?�
 _IS_ASKING = re.compile(
     rf"\b(?:{_ASKS})|^\W*(?:(?:{_JOINING})\s+){{0,2}}(?:{_ASKS_FIRST})", re.IGNORECASE
 )
-# Asking how somebody is asks for nothing that is remembered.
+# "How are you" asks for nothing that is remembered.
 _SMALL_TALK = re.compile(
     r"\bhow\s+(?:are|is|was|were|have|has)\b|\bhow['’]?s\b|\bו?איך\s+(?:היה|היו|הייתה|עבר|עברה|אתה|את|אתם)\b|"
     r"\bו?מה\s+(?:שלום|שלומך|שלומכם|נשמע|העניינים|קורה)\b(?!\s+עם)",
     re.IGNORECASE,
 )
-# Such a word stands for something that was named before.
+# Such a word refers to something that was named before.
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|הוא|היא|הם|הן|אותו|אותה|אותם|אותן|"
     r"שלו|שלה|שלהם|שלהן|עליו|עליה|עליהם|בו|בה|לו|לה|להם)\b",
@@ -58,8 +58,11 @@ _REFERS_BACK = re.compile(
 
 
 def question_parts(text: str) -> list[str]:
-    """The questions and requests in ``text``, at most ``MAX_PARTS``, the last ones; none where
-    the whole text is one. A question that refers back comes with the clause before it."""
+    """Return the questions and requests in ``text``, at most ``MAX_PARTS``, the last ones.
+
+    Returns none if the whole text is one question. A question that refers back includes the clause
+    before it.
+    """
     clauses = _clauses(text[-MAX_CHARACTERS:])
     if len(clauses) < 2:
         return []
@@ -73,7 +76,7 @@ def question_parts(text: str) -> list[str]:
 
 
 def _clauses(text: str) -> list[tuple[str, bool]]:
-    """The clauses of ``text`` in order, each with whether it asks for something."""
+    """Return the clauses of ``text`` in order, each with whether it asks for something."""
     clauses = []
     for sentence in _SENTENCE.findall(text):
         pieces = [piece.strip() for piece in _CUT.split(sentence) if piece.strip()]

@@ -1,4 +1,4 @@
-"""Words of trade that mean one thing, across English and Hebrew: a small thesaurus.
+"""A small thesaurus: words of trade with one meaning, across English and Hebrew.
 
 It lets "how much is it" find a price and an English question a Hebrew note. A line is a concept:
 its name, then the English words, then the Hebrew ones.

@@ -7,16 +7,16 @@ from functools import lru_cache
 
 import snowballstemmer
 
-# The stemmer keeps the word it works on in itself, so threads can't share one.
+# The stemmer keeps the current word in its state, so threads can't share one.
 _stemmers = threading.local()
 
-# Where Snowball makes one word of two that people keep apart.
+# Words that Snowball would merge although people distinguish them.
 _EXCEPTIONS = {"accountant": "accountant", "accountants": "accountant"}
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The stem of a folded word in Latin letters: "invoices" and "invoice" are one."""
+    """Return the stem of a folded word in Latin letters: "invoices" and "invoice" are one."""
     if word in _EXCEPTIONS:
         return _EXCEPTIONS[word]
     if not hasattr(_stemmers, "english"):

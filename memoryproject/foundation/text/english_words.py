@@ -1,4 +1,4 @@
-"""English words by how much they say about what a text is about."""
+"""English words by how informative they are about a text's topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Grammar, question words, greetings and thanks: in any text, about nothing.
+# Grammar, question words, greetings and thanks: they occur in any text and name no topic.
 FUNCTION = _words(
     """
 a about above after again all also am an and another any anyone anybody anything are aren't as
@@ -30,7 +30,7 @@ youre best lot pls plz ur anymore tho gonna wanna
     """
 )
 
-# Talk about knowing and telling, and time words: they ask for what is known, not for what about.
+# Verbs of knowing and saying, and time words: they ask for known facts, but name no topic.
 VAGUE = _words(
     """
 status situation state tell know knows known remember remembers remind reminds recall say says
@@ -47,7 +47,7 @@ nobody somewhere exactly actually
     """
 )
 
-# Plain words of daily life and trade. Not in these lists: rare, so likely a name or a matter.
+# Common words of daily life and trade. A word in no list is rare, so likely a name or a topic.
 COMMON = _words(
     """
 account accounts address agency agree agreed amount app appointment area arrive available
@@ -85,5 +85,5 @@ blue green yellow brown two three four five six seven eight nine ten hundred tho
     """
 )
 
-# What follows one of these is what the question is about.
+# The question is about the words after one of these.
 TOPIC_MARKERS = _words("about with of for regarding concerning from does did has")

@@ -1,7 +1,7 @@
-"""Finds copies and parts of texts that are to be forgotten, and takes them out.
+"""Find copies and parts of texts to forget, and remove them.
 
-A fragment is a run of ``RUN`` words of a text; of a shorter text all its words. Words are
-compared without case; in scripts without spaces each character counts as a word.
+A fragment is a run of ``RUN`` words of a text; of a shorter text all its words. Words are compared
+without case; in scripts without spaces each character counts as a word.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from memoryproject.foundation.text.terms import index_terms
 
 MARK = "[forgotten]"
 RUN = 4
-# A text of fewer words than this is too common to be looked for inside of others.
+# A text of fewer words than this is too common to search for inside other texts.
 MIN_WORDS = 2
 
 _WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_]+")
-# Between sentences and lines. What is indented below a line belongs to it: the marks of a list.
+# The borders of sentences and lines. Text indented below a line belongs to it, like the lines of a
+# list.
 _BETWEEN = re.compile(r"(?<=[.!?…])(?=\s)(?!\n {4})|(?<=\n)(?! {4})")
 
 
 class Fragments:
-    """The fragments of some texts. ``fewest_words``: a text of fewer words is found only where
-    it is all that is said."""
+    """The fragments of some texts.
+
+    ``fewest_words``: a text of fewer words is found only if it is the entire text.
+    """
 
     def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = MIN_WORDS) -> None:
         self._fewest_words = fewest_words
         self._runs: set[tuple[str, ...]] = set()
         self._lengths: set[int] = set()
         self._whole: set[tuple[str, ...]] = set()
-        # Telling words of texts and of their sentences, and which of them hold a word.
+        # Informative words of texts and their sentences, and an index from words to them.
         self._telling: list[frozenset[str]] = []
         self._holding: defaultdict[str, list[int]] = defaultdict(list)
         self._quoted: list[str] = []
@@ -42,7 +45,7 @@ class Fragments:
             self.add(text)
 
     def add(self, text: str) -> bool:
-        """Also look for this text; returns whether that is anything new."""
+        """Add this text to the search; return whether it adds anything new."""
         words = _words(text)
         if not words or tuple(words) in self._whole:
             return False
@@ -50,7 +53,7 @@ class Fragments:
         if len(words) >= self._fewest_words:
             self._runs.update(_runs(words))
             self._lengths.add(_run_length(words))
-        for telling in {_telling(part) for part in [text, *_pieces(text)]}:
+        for telling in {_informative_words(part) for part in [text, *_pieces(text)]}:
             if len(telling) > 1:
                 for word in telling:
                     self._holding[word].append(len(self._telling))
@@ -58,7 +61,7 @@ class Fragments:
         return True
 
     def add_quoted(self, text: str) -> None:
-        """``cleaned`` also looks for this text as a whole."""
+        """Let ``cleaned`` also search for this text as a whole."""
         words = " ".join(_words(text))
         if words:
             self._quoted.append(words)
@@ -67,7 +70,7 @@ class Fragments:
         return bool(self._whole)
 
     def are_in(self, text: str) -> bool:
-        """Whether the text is one of those that are looked for, or holds a fragment of one."""
+        """Return whether the text is one of the added texts, or holds a fragment of one."""
         words = _words(text)
         if tuple(words) in self._whole:
             return True
@@ -78,8 +81,11 @@ class Fragments:
         )
 
     def repeated_in(self, text: str) -> bool:
-        """Whether the text holds a fragment, or half and at least two of the telling words of
-        a text that is looked for, or of a sentence in it: the same in other words."""
+        """Return whether the text holds a fragment, or repeats an added text in other words.
+
+        It repeats a text if it holds half, and at least two, of the informative words of an added
+        text or of a sentence in it.
+        """
         if self.are_in(text):
             return True
         held = Counter(
@@ -90,8 +96,10 @@ class Fragments:
         )
 
     def cut(self, text: str) -> tuple[str, list[str]]:
-        """The text without the sentences and lines that tell any of it, each replaced by
-        ``MARK``, and what was cut out; unchanged where there is none."""
+        """Return the text without its matching sentences and lines, and the removed parts.
+
+        Each removed part is replaced by ``MARK``. The text is unchanged if nothing matches.
+        """
         if not self.repeated_in(text):
             return text, []
         kept: list[str] = []
@@ -106,12 +114,12 @@ class Fragments:
                 kept.append(blank + MARK + ("\n" if piece.endswith("\n") else ""))
         cleaned = "".join(kept).strip()
         if not gone or self.are_in(cleaned):
-            # It was told over several sentences.
+            # The match extends over several sentences.
             return MARK, [text]
         return cleaned, gone
 
     def cleaned(self, value: Any) -> Any:
-        """A value of JSON with every string that holds a fragment replaced by ``MARK``."""
+        """Return a JSON value with every string that holds a fragment replaced by ``MARK``."""
         if isinstance(value, str):
             return MARK if self.are_in(value) or self._quotes(value) else value
         if isinstance(value, list):
@@ -131,17 +139,19 @@ class Fragments:
 
 
 def is_single_informative_word(text: str) -> bool:
-    """Whether a text is a single word that says something, such as a number or a name: too
-    common to be looked for everywhere, and yet all of a fact."""
-    return len(_words(text)) < MIN_WORDS and bool(_telling(text))
+    """Return whether a text is a single informative word, such as a number or a name.
+
+    Such a word is too common to search for everywhere, but it can be an entire fact.
+    """
+    return len(_words(text)) < MIN_WORDS and bool(_informative_words(text))
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _telling(text: str) -> frozenset[str]:
-    """The words that say what it is about."""
+def _informative_words(text: str) -> frozenset[str]:
+    """Return the words that say what the text is about."""
     return frozenset(
         term.word for term in query_terms(text) if term.kind in (Kind.NAME, Kind.PLAIN)
     )
@@ -158,5 +168,5 @@ def _run_length(words: list[str]) -> int:
 
 
 def _pieces(text: str) -> list[str]:
-    """The sentences and lines of a text; together they are the text."""
+    """Return the sentences and lines of a text; together they are the text."""
     return [piece for piece in _BETWEEN.split(text) if piece]

@@ -1,7 +1,7 @@
-"""Hebrew words without what is attached to them: prefix letters, plural and possessive endings.
+"""Hebrew words without attached prefix letters, plural endings and possessive endings.
 
-Hebrew can't be cut with certainty without a dictionary ("של" may be a word or two prefixes), so
-every reading that leaves a word of three letters is offered, and a match of any counts.
+Hebrew can't be segmented with certainty without a dictionary ("של" may be a word or two prefixes).
+So every reading that leaves a word of three letters is returned, and a match of any reading counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MIN_STEM = 3
 MAX_WORD = 24
 
 _PREFIXES = re.compile(r"ו?(?:לכש|כש|מש|ש)?[בלמכ]?ה?")
-# Written with folded final letters. Longer endings first, the empty ending is the word itself.
+# Written with folded final letters. Longer endings come first; the empty ending is the word itself.
 _ENDINGS = (
     "יהמ", "יהנ", "יכמ", "יות", "ינו", "תיכ", "תיו", "תמ", "תנ",
     "ימ", "ות", "ית", "נו", "כמ", "יו", "יה", "תו", "תה", "תי", "תכ",
@@ -22,7 +22,7 @@ _ENDINGS = (
 # A plural in "ות" belongs to a singular in "ה", and a construct state in "ת" to one in "ה".
 _FEMININE_ENDINGS = ("ות", "ת", "תו", "תה", "תי", "תכ")
 
-# Letters that stand for vowels, and what is put before and behind a root.
+# Letters that stand for vowels, and the affixes of a root.
 _VOWELS = re.compile("[וי]")
 _BEFORE_ROOT = "והכלבשמנתאי"
 _SELDOM_FIRST = ("ה", "מ", "ת", "ל")
@@ -31,7 +31,10 @@ _ROOT_ENDINGS = ("ימ", "ות", "נו", "תי", "תמ", "ה", "ת", "ו", "י")
 
 @lru_cache(maxsize=50_000)
 def bare_forms(word: str) -> tuple[str, ...]:
-    """What a folded Hebrew ``word`` may be a form of, itself left out, without repeats."""
+    """Return the words of which a folded Hebrew ``word`` may be a form.
+
+    The word itself and repeats are left out.
+    """
     if len(word) > MAX_WORD:
         return ()
     forms: dict[str, None] = {}
@@ -49,8 +52,11 @@ def bare_forms(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=50_000)
 def root(word: str) -> str | None:
-    """The three or four consonants that a folded Hebrew ``word`` is likely made of, None where
-    nothing is left: "הזמנו", "הוזמנה" and "להזמין" are one. A guess, and sometimes wrong."""
+    """Return the three or four root consonants of a folded Hebrew ``word``.
+
+    Returns None if nothing is left. "הזמנו", "הוזמנה" and "להזמין" have one root. The result is a
+    guess, and sometimes wrong.
+    """
     rest = word
     for ending in _ROOT_ENDINGS:
         bare = _VOWELS.sub("", word.removesuffix(ending))
@@ -65,7 +71,7 @@ def root(word: str) -> str | None:
 
 
 def without_prefixes(word: str) -> list[str]:
-    """The word, and what is left of it after each run of prefix letters that it may start with."""
+    """Return the word, and the word without each run of prefix letters that it may start with."""
     rests = [word]
     for length in range(1, min(5, len(word) - MIN_STEM + 1)):
         if _PREFIXES.fullmatch(word[:length]):

@@ -1,4 +1,4 @@
-"""Hebrew words by how much they say about what a text is about. Final letters as written."""
+"""Hebrew words by how informative they are about a text's topic. Final letters as written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(fold(text).split())
 
 
-# Grammar, question words, greetings and thanks: in any text, about nothing.
+# Grammar, question words, greetings and thanks: they occur in any text and name no topic.
 FUNCTION = _words(
     """
 אבל או אולי אותה אותו אותי אותך אותם אותן אותנו אז אחד אחת אחר אחרי אחרת אי איזה איזו איך איפה
@@ -28,7 +28,7 @@ FUNCTION = _words(
     """
 )
 
-# Talk about knowing and telling, and time words: they ask for what is known, not for what about.
+# Verbs of knowing and saying, and time words: they ask for known facts, but name no topic.
 VAGUE = _words(
     """
 מצב סטטוס קורה קרה קורים העניינים עניין עניינים חדש חדשות חדשה עדכון עדכונים מידע פרטים פרט
@@ -42,7 +42,7 @@ VAGUE = _words(
     """
 )
 
-# Plain words of daily life and trade. Not in these lists: rare, so likely a name or a matter.
+# Common words of daily life and trade. A word in no list is rare, so likely a name or a topic.
 COMMON = _words(
     """
 חשבון חשבונית חשבוניות קבלה תשלום תשלומים לשלם שילם שילמה שילמו משלם משלמת משלמים כסף חוב חובות
@@ -63,5 +63,5 @@ COMMON = _words(
     """
 )
 
-# What follows one of these is what the question is about.
+# The question is about the words after one of these.
 TOPIC_MARKERS = _words("על עם של לגבי בנוגע אודות אצל בקשר")

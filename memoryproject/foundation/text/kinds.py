@@ -1,4 +1,4 @@
-"""How much a word says about what a text is about, from word lists and from its spelling."""
+"""How informative a word is about a text's topic, from word lists and from its spelling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from memoryproject.foundation.text.tokens import Token
 
 
 class Kind(Enum):
-    """From the least telling to the most. SOUGHT is no word but the kind of answer asked for."""
+    """Kinds of words, from the least informative to the most.
+
+    SOUGHT is no word but the kind of answer that the question asks for.
+    """
 
     FUNCTION = "function"
     SOUGHT = "sought"
@@ -39,12 +42,12 @@ _HEBREW = (
     (Kind.VAGUE, hebrew_words.VAGUE),
     (Kind.COMMON, hebrew_words.COMMON),
 )
-# Before a word of grammar only these are written together with it.
+# The only prefixes that are written together with a grammar word.
 _JOINED = ("ו", "ש", "ה")
 
 
 def kind_of(token: Token) -> Kind:
-    """The kind of ``token`` by itself; PLAIN where no list has it."""
+    """Return the kind of ``token`` by itself; PLAIN if it is in no list."""
     if token.part:
         return Kind.VAGUE
     if token.script == "hebrew":

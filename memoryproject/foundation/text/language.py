@@ -1,4 +1,4 @@
-"""Which of the languages of our system texts a text is in."""
+"""Detects the language of a text, among the languages of our system texts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ LATIN_LETTER = re.compile(r"[A-Za-z]")
 
 
 def detect_language(text: str) -> str:
-    """ "he" where at least every third letter is Hebrew (names often stay in Latin letters),
-    "en" for other letters, "" where there is nothing to tell by."""
+    """Return "he", "en" or "" for a text.
+
+    "he": at least every third letter is Hebrew (names often stay in Latin letters). "en": other
+    letters. "": the text has no letters.
+    """
     hebrew = len(HEBREW_LETTER.findall(text))
     latin = len(LATIN_LETTER.findall(text))
     if hebrew and hebrew * 2 >= latin:

@@ -1,4 +1,4 @@
-"""One spelling for what a reader takes as the same word: case, accents, niqqud, final letters."""
+"""One spelling for words that readers regard as the same: case, accents, niqqud, final letters."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _SAME_LETTER = str.maketrans(
 
 
 def readable(text: str) -> str:
-    """``text`` with compatible characters unified and invisible ones and optional marks gone.
+    """Unify compatible characters in ``text``; remove invisible characters and optional marks.
 
-    Case and final letters stay, because they tell names and word ends apart.
+    Case and final letters stay, because they distinguish names and word ends.
     """
     decomposed = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
     return unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", decomposed))
 
 
 def fold(text: str) -> str:
-    """The form in which words are compared. Folding twice changes nothing more."""
+    """Return the form in which words are compared. Folding twice changes nothing more."""
     folded = _fold_once(text)
-    # Folding one character can bring out another that folds on (an iota below a letter, say).
+    # Folding one character can produce another that folds further (an iota below a letter, say).
     while (again := _fold_once(folded)) != folded:
         folded = again
     return folded

@@ -27,7 +27,7 @@ _MONTH_NAMES = (
 _MONTHS = {
     name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()
 }
-# Words too, but then not capitalised.
+# These are also ordinary words, but then not capitalised.
 _ALSO_WORDS = {"may", "march", "mar"}
 _MONTH = "|".join(sorted(map(re.escape, _MONTHS), key=len, reverse=True))
 _DAY = r"(?P<{}>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -39,7 +39,7 @@ _NAMED = re.compile(
 )
 _WRITTEN = re.compile(r"(?<!\d)((?:19|20)\d\d)-(\d\d?)-(\d\d?)(?!\d)")
 _YEAR_ALONE = re.compile(r"(?<![\d-])((?:19|20)\d\d)(?![\d-])")
-# (begins, ends) in days before today, the end inclusive.
+# (begin, end) in days before today, the end inclusive.
 _RELATIVE = (
     (re.compile(r"\byesterday\b|(?<!\w)אתמול", re.IGNORECASE), (1, 1)),
     (re.compile(r"\b(?:today|this morning)\b|(?<!\w)היום", re.IGNORECASE), (0, 0)),
@@ -49,22 +49,24 @@ _RELATIVE = (
 _LAST_YEAR = re.compile(r"\blast year\b|בשנה שעברה", re.IGNORECASE)
 _LAST = re.compile(r"\blast\s+$", re.IGNORECASE)
 
-# What happened on a day is told on it, or within this many days after it.
+# An event is mentioned on its day, or within this many days after it.
 TOLD_WITHIN = 14
 _TOLD_LATER = 0.8
 
 
 @dataclass(frozen=True)
 class Period:
-    """From ``first`` to ``last``, both days included. ``any_year``: of every year."""
+    """A period from ``first`` to ``last``, both days included. ``any_year``: of every year."""
 
     first: date
     last: date
     any_year: bool = False
 
     def fits(self, day: date) -> float:
-        """How well something said on ``day`` may be about the period, in [0, 1]: wholly where
-        it was said in it, less and less until ``TOLD_WITHIN`` days after it."""
+        """Return how well a message of ``day`` may be about the period, in [0, 1].
+
+        It is 1 within the period and falls until ``TOLD_WITHIN`` days after it.
+        """
         if not self.any_year:
             return self._fits_in(day, 0)
         return max(self._fits_in(day, shift) for shift in (0, 1))
@@ -80,8 +82,10 @@ class Period:
 
 
 def periods_asked(question: str, *, today: date) -> list[Period]:
-    """The periods that a question names, those with a month first; a year by itself counts
-    where no month is named."""
+    """Return the periods that a question names, those with a month first.
+
+    A year by itself counts only if no month is named.
+    """
     named = [
         period for match in _NAMED.finditer(question) if (period := _named(match, question, today))
     ]
@@ -99,7 +103,7 @@ def periods_asked(question: str, *, today: date) -> list[Period]:
 
 
 def best_fit(periods: Sequence[Period], day: date) -> float:
-    """How well something said on ``day`` fits the best of the periods, in [0, 1]."""
+    """Return how well a message of ``day`` fits the best of the periods, in [0, 1]."""
     return max((period.fits(day) for period in periods), default=0.0)
 
 
@@ -137,5 +141,5 @@ def _end_of_month(first: date) -> date:
 def _in_year(day: date, year: int) -> date:
     try:
         return day.replace(year=year)
-    except ValueError:  # the 29th of February
+    except ValueError:  # 29 February
         return date(year, 2, 28)

@@ -1,4 +1,4 @@
-"""What a question looks for: its words, how telling each is, and which terms count as a match."""
+"""The query of a question: its words, how informative each is, and the terms that match it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryproject.foundation.text.kinds import Kind, kind_of
 from memoryproject.foundation.text.terms import WordForms, word_forms
 from memoryproject.foundation.text.tokens import Token, tokenize
 
-# A question longer than this is a pasted text: its first words say what it is about.
+# A longer question is a pasted text: its first words say what it is about.
 MAX_QUERY_TERMS = 64
 
 _BARE_ONE_SIDE = 0.95
@@ -28,8 +28,11 @@ _PIECES = re.compile(r"\w+(?:['’]\w+)?|\W+")
 
 @dataclass(frozen=True)
 class QueryTerm:
-    """One word of a question. ``alternatives`` maps each index term that counts as this word to
-    how much of a match it is, in (0, 1]; the word itself counts 1."""
+    """One word of a question.
+
+    ``alternatives`` maps each index term that counts as this word to the weight of the match, in
+    (0, 1]; the word itself has weight 1.
+    """
 
     word: str
     kind: Kind
@@ -37,7 +40,7 @@ class QueryTerm:
 
 
 def query_terms(text: str) -> list[QueryTerm]:
-    """The words of ``text`` in order, each once, at most ``MAX_QUERY_TERMS`` of them."""
+    """Return the distinct words of ``text`` in order, at most ``MAX_QUERY_TERMS`` of them."""
     tokens = list(tokenize(text[: 64 * MAX_QUERY_TERMS]))
     tokens = _without_shouting(tokens)
     terms: dict[str, QueryTerm] = {}
@@ -57,14 +60,16 @@ def query_terms(text: str) -> list[QueryTerm]:
 
 
 def informative_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
-    """Those words that can make a text a candidate; all of them where none is telling."""
+    """Return the words that can make a text a candidate; all words if none is informative."""
     telling = [term for term in terms if term.kind not in _TELL_LITTLE]
     return telling or list(terms)
 
 
 def text_without(text: str, words: Collection[str]) -> str:
-    """``text`` without those words, as they are named by ``QueryTerm.word``; the text itself
-    where nothing telling would be left."""
+    """Return ``text`` without these words, given as ``QueryTerm.word``.
+
+    Returns the text unchanged if nothing informative would be left.
+    """
     if not words:
         return text
     kept = "".join(piece for piece in _PIECES.findall(text) if not _names(piece, words))
@@ -80,7 +85,7 @@ def _names(piece: str, words: Collection[str]) -> bool:
 def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
     alternatives = {forms.word: 1.0, "~" + forms.word: _BARE_ONE_SIDE}
     if kind is Kind.FUNCTION and forms.concept is None:
-        # Grammar is compared as written: its variants are in every text.
+        # Grammar words are compared as written: their variants are in every text.
         return QueryTerm(forms.word, kind, ((forms.word, 1.0),))
     for form in forms.bare:
         alternatives.setdefault(form, _BARE_ONE_SIDE)
@@ -95,7 +100,7 @@ def _query_term(forms: WordForms, kind: Kind) -> QueryTerm:
 
 
 def _without_shouting(tokens: list[Token]) -> list[Token]:
-    """Where every word is capitalised, capitals tell nothing."""
+    """Ignore capitals if every word is capitalised, because they carry no information then."""
     latin = [token for token in tokens if token.script == "latin" and not token.whole]
     if len(latin) > 2 and all(token.capitalised for token in latin):
         return [replace(token, capitalised=False) for token in tokens]

@@ -19,8 +19,11 @@ _REPEATS = re.compile(r"(.)\1+")
 
 @lru_cache(maxsize=50_000)
 def sound_key(word: str) -> str | None:
-    """The consonants of a folded word in a common alphabet, or None where they are fewer than
-    ``MIN_SOUNDS`` and would match by chance, or the script is another."""
+    """Return the consonants of a folded word in a common alphabet.
+
+    Returns None if there are fewer than ``MIN_SOUNDS``, which would match by chance, or if the
+    script is another.
+    """
     if word.isascii() and word.isalpha():
         sounds = word
         for pair, sound in _LATIN_PAIRS:

@@ -1,8 +1,8 @@
-"""What a text is indexed under: plain strings, one column's worth, for any database.
+"""The index terms of a text: plain strings in one column, for any database.
 
-A term is the word itself (English words by their stem) or, behind one mark, what may also find
-it: ``~`` a form without prefix or ending, ``@`` how it sounds, ``=`` what it means, ``*`` a root.
-Behind ``?`` stands what kind of answer the whole text holds.
+A term is the word itself (English words by their stem) or, after a mark, another form that may find
+it: ``~`` a form without prefix or ending, ``@`` its sound, ``=`` its meaning, ``*`` its root. After
+``?`` stands the kind of answer that the whole text holds.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class IndexedText:
 
 @dataclass(frozen=True)
 class WordForms:
-    """One word as it is compared: ``word``, its ``bare`` forms, ``sounds``, ``concept`` and
-    ``root``.
+    """One word in the forms that are compared.
 
-    ``parts`` find a text that holds the word; the word doesn't find a text with a part only.
+    The forms are ``word``, its ``bare`` forms, ``sounds``, ``concept`` and ``root``. ``parts`` find
+    a text that holds the word; the word doesn't find a text that holds only a part.
     """
 
     word: str
@@ -48,9 +48,10 @@ class WordForms:
 
 
 def index_text(text: str) -> IndexedText:
-    """The terms and the length of ``text``, of which ``tokens.MAX_TEXT`` characters are read.
+    """Return the terms and the length of ``text``.
 
-    At most ``MAX_TERMS`` terms, each of 1 to ``tokens.MAX_TERM`` + 2 characters without NUL.
+    Reads ``tokens.MAX_TEXT`` characters. At most ``MAX_TERMS`` terms, each of 1 to
+    ``tokens.MAX_TERM`` + 2 characters without NUL.
     """
     terms: list[str] = []
     length = 0
@@ -59,7 +60,7 @@ def index_text(text: str) -> IndexedText:
         length += not token.whole
         terms.extend(_token_terms(token))
         if before is not None and before.capitalised and token.capitalised:
-            # "Test Corp" is also looked for as "TestCorp".
+            # A search for "TestCorp" also finds "Test Corp".
             terms.append("~" + stem(before.text + token.text)[:MAX_TERM])
         before = token
         if len(terms) >= MAX_TERMS:
@@ -71,12 +72,12 @@ def index_text(text: str) -> IndexedText:
 
 
 def index_terms(text: str) -> list[str]:
-    """The terms of ``text``, repeated as often as they occur."""
+    """Return the terms of ``text``, repeated as often as they occur."""
     return index_text(text).terms
 
 
 def word_forms(token: Token) -> WordForms:
-    """The forms under which ``token`` is indexed and looked for."""
+    """Return the forms under which ``token`` is indexed and searched."""
     if token.script == "hebrew":
         return _hebrew_forms(token.text)
     if token.script == "latin" and not token.whole:
@@ -97,7 +98,7 @@ def _token_terms(token: Token) -> Iterator[str]:
 
 @lru_cache(maxsize=50_000)
 def _hebrew_forms(word: str) -> WordForms:
-    # "האחריות" is no form of the word "אחרי": what is left must be a word that tells something.
+    # "האחריות" is no form of the word "אחרי": the remaining word must be informative.
     bare = tuple(form for form in bare_forms(word) if form not in hebrew_words.FUNCTION)
     concept = next((CONCEPTS[form] for form in (word, *bare) if form in CONCEPTS), None)
     sounds: dict[str, None] = {}
@@ -116,7 +117,7 @@ def _hebrew_forms(word: str) -> WordForms:
 @lru_cache(maxsize=50_000)
 def _latin_forms(word: str, camel_parts: tuple[str, ...], kind: Kind) -> WordForms:
     parts = tuple(dict.fromkeys(stem(part) for part in camel_parts))
-    # Only what may be a name is written by ear.
+    # Only possible names are compared by sound.
     key = sound_key(word) if kind in (Kind.PLAIN, Kind.NAME) else None
     sounds = (key,) if key else ()
     return WordForms(stem(word), parts=parts, sounds=sounds, concept=CONCEPTS.get(stem(word)))

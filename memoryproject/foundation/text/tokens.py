@@ -1,4 +1,4 @@
-"""Cuts text into words, numbers and identifiers, each with what its spelling gives away."""
+"""Split text into words, numbers and identifiers, with the properties that their spelling shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoryproject.foundation.text.normalise import fold, readable
 MAX_TEXT = 100_000
 MAX_TERM = 64
 
-# An Indic vowel sign is no "word character" to Python, but part of the word to its reader.
+# Python doesn't count an Indic vowel sign as a word character, but readers do.
 _LETTER = r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
 _CHUNK = re.compile(rf"""{_LETTER}+(?:[-–'"’‘”״׳.,:/@_&]{_LETTER}+)*""")
 _UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -30,8 +30,11 @@ _SENTENCE_END = re.compile(r"[.!?…\n:;\"“”(\[]\s*\W*$")
 
 @dataclass(frozen=True)
 class Token:
-    """One word: ``text`` folded for comparison, ``script`` one of latin, hebrew, unspaced,
-    number, other; ``whole`` for an identifier joined out of the ``part``s that follow it."""
+    """One word.
+
+    ``text`` is folded for comparison, ``script`` is one of latin, hebrew, unspaced, number, other;
+    ``whole`` marks an identifier joined from the ``part``s that follow it.
+    """
 
     text: str
     script: str
@@ -43,13 +46,13 @@ class Token:
 
     @property
     def identifier(self) -> bool:
-        """Whether digits stand in it, but it isn't a plain short number."""
+        """Return whether it contains digits but isn't a plain short number."""
         digits = sum(character.isdigit() for character in self.text)
         return bool(digits) and (digits < len(self.text) or digits >= 3)
 
 
 def tokenize(text: str) -> Iterator[Token]:
-    """The words of the first ``MAX_TEXT`` characters of ``text``, in order."""
+    """Yield the words of the first ``MAX_TEXT`` characters of ``text``, in order."""
     clean = readable(text[:MAX_TEXT])[:MAX_TEXT]
     for match in _CHUNK.finditer(clean):
         before = clean[max(0, match.start() - 8) : match.start()]
@@ -72,7 +75,7 @@ def _chunk_tokens(chunk: str, starts: bool) -> Iterator[Token]:
 
 
 def _plain_number(digits: str) -> str:
-    """One spelling of an amount: 5,000.00 is 5000."""
+    """Return one spelling of an amount: 5,000.00 is 5000."""
     number = digits.replace(",", "")
     if "." in number:
         number = number.rstrip("0").rstrip(".")
@@ -80,8 +83,10 @@ def _plain_number(digits: str) -> str:
 
 
 def _identifier(chunk: str) -> Token | None:
-    """Invoice numbers, phones, dates, addresses of mail and web: also findable as a whole,
-    however their parts were joined."""
+    """Return an invoice number, phone, date, or mail or web address as one token.
+
+    It can be found as a whole, however its parts were joined.
+    """
     if len(chunk) > MAX_TERM or not _JOINTS.search(chunk) or _HEBREW.search(chunk):
         return None
     digits = sum(character.isdigit() for character in chunk)
@@ -96,7 +101,7 @@ def _identifier(chunk: str) -> Token | None:
 def _run_tokens(run: str, starts: bool) -> Iterator[Token]:
     if _HEBREW.search(run):
         word = fold(_QUOTES.sub("", run))[:MAX_TERM]
-        # A single letter is a prefix that a hyphen or a change of script cut off.
+        # A single letter is a prefix that a hyphen or a change of script separated.
         if len(word) > 1:
             yield Token(word, "hebrew", starts_sentence=starts)
         return
@@ -120,7 +125,7 @@ def _run_tokens(run: str, starts: bool) -> Iterator[Token]:
 
 
 def _bigrams(run: str) -> Iterator[Token]:
-    """Scripts without spaces are indexed by pairs of characters."""
+    """Yield pairs of characters, by which scripts without spaces are indexed."""
     for index in range(max(1, len(run) - 1)):
         yield Token(run[index : index + 2], "unspaced")
 

@@ -1,4 +1,4 @@
-"""Tell whether everything is in place."""
+"""Check whether everything is in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the first admin user."""
+"""Create the first admin user."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who of the staff may come in, and what each may do."""
+"""The login of staff, and their permissions."""

@@ -1,4 +1,4 @@
-"""Registers what the staff's room says about accounts, in the place of what packages bring."""
+"""Registers our admin pages of accounts in place of those of the packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoryproject.staff_site.accounts.locks import FailedLoginAdmin
 from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
 from memoryproject.staff_site.models import FailedLogin
 
-# Imported above, so that they have registered theirs by now: pages that show secrets.
+# The imports above have registered the packages' pages by now: these pages show secrets.
 PACKAGES = (static_admin, totp_admin)
 
 for model in (User, Group, StaticDevice, TOTPDevice):

@@ -1,4 +1,4 @@
-"""What staff type to come in, and about their second factor."""
+"""The forms of the login and of the second factor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CodeForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """The own password once more: whoever finds a session open doesn't know it."""
+    """The user's own password once more: a person who finds an open session doesn't know it."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -37,7 +37,7 @@ class PasswordForm(forms.Form):
 
 
 class ProofForm(PasswordForm, CodeForm):
-    """The password and a code: for what would lower the guard."""
+    """The password and a code, for actions that would lower the protection."""
 
     field_order = ("password", "code")
 

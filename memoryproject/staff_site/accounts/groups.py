@@ -1,8 +1,8 @@
-"""The groups of staff that every installation begins with.
+"""The default groups of staff.
 
-They are brought up to date at each ``migrate``: a group gets the permissions that a later version
-brings, and what somebody took away or added by hand stays as it is. For that, DefaultGrant keeps
-which permission was ever given to which group by itself: each is given once.
+They are updated at each ``migrate``: a group gets the permissions that a later version adds, and
+permissions that somebody added or removed by hand stay unchanged. For that, DefaultGrant stores
+each permission that was given to a group automatically: each is given once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ALL = (
     "api.*",
     "hooks.*",
     "dashboard.*",
-    # Never add or change: what a schedule names is run.
+    # Never add or change: the function that a schedule names is run.
     "django_q.view_*",
     "auth.*_user",
     "auth.*_group",
@@ -56,7 +56,7 @@ MEMORY_MANAGER = "Memory manager"
 AUDITOR = "Auditor"
 ADMINISTRATOR = "Administrator"
 
-# Patterns of permissions; what a group of that name may do beyond them was given by hand.
+# Patterns of permissions; further permissions of a group with that name were added by hand.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     VIEWER: _READ,
     REVIEWER: (*_READ, *_REVIEW),
@@ -65,7 +65,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ADMINISTRATOR: _ALL,
 }
 
-# Their names in the database are these English ones; shown they are in the reader's language.
+# Their names in the database are these English ones; pages show them in the reader's language.
 SHOWN_NAMES: Mapping[str, Promise] = {
     VIEWER: gettext_lazy("Viewer"),
     REVIEWER: gettext_lazy("Reviewer"),
@@ -76,20 +76,25 @@ SHOWN_NAMES: Mapping[str, Promise] = {
 
 
 def group_shown(name: str) -> str:
-    """A group's name in the reader's language; one made by hand as it was written."""
+    """Return a group's name in the reader's language; a custom name is returned unchanged."""
     return str(SHOWN_NAMES.get(name, name))
 
 
 def permissions_make() -> None:
-    """Make the permissions of every app, as ``migrate`` does once it is through. Within a
-    migration they aren't there yet."""
+    """Create the permissions of every app, as ``migrate`` does at its end.
+
+    Within a migration they don't exist yet.
+    """
     for config in global_apps.get_app_configs():
         create_permissions(config, verbosity=0)
 
 
 def groups_bring_up_to_date(*, apps: Any = global_apps) -> None:
-    """Make the groups, and give each the permissions that it was never given yet. A group that
-    somebody removed isn't made again. ``apps``: where models are from, in a migration its own."""
+    """Create the groups, and give each the permissions that it was never given yet.
+
+    A group that somebody removed isn't created again. ``apps``: the source of the models, in a
+    migration its own.
+    """
     permissions = apps.get_model("auth", "Permission").objects
     names = permissions.values_list("pk", "content_type__app_label", "codename")
     keys = {f"{app}.{codename}": pk for pk, app, codename in names}
@@ -117,9 +122,11 @@ def _give(apps: Any, name: str, fresh: Mapping[str, int], *, is_new: bool) -> No
 
 
 def after_migrate(sender: Any, apps: Any = global_apps, **_: Any) -> None:
-    """Receives post_migrate, which is sent for each app; the last one's counts, when the tables
-    and permissions of all others are there: it is one of Django's own. Backwards beyond our own
-    migration there is nothing to bring up to date."""
+    """Update the groups at the last post_migrate signal, which comes from one of Django's own apps.
+
+    The signal is sent for each app. At the last one the tables and permissions of all others exist.
+    After a migration back beyond our own there is nothing to update.
+    """
     with_models = [config for config in global_apps.get_app_configs() if config.models_module]
     if sender != with_models[-1]:
         return

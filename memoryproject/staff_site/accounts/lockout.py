@@ -1,7 +1,7 @@
-"""The lock after failed logins: whom django-axes counts, from where, and what it answers.
+"""The lock after failed logins: the names and addresses that django-axes counts, and its response.
 
-Of a name that was typed only a keyed mark is kept: people type passwords there. Of everything else
-that was typed nothing is.
+Of a typed name only a keyed mark is stored, because people type passwords there. No other typed
+text is stored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ V6_PREFIX = 64
 
 
 class LockoutBackend(AxesStandaloneBackend):  # type: ignore[misc]
-    """Refuses who is locked out. Where there is no request, nobody can be locked out."""
+    """Refuses locked-out users. Without a request nobody can be locked out."""
 
     def authenticate(
         self,
@@ -49,27 +49,29 @@ class LockoutBackend(AxesStandaloneBackend):  # type: ignore[misc]
 
 
 def name_mark(name: str) -> str:
-    """What is kept of a name that was typed; the form for logins makes it NFKC, too."""
+    """Return the mark that is stored of a typed name. The login form also normalises to NFKC."""
     return typed_name_mark(audit_key(), unicodedata.normalize("NFKC", name))
 
 
 def typed_name(request: HttpRequest, credentials: Mapping[str, Any] | None = None) -> str:
-    """For django-axes: who tries to come in."""
+    """Return the name of the login attempt, for django-axes."""
     typed = credentials if credentials else request.POST
     return name_mark(str(typed.get("username") or ""))
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """For django-axes: where a request comes from, behind TRUSTED_PROXIES proxies of ours. Each
-    adds to X-Forwarded-For whom it speaks with; what stands further left anybody can write. Who
-    has one IPv6 address has its whole network, so that counts."""
+    """Return the address of a client behind TRUSTED_PROXIES proxies, for django-axes.
+
+    Each proxy appends the address of its peer to X-Forwarded-For; any client can write the values
+    further left. A user of one IPv6 address has its whole network, so the network counts.
+    """
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
     hops = [*(hop.strip() for hop in forwarded if hop.strip()), request.META.get("REMOTE_ADDR", "")]
     return _network(hops[max(0, len(hops) - 1 - settings.TRUSTED_PROXIES)])
 
 
 def _network(hop: str) -> str | None:
-    """The address without a port, which some proxies add."""
+    """Return the network of an address, without the port that some proxies add."""
     host = hop[1:].partition("]")[0] if hop.startswith("[") else hop
     if host.count(":") == 1:
         host = host.partition(":")[0]
@@ -86,8 +88,10 @@ def _network(hop: str) -> str | None:
 
 
 def lock_holds(request: HttpRequest, username: str) -> bool:
-    """Whether this name is locked from where the request comes. Then the answer says so, whatever
-    the view makes of it."""
+    """Return whether this name is locked from the address of the request.
+
+    If so, the middleware responds with the lock page, whatever the view returns.
+    """
     if AxesProxyHandler.is_allowed(request, {"username": username}):
         return False
     request.axes_locked_out = True  # type: ignore[attr-defined]
@@ -96,8 +100,10 @@ def lock_holds(request: HttpRequest, username: str) -> bool:
 
 
 def failure_count(request: HttpRequest, username: str, step: str) -> None:
-    """A password or a code was wrong somewhere else than in the form for logins: it counts for
-    the lock like a failed login, and the audit log tells of it. ``step``: which of the two."""
+    """Count a wrong password or code outside of the login form.
+
+    It counts for the lock like a failed login, and is in the audit log. ``step``: password or code.
+    """
     credentials = {"username": username, "step": step}
     user_login_failed.send(__name__, credentials=credentials, request=request)
 
@@ -107,8 +113,10 @@ def locked_page(
     original_response: HttpResponse | None = None,
     credentials: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """For django-axes: what is answered while a lock lasts. It is the same whether there is
-    somebody of that name or not."""
+    """Return the response during a lock, for django-axes.
+
+    It is the same whether or not an account with that name exists.
+    """
     attempts = AccessAttempt.objects.filter(
         username=get_client_username(request, dict(credentials or {})),
         ip_address=get_client_ip_address(request),
@@ -127,33 +135,35 @@ def lock_lasts() -> timedelta:
 
 
 def attempts_that_count(now: datetime) -> QuerySet[AccessAttempt]:
-    """Failures that are not too old to count."""
+    """Return the failures that are recent enough to count."""
     return AccessAttempt.objects.filter(attempt_time__gt=now - lock_lasts())
 
 
 def failures_by_pair(now: datetime) -> list[tuple[str | None, str | None, int]]:
-    """Of each name's mark and address, how often it failed; the most first."""
+    """Return the number of failures of each pair of name mark and address, the most first."""
     pairs = attempts_that_count(now).values("username", "ip_address").order_by()
     counted = pairs.annotate(failures=Sum("failures_since_start")).order_by("-failures")
     return list(counted.values_list("username", "ip_address", "failures"))
 
 
 def pairs_locked(now: datetime) -> set[tuple[str | None, str | None]]:
-    """Each locked name's mark, with the address from which it is locked."""
+    """Return the mark of each locked name, with the address from which it is locked."""
     limit = settings.LOGIN_FAILURES
     return {(mark, where) for mark, where, count in failures_by_pair(now) if count >= limit}
 
 
 def names_by_mark() -> dict[str, str]:
-    """The names of all who have an account, by their marks: whose login it was that failed."""
+    """Return the names of all accounts by their marks, to show whose login failed."""
     names = get_user_model()._default_manager.values_list("username", flat=True)
     return {name_mark(name): name for name in names}
 
 
 @transaction.atomic
 def login_unlock(*, attempts: Iterable[AccessAttempt], actor: Actor) -> int:
-    """Let names be tried again at once from the addresses of these failures; returns how many
-    pairs of name and address were set free."""
+    """Unlock the names from the addresses of these failures.
+
+    Returns how many pairs of name and address were unlocked.
+    """
     pairs = {(attempt.username, attempt.ip_address) for attempt in attempts}
     freed = 0
     for mark, address in sorted(pairs, key=str):
@@ -169,8 +179,11 @@ def record_locks() -> None:
 
 
 def keep_nothing_typed() -> None:
-    """django-axes stores with a failure what was posted, but for fields whose names it is told.
-    Each page has other names, and one that nobody thought of is a password in the database."""
+    """Stop django-axes from storing posted values with a failure.
+
+    It leaves out only fields whose names it knows. Each page has other names, and a forgotten one
+    would put a password into the database.
+    """
     pre_save.connect(_nothing_typed, sender=AccessAttempt, dispatch_uid="failed_login_typed")
 
 
@@ -179,7 +192,7 @@ def _nothing_typed(instance: AccessAttempt, **_: Any) -> None:
 
 
 def _locked(request: HttpRequest, **_: Any) -> None:
-    """Recorded when it begins. Who tries on while it lasts is refused without being counted."""
+    """Record the beginning of a lock. Attempts during it are refused without being counted."""
     if getattr(request, "axes_failures_since_start", None) is None:
         return
     mark = get_client_username(request, getattr(request, "axes_credentials", None))

@@ -1,4 +1,4 @@
-"""Failed logins that count for a lock, in the admin, and how a lock is lifted."""
+"""The list of failed logins that count for a lock, and the action that lifts a lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memoryproject.staff_site.models import FailedLogin
 
 
 class FailedLoginList(ChangeList):  # type: ignore[misc]
-    """Each row with whose login it was: all names at once, not one query a row."""
+    """Adds the user's name to each row: one query for all rows, not one for each."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -66,7 +66,10 @@ class FailedLoginAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("name"))
     def shown_name(self, row: Any) -> str:
-        """What nobody has as a name isn't known: people type passwords there."""
+        """Return the name if an account has it.
+
+        Other texts are hidden: people type passwords there.
+        """
         if not hasattr(row, "shown_name"):
             row.shown_name = names_by_mark().get(row.username or "", "")
         return row.shown_name or _("a name that nobody has")

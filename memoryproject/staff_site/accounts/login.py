@@ -1,4 +1,4 @@
-"""Logging in: the password, then, of who has set one up, a code."""
+"""The login: the password, then a code for users with a second factor."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 class PasswordStep(LoginView):
-    """Who has a second factor isn't logged in by the password."""
+    """Checks the password. A user with a second factor isn't logged in by it alone."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         user = form.get_user()
         if device_of(user) is None:
             return super().form_valid(form)
         session = self.request.session
-        # Nothing of who was logged in here before goes along, nor a key that somebody planted.
+        # Data of an earlier user or a planted session key must not be carried over.
         session.flush()
         session[HALF_WAY] = {
             "user": user.pk,
@@ -45,7 +45,7 @@ class PasswordStep(LoginView):
 
 
 def code_step(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """The second step. ``context``: what every page of the site has."""
+    """Handle the second step. ``context``: the context of every page of the site."""
     half_way = request.session.get(HALF_WAY)
     user = _who(half_way)
     if user is None or half_way is None:
@@ -66,7 +66,7 @@ def code_step(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 
 def _who(half_way: dict[str, Any] | None) -> Any:
-    """Who gave the right password a moment ago; None where that doesn't count any more."""
+    """Return the user who typed the right password recently; None if that has expired."""
     now = timezone.now().timestamp()
     if half_way is None or now - half_way["at"] > HALF_WAY_SECONDS:
         return None
@@ -78,7 +78,7 @@ def _who(half_way: dict[str, Any] | None) -> Any:
 
 
 def code_checked(request: HttpRequest, user: Any, code: str) -> Checked:
-    """A wrong code is a failed login. While a lock lasts none is looked at."""
+    """Check a code. A wrong one is a failed login; during a lock none is checked."""
     name = user.get_username()
     if lock_holds(request, name):
         return Checked()
@@ -96,7 +96,7 @@ def _come_in(request: HttpRequest, user: Any, device: TOTPDevice, address: str) 
 
 
 def refusal_of(checked: Checked) -> str:
-    """Why a code wasn't taken, in words."""
+    """Return the message about why a code was rejected."""
     if checked.wait_until is None:
         return _("This code is wrong, or it was used already.")
     seconds = max(1, int((checked.wait_until - timezone.now()).total_seconds()) + 1)

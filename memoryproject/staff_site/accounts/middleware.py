@@ -1,4 +1,4 @@
-"""Ends sessions in which nothing is done, and asks for a second factor where one must be."""
+"""Ends idle sessions, and requires a second factor where it is mandatory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from django.utils.translation import ngettext
 from memoryproject.foundation.admin_kit.live import is_live
 from memoryproject.staff_site.accounts.sessions import Standing, keep_alive, standing_of
 
-# What can be opened before a second factor is set up.
+# Pages that can be opened before a second factor is set up.
 ALLOWED_BEFORE = ("admin:two_factor", "admin:logout", "admin:jsi18n")
 
 
 class StaffSessions:
-    """The API takes logged-in staff, too: there, a session that doesn't stand is nobody's."""
+    """Checks the sessions of staff.
+
+    The API accepts logged-in staff, too: there, a request with an invalid session is anonymous.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -40,7 +43,7 @@ class StaffSessions:
     def _answer(
         self, request: HttpRequest, standing: Standing, *, of_admin: bool
     ) -> HttpResponseBase | None:
-        """None where the request is let through, perhaps as nobody's."""
+        """Return None if the request may continue, perhaps as an anonymous one."""
         if standing is Standing.GOOD:
             keep_alive(request)
             return None
@@ -80,7 +83,10 @@ def _why(standing: Standing) -> str:
 
 
 def _login_address(request: HttpRequest) -> str:
-    """Back to the page, or to the first one where something was to be posted."""
+    """Return the login's address, with the way back to the page.
+
+    After a POST it leads to the first page.
+    """
     back = request.get_full_path() if request.method == "GET" else reverse("admin:index")
     return f"{reverse('admin:login')}?{urlencode({'next': back})}"
 

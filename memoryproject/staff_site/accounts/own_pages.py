@@ -1,4 +1,4 @@
-"""What staff do about their own account: the second factor, and the password."""
+"""The pages on which staff manage their own account: second factor and password."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BEGUN_SECONDS = 900
 @sensitive_post_parameters("code", "password")
 @never_cache
 def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """``context``: what every page of the site has."""
+    """Handle the page of the second factor. ``context``: the context of every page of the site."""
     doing = request.POST.get("do", "") if request.method == "POST" else ""
     has_one = device_of(request.user) is not None
     if doing == BEGIN and not has_one:
@@ -54,7 +54,10 @@ def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpRes
 
 
 def _begin(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Who found a session open would lock its owner out by a phone of his own."""
+    """Begin a second factor after the password was typed.
+
+    Otherwise a person who finds an open session could lock out its owner with another phone.
+    """
     form = PasswordForm(request.POST)
     if not form.is_valid() or not _knows_password(request, form):
         return _page(request, context, **{BEGIN: form})
@@ -64,8 +67,11 @@ def _begin(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 
 def _begun_here(request: HttpRequest) -> TOTPDevice | None:
-    """What waits for its first code, for a while and only where the password was given: anywhere
-    else its secret isn't shown, and no code turns it on."""
+    """Return the device that waits for its first code, if this session began it recently.
+
+    The session in which the password was typed is the only one that shows the secret and accepts a
+    code for it.
+    """
     device, begun = begun_of(request.user), request.session.get(BEGUN)
     if device is None or begun is None or begun["device"] != device.pk:
         return None
@@ -88,7 +94,7 @@ def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 
 def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> HttpResponse:
-    """New backup codes, or none at all any more: for who proves both factors."""
+    """Renew the backup codes or remove the second factor, after a proof of both factors."""
     form = ProofForm(request.POST)
     if not form.is_valid() or not _proved(request, form):
         return _page(request, context, **{doing: form})
@@ -100,7 +106,7 @@ def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> Ht
 
 
 def _proved(request: HttpRequest, form: ProofForm) -> bool:
-    """The code isn't looked at where the password is wrong, so that none is used up."""
+    """Return whether password and code are right. A wrong password uses up no code."""
     if not _knows_password(request, form):
         return False
     checked = code_checked(request, request.user, form.cleaned_data["code"])
@@ -138,7 +144,7 @@ def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpRe
 
 
 def _codes_page(request: HttpRequest, context: dict[str, Any], codes: list[str]) -> HttpResponse:
-    """The only time that they are shown."""
+    """Show the backup codes. This is the only time that they are shown."""
     shown = {"title": _("Backup codes"), "codes": codes}
     return TemplateResponse(request, "admin/access/backup_codes.html", {**context, **shown})
 
@@ -148,8 +154,11 @@ def _here() -> HttpResponse:
 
 
 class OwnPassword(PasswordChangeView):
-    """Changing it logs out all other sessions of the person, which Django sees to. Who found a
-    session open doesn't guess the old one here: wrong ones count as failed logins."""
+    """The password change, which logs out all other sessions of the person.
+
+    Django ends the sessions. Wrong old passwords count as failed logins, so that a person who finds
+    an open session can't guess.
+    """
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if lock_holds(request, request.user.get_username()):

@@ -1,4 +1,7 @@
-"""Who may change whose account: nobody gives what he doesn't have, or takes over who has more."""
+"""Rules for changing accounts.
+
+Nobody gives permissions they lack, or changes an account that has more permissions.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,15 @@ def _names(permissions: QuerySet[Permission]) -> set[str]:
 
 
 def permissions_of(user: Any) -> set[str]:
-    """What somebody may do, or could do again once switched on."""
+    """Return the permissions of a user, including those after a reactivation."""
     return _names(Permission.objects.filter(Q(user=user) | Q(group__user=user)).distinct())
 
 
 def may_manage_user(actor: Any, user: Any) -> bool:
-    """Whoever changes an account can come in by it: it may have no right that he lacks."""
+    """Return whether the actor has every permission of the user.
+
+    A person who changes an account can log in with it.
+    """
     if actor.is_superuser:
         return True
     return not user.is_superuser and permissions_of(user) <= actor.get_all_permissions()
@@ -32,7 +38,7 @@ def may_manage_group(actor: Any, group: Group) -> bool:
 
 
 def permissions_to_give(actor: Any) -> QuerySet[Permission]:
-    """Those that somebody has."""
+    """Return the permissions that the actor has."""
     every = Permission.objects.select_related("content_type")
     if actor.is_superuser:
         return every
@@ -41,7 +47,7 @@ def permissions_to_give(actor: Any) -> QuerySet[Permission]:
 
 
 def groups_to_give(actor: Any) -> QuerySet[Group]:
-    """Those that grant nothing that somebody lacks."""
+    """Return the groups that grant only permissions that the actor has."""
     if actor.is_superuser:
         return Group.objects.all()
     held: Iterable[int] = permissions_to_give(actor).values_list("pk", flat=True)

@@ -1,7 +1,7 @@
 """The second factor of a login: codes of an app on a phone (TOTP), and backup codes on paper.
 
-Of a backup code a keyed hash is stored. A code counts once: the device's row is locked while one
-is looked at, and remembers the last. Wrong ones make the next wait: 1, 2, 4, 8 seconds and so on.
+A backup code is stored as a keyed hash. A code is valid once: the device's row is locked during the
+check, and stores the last code. Wrong codes delay the next check: 1, 2, 4, 8 seconds and so on.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ _STORED = 16
 
 @dataclass(frozen=True)
 class Checked:
-    """``device``: the right one, where the code was right. ``wait_until``: codes aren't looked at
-    before, after wrong ones."""
+    """The result of checking a code.
+
+    ``device``: the matching one, if the code was right. ``wait_until``: after wrong codes, none is
+    checked before this time.
+    """
 
     device: TOTPDevice | None = None
     wait_until: datetime | None = None
 
 
 def begun_of(user: Any) -> TOTPDevice | None:
-    """A second factor that waits for its first code."""
+    """Return a second factor that waits for its first code."""
     return TOTPDevice.objects.filter(user=user, confirmed=False).order_by("-pk").first()
 
 
@@ -50,8 +53,10 @@ def backup_codes_left(user: Any) -> int:
 
 @transaction.atomic
 def second_factor_begin(*, user: Any) -> TOTPDevice:
-    """A new secret; it counts once a code proves that the app has it. There must be no second
-    factor yet."""
+    """Create a new secret; it is active once a code proves that the app has it.
+
+    There must be no second factor yet.
+    """
     _lock(user)
     TOTPDevice.objects.filter(user=user, confirmed=False).delete()
     return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
@@ -59,14 +64,16 @@ def second_factor_begin(*, user: Any) -> TOTPDevice:
 
 @transaction.atomic
 def second_factor_confirm(*, user: Any, code: str) -> list[str] | None:
-    """The app shows this code: from now on it is asked for. Returns backup codes, which nobody
-    sees again; None where the code is wrong."""
+    """Activate the second factor with the first code of the app.
+
+    Returns the backup codes, which are never shown again; None if the code is wrong.
+    """
     _lock(user)
     device = begun_of(user)
     if device is None or device_of(user) is not None:
         return None
     if not device.verify_token(_digits(code)):
-        # A secret that nobody has yet needs no guarding: whoever mistypes may try again at once.
+        # A secret that isn't active needs no protection: a mistyped code may be repeated at once.
         device.throttle_reset()
         return None
     device.confirmed = True
@@ -77,7 +84,7 @@ def second_factor_confirm(*, user: Any, code: str) -> list[str] | None:
 
 @transaction.atomic
 def backup_codes_renew(*, user: Any) -> list[str]:
-    """New backup codes; the old ones count no more."""
+    """Create new backup codes; the old ones become invalid."""
     _lock(user)
     _record("second_factor.backup_codes", user, Actor("staff", user.get_username()))
     return _new_backup_codes(user)
@@ -85,7 +92,10 @@ def backup_codes_renew(*, user: Any) -> list[str]:
 
 @transaction.atomic
 def second_factor_remove(*, user: Any, actor: Actor) -> bool:
-    """Whether there was one. ``actor``: the person, or who does it for them."""
+    """Remove the second factor. Return whether there was one.
+
+    ``actor``: the person, or somebody who does it for them.
+    """
     _lock(user)
     gone, _ = TOTPDevice.objects.filter(user=user).delete()
     codes, _ = StaticDevice.objects.filter(user=user).delete()
@@ -124,13 +134,13 @@ def _checked(app: TOTPDevice, asked: TOTPDevice | StaticDevice, token: str) -> C
 
 
 def secret_shown(device: TOTPDevice) -> str:
-    """The secret for who types it, in groups of four."""
+    """Return the secret in groups of four, for typing."""
     text = b32encode(device.bin_key).decode().rstrip("=")
     return " ".join(text[start : start + 4] for start in range(0, len(text), 4))
 
 
 def qr_code(device: TOTPDevice) -> SafeString:
-    """A drawing (SVG) that apps read; it needs no script and no other file."""
+    """Return a drawing (SVG) that apps scan; it needs no script and no other file."""
     import qrcode  # noqa: PLC0415 slow to import, and rarely needed
     from qrcode.image.svg import SvgPathImage  # noqa: PLC0415
 
@@ -160,12 +170,12 @@ def _stored(user: Any, code: str) -> str:
 
 
 def _digits(code: str) -> str:
-    """As it was meant: apps and papers show codes in groups."""
+    """Return the code without spaces: apps and papers show codes in groups."""
     return "".join(code.split()).replace("-", "").lower()[:64]
 
 
 def _lock(user: Any) -> None:
-    """Two pages of one person at once: one after the other."""
+    """Lock the user's row, so that two pages of one person run one after the other."""
     get_user_model()._default_manager.select_for_update().get(pk=user.pk)
 
 

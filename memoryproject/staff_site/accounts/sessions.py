@@ -1,4 +1,4 @@
-"""How long a login lasts, and by what it was proved."""
+"""The duration of a login, and the factors that proved it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ WRITTEN_EVERY_SECONDS = 60
 
 
 class Standing(Enum):
-    """``IDLE``: for too long. ``UNPROVED``: a second factor is set up, and this session was begun
-    without it. ``TO_SET_UP``: there must be one, and there is none."""
+    """The state of a login session.
+
+    ``IDLE``: unused for too long. ``UNPROVED``: a second factor is set up, and this session began
+    without it. ``TO_SET_UP``: a second factor is required, and there is none.
+    """
 
     GOOD = "good"
     IDLE = "idle"
@@ -38,7 +41,7 @@ def _begin(request: HttpRequest, **_: Any) -> None:
 
 
 def standing_of(request: HttpRequest) -> Standing:
-    """Of somebody who is logged in. One query, of staff."""
+    """Return the state of a logged-in user's session. Takes one query for staff."""
     seen = request.session.get(SEEN)
     if seen is not None and _now() - seen > settings.STAFF_SESSION_MINUTES * 60:
         return Standing.IDLE
@@ -52,17 +55,17 @@ def standing_of(request: HttpRequest) -> Standing:
 
 
 def device_of(user: Any) -> TOTPDevice | None:
-    """The second factor that somebody set up."""
+    """Return the user's second factor, if one is set up."""
     return TOTPDevice.objects.filter(user=user, confirmed=True).order_by("pk").first()
 
 
 def prove(request: HttpRequest, device: TOTPDevice) -> None:
-    """A code was right: this session was begun with both factors."""
+    """Record that this session was proved with both factors, after a right code."""
     request.session[SECOND_FACTOR] = device.pk
 
 
 def keep_alive(request: HttpRequest) -> None:
-    """Note that somebody is there, at most once a minute. A page's own refreshing is nobody."""
+    """Record the user's activity, at most once a minute. A page's own refreshing doesn't count."""
     seen = request.session.get(SEEN)
     if not is_live(request) and (seen is None or _now() - seen >= WRITTEN_EVERY_SECONDS):
         request.session[SEEN] = _now()

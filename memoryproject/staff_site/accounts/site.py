@@ -1,4 +1,4 @@
-"""How the admin site lets staff in, and the pages about their own account."""
+"""The login of the admin site, and the pages of a person's own account."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memoryproject.staff_site.accounts.own_pages import OwnPassword, second_fact
 
 
 class AccessSite(AdminSite):
-    """Stands before the site's other base."""
+    """The login part of the site. It must come before the site's other base class."""
 
     def get_urls(self) -> list[Any]:
         own: list[URLPattern] = [
@@ -31,7 +31,7 @@ class AccessSite(AdminSite):
     @method_decorator(never_cache)
     @method_decorator(sensitive_post_parameters("password"))
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """The first step, as Django's site has it."""
+        """Handle the first step, the password, at the URL of Django's login."""
         if request.method == "GET" and self.has_permission(request):
             return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
         context = {
@@ -55,7 +55,7 @@ class AccessSite(AdminSite):
     @method_decorator(never_cache)
     @method_decorator(sensitive_post_parameters("code"))
     def login_code(self, request: HttpRequest) -> HttpResponse:
-        """The second one."""
+        """Handle the second step, the code."""
         return code_step(request, self.each_context(request))
 
     def two_factor(self, request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Accounts of the staff and their groups, in the admin."""
+"""Staff accounts and their groups, in the admin."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from memoryproject.staff_site.accounts.rights import (
 from memoryproject.staff_site.accounts.second_factor import second_factor_remove
 from memoryproject.staff_site.accounts.sessions import device_of
 
-# What nobody changes of the own account, so that nobody lifts or locks out himself.
+# Fields that users can't change in their own account, so that they can't promote themselves or lock
+# themselves out.
 OWN = ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")
 
 
 class GroupFilter(admin.RelatedFieldListFilter):
-    """The groups by the names that staff read elsewhere."""
+    """Filters by group, with the group names that staff see elsewhere."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
         found = super().field_choices(field, request, model_admin)
@@ -46,8 +47,11 @@ class GroupFilter(admin.RelatedFieldListFilter):
 
 
 class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
-    """Only a superuser makes superusers and changes them. Everybody else gives no right that he
-    lacks, and changes nobody who has more than he."""
+    """The list and form of staff accounts.
+
+    Only superusers make and change superusers. Other staff give no permission that they lack, and
+    change nobody who has more permissions than they have.
+    """
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -73,7 +77,7 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
     add_fieldsets = (
         (None, {"fields": ("username", "password1", "password2", "is_staff", "groups")}),
     )
-    # Django's pair of boxes can't be read by screen readers; see formfield_for_manytomany.
+    # Screen readers can't read Django's pair of boxes; see formfield_for_manytomany.
     filter_horizontal = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -121,7 +125,10 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         return [address, *super().get_urls()]
 
     def reset_view(self, request: HttpRequest, id: str) -> HttpResponse:
-        """For who lost phone and backup codes: the password alone lets in again."""
+        """Remove the second factor of a user who lost phone and backup codes.
+
+        Afterwards the password alone is enough to log in.
+        """
         user = self.get_object(request, id)
         if not self.has_change_permission(request, user):
             raise PermissionDenied
@@ -142,8 +149,12 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
         return TemplateResponse(request, "admin/access/reset_second_factor.html", context)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
-        """Whose it is is found as Django finds it: 7, +7 and 007 are one account. One's own goes
-        by the page that asks for the old one: who found a session open doesn't keep the account."""
+        """Change another user's password; redirect from the user's own account.
+
+        The account is looked up like in Django: 7, +7 and 007 are one account. Users change their
+        own password on the page that asks for the old one, so that a person who finds an open
+        session can't take over the account.
+        """
         user = self.get_object(request, unquote(id))
         own = user is not None and user.pk == request.user.pk
         if own and self.has_change_permission(request, user):
@@ -186,7 +197,10 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
 
 
 class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
-    """The groups of every installation keep their names, by which later versions find them."""
+    """The list and form of groups.
+
+    The groups of every installation keep their names, by which later versions find them.
+    """
 
     list_display = ("shown_name", "shown_people")
     fields = ("name", "permissions")

@@ -1,1 +1,1 @@
-"""Texts of packages that staff read and that the packages have no Hebrew for."""
+"""Texts of packages that staff see and for which the packages have no Hebrew translation."""

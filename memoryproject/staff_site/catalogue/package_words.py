@@ -1,4 +1,4 @@
-"""Texts of packages, for the catalogue: the packages themselves have no Hebrew."""
+"""Texts of packages for the translation catalogue: the packages themselves have no Hebrew."""
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PACKAGE_WORDS = (
     _("Name"),
     _("Minutes"),
     _("Next Run"),
-    # What Python says of a line that isn't JSON.
+    # Python's messages about a line that isn't JSON.
     _("Expecting value"),
     _("Expecting property name enclosed in double quotes"),
     _("Expecting ':' delimiter"),

@@ -1,4 +1,4 @@
-"""The dashboard as one person sees it: tiles of figures, charts with their tables."""
+"""The dashboard of one person: tiles with figures, and charts with their tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memoryproject.staff_site.dashboard.number_format import (
 )
 from memoryproject.staff_site.dashboard.prices import ModelTokens
 
-# Who has one of these sees figures; everybody else the ways to what he may open.
+# Staff with one of these permissions see figures; all others see links to their pages.
 RIGHTS = (
     "sessions_app.view_message",
     "sessions_app.view_chat",
@@ -39,7 +39,7 @@ RIGHTS = (
 
 @dataclass(frozen=True)
 class Note:
-    """A word under a figure, with a way to what it tells of."""
+    """A text under a figure, with a link to the list that it refers to."""
 
     text: str
     address: str = ""
@@ -47,7 +47,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure. ``tone``: good, warn, bad, or nothing of that."""
+    """One figure. ``tone``: good, warn, bad, or empty."""
 
     key: str
     title: str
@@ -59,8 +59,11 @@ class Tile:
 
 @dataclass(frozen=True)
 class Series:
-    """A chart's line or bars; ``value`` takes a slot's figure, ``colour`` names a CSS variable,
-    ``link`` leads from a slot's name to its list."""
+    """A chart's line or bars.
+
+    ``value`` takes a slot's figure, ``colour`` names a CSS variable, ``link`` leads from a slot's
+    name to its list.
+    """
 
     title: str
     colour: str
@@ -71,8 +74,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """``data``: what the script draws, as JSON. ``rows``: the same as a table, each row with its
-    name and its cells, the texts with their addresses."""
+    """A chart.
+
+    ``data``: the input of the script, as JSON. ``rows``: the same as a table, each row with its
+    name and its cells, the texts with their addresses.
+    """
 
     key: str
     title: str
@@ -96,7 +102,10 @@ def sees_figures(user: Any) -> bool:
 
 
 def board_for(user: Any, *, period: str, now: datetime) -> Board:
-    """``period``: a name of ``periods.DAYS``. The number of queries is always the same."""
+    """Return the dashboard for a person. ``period``: a name of ``periods.DAYS``.
+
+    The number of queries is constant.
+    """
     to = Places(user)
     found = figures_of(period_named(period, now=now))
     return Board(

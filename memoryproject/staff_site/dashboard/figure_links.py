@@ -1,4 +1,4 @@
-"""Where each figure's list is, and who may open it."""
+"""Links from figures to their lists, and who may open them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ RECEIPTS = "sessions_app_forgetreceipt"
 SCHEDULES = "django_q_schedule"
 QUEUE = "django_q_ormq"
 
-# What besides the period makes the list hold what the figure counts.
+# Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
-# Raw lookups, as Django's own lists take them.
+# Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
 
 
@@ -35,7 +35,7 @@ class Places:
         return bool(self._user.has_perm(right))
 
     def list_of(self, name: str, when: str = "", **filters: str) -> str:
-        """The address of a list within a period; empty where there is none for this person."""
+        """Return the address of a list within a period; empty if this person has no such list."""
         if name not in self._lists:
             app_label, model = name.rsplit("_", 1)
             mine = self.may(f"{app_label}.view_{model}")

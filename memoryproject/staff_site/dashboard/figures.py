@@ -28,8 +28,11 @@ SUMS = (
 
 @dataclass
 class Figures:
-    """``chats``: with a message or a turn. ``durations``: answers by bin (see ``durations``).
-    ``tokens``: those sent and received, by model. ``receipts``: of forgetting."""
+    """The figures of a period.
+
+    ``chats``: with a message or a turn. ``durations``: answers by bin (see ``durations``).
+    ``tokens``: those sent and received, by model. ``receipts``: of forgetting.
+    """
 
     start: datetime
     end: datetime
@@ -63,12 +66,12 @@ class Figures:
         return sum(completion for _, completion in self.tokens.values())
 
     def by_model(self, prices: Mapping[str, tuple[float, float]]) -> list[ModelTokens]:
-        """The tokens of each model with their cost, the most used first."""
+        """Return the tokens of each model with their cost, the most used first."""
         found = [model_tokens(model, *tokens, prices) for model, tokens in self.tokens.items()]
         return sorted(found, key=lambda one: (-one.prompt - one.completion, one.model))
 
     def _add(self, found: Mapping[str, Any]) -> None:
-        """A slot's figures but its chats, which can't be added up."""
+        """Add a slot's figures, except its chats, which can't be added up."""
         for name in SUMS:
             setattr(self, name, getattr(self, name) + int(found["sums"].get(name, 0)))
         for number, answers in found["bins"]:
@@ -91,7 +94,7 @@ class PeriodFigures:
 
 
 def figures_of(period: Period) -> PeriodFigures:
-    """All figures of a period, as they are now."""
+    """Return all current figures of a period."""
     read = slots_read(period.borders)
     whole = Figures(period.start, period.end, chats=read.chats)
     slots = []

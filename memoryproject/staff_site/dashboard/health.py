@@ -1,4 +1,4 @@
-"""How the server is right now: what waits, who works, what is late, how full the disk is."""
+"""The server's current state: waiting turns, workers, late schedules, and disk space."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from memoryproject.staff_site.broker import BrokerGoneError, clusters, queue_dep
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES
 
-# Schedules are looked at every half minute.
+# Schedules are checked every half minute.
 LATE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Turns whose answer isn't made yet; ``since``: when the oldest of them was asked for."""
+    """Turns without an answer; ``since``: when the oldest of them was created."""
 
     turns: int
     since: datetime | None
@@ -29,8 +29,11 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Machine:
-    """``queued``: jobs that no worker has taken, None where the broker can't be asked.
-    ``late``: schedules that are overdue, ``late_since`` the longest of them."""
+    """The state of the server.
+
+    ``queued``: jobs that no worker has taken, None if the broker can't be reached. ``late``:
+    overdue schedules, ``late_since`` the longest of them.
+    """
 
     clusters: int
     workers: int

@@ -1,5 +1,8 @@
-"""What a Prometheus server asks: read from the database when it asks, so that it is the same
-from every process. Numbers and states only, never a text or an address of anybody."""
+"""The metrics for Prometheus.
+
+They are read from the database for each request, so that every process returns the same. They
+contain numbers and states only, never a text or anybody's address.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from sessions_app.models.turns import WAITING_STATES, TurnState
 TABLES: tuple[type[Model], ...] = (Chat, ChatSession, Message, Turn, Memory, AuditEvent)
 OPEN_STATES = (*WAITING_STATES, TurnState.SENDING)
 RECENT = timedelta(hours=1)
-# Of a busier hour the newest turns stand for all, so that asking costs the same in any.
+# In a busier hour only the newest turns are read, so that the cost is limited.
 RECENT_TURNS = 10_000
 QUANTILES = (0.5, 0.95)
 
@@ -49,8 +52,11 @@ SELECT relname, n_live_tup, n_tup_ins FROM pg_stat_user_tables WHERE relname = A
 
 
 class ServerCollector(Collector):
-    """Everything, anew for each scrape. Where the database is out of reach what depends on it is
-    missing, and ``memory_part_ready`` says so."""
+    """Collects all metrics for each scrape.
+
+    If the database can't be reached, the metrics that need it are missing, and
+    ``memory_part_ready`` reports it.
+    """
 
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily("memory_server", "The version.", {"version": __version__})
@@ -89,7 +95,7 @@ def _readiness(found: list[Part]) -> Metric:
 
 
 def _waiting() -> Iterator[Metric]:
-    """The turns that are not over."""
+    """Yield the number of unfinished turns."""
     open_turns = Turn.objects.filter(state__in=OPEN_STATES).order_by()
     counted = dict(open_turns.values_list("state").annotate(Count("id")))
     turns = GaugeMetricFamily(
@@ -107,7 +113,7 @@ def _waiting() -> Iterator[Metric]:
 
 
 def _recent() -> Iterator[Metric]:
-    """How the turns of the last hour ended, and how long answers took."""
+    """Yield the results of the last hour's turns, and the durations of their answers."""
     ended = GaugeMetricFamily(
         "memory_turns_last_hour", "Turns that ended in the last hour, by how.", labels=["state"]
     )
@@ -126,7 +132,7 @@ def _recent() -> Iterator[Metric]:
         if state not in OPEN_STATES:
             ended.add_metric([state], rows.get(state, (0, ()))[0])
     _, answered = rows.get(str(TurnState.SENT), (0, ()))
-    # Nothing was answered: there is no time to tell, and none is told.
+    # Without answers there is no duration, and none is reported.
     for quantile, seconds in zip(QUANTILES if answered else (), answered, strict=True):
         took.add_metric([str(quantile)], seconds)
     yield ended
@@ -134,7 +140,7 @@ def _recent() -> Iterator[Metric]:
 
 
 def _rows() -> Iterator[Metric]:
-    """From the database's own statistics: counting a million rows would take too long."""
+    """Yield the database's own statistics: counting a million rows would take too long."""
     names = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in TABLES}
     there = GaugeMetricFamily("memory_rows", "Rows, estimated.", labels=["of"])
     stored = CounterMetricFamily(

@@ -1,4 +1,4 @@
-"""Figures in words, in the language and the time zone of who looks."""
+"""Formats figures in the language and time zone of the reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def count_shown(number: float) -> str:
 
 
 def seconds_shown(seconds: float | None) -> str:
-    """As exact as it is known; a dash where there is nothing to tell."""
+    """Return seconds with a fitting precision; a dash for None."""
     if seconds is None:
         return "–"
     if seconds < 10:
@@ -37,7 +37,7 @@ def seconds_shown(seconds: float | None) -> str:
 
 
 def cost_shown(cost: float) -> str:
-    """To a hundredth, or as far as the first digits that say anything."""
+    """Return a cost to the hundredth, or to its first significant digits."""
     return number_format(cost, 2 if cost >= 0.1 or not cost else 5, force_grouping=True)
 
 
@@ -46,6 +46,6 @@ def since_shown(since: datetime, *, now: datetime) -> str:
 
 
 def slot_shown(start: datetime, period: Period) -> str:
-    """An hour of today, or a day."""
+    """Return the name of a slot: an hour of today, or a day."""
     local = timezone.localtime(start)
     return date_format(local, "H:i" if period.is_hourly else "j M")

@@ -1,4 +1,4 @@
-"""The dashboard's page, and the part of it that is fetched anew while somebody looks."""
+"""The dashboard's page, and its figures, which are refreshed while the page is open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoryproject.staff_site.dashboard.board import board_for, sees_figures
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
-    """What the page needs besides what every page has."""
+    """Return the context that the page needs besides that of every page."""
     period = _period(request)
     board = _board(request, period)
     names = {"today": _("Today"), "7": _("7 days"), "30": _("30 days")}
@@ -36,7 +36,7 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
 @never_cache
 @require_safe
 def figures_page(request: HttpRequest) -> HttpResponseBase:
-    """The figures alone; 304 where they are what the browser shows."""
+    """Return the figures alone; 304 if the browser shows the current ones."""
     if not sees_figures(request.user):
         raise PermissionDenied
     board = _board(request, _period(request))

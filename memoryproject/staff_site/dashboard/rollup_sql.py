@@ -71,14 +71,14 @@ WHERE messages > 0 OR memories_added > 0 OR receipts > 0
               AND created_at < starts_at + interval '15 minutes')
 """
 
-# The days that are no longer what they were.
+# The days whose stored figures are outdated.
 DROP_DAYS = """
 DELETE FROM dashboard_day USING unnest(%(quarters)s::timestamptz[]) AS quarter
 WHERE quarter >= starts_at AND quarter < ends_at
 """
 
-# The slots that %(borders)s make, each with its figures and whether they were known (all JSON, so
-# that it is of one statement), and the number of chats of the whole as slot null.
+# The slots between the %(borders)s, each with its figures and whether they were stored (all as
+# JSON, so that one statement returns it), and the number of chats in the whole period as slot null.
 READ_SQL = """
 WITH borders AS (
     SELECT * FROM unnest(%(borders)s::timestamptz[]) WITH ORDINALITY AS of_slot (at, place)

@@ -1,9 +1,9 @@
-"""Counts quarters of an hour, and reads what was counted together with what wasn't yet.
+"""Counts quarters of an hour, and reads the stored counts together with the missing ones.
 
-One piece of SQL counts a quarter from the tables themselves. The schedule stores what it says for
-the quarters that are marked as changed; who reads takes the stored quarters, but the marked ones
-by the same SQL, in one statement and so of one moment. What is read is never stale, whether or
-not the schedule runs; it only is slower where much is marked.
+One SQL statement counts a quarter from the tables themselves. The schedule stores its result for
+the quarters that are marked as changed. A reader takes the stored quarters, and counts the marked
+ones with the same SQL, in one statement and so at one moment. The figures are never stale, whether
+or not the schedule runs; reading is only slower if many quarters are marked.
 """
 
 from __future__ import annotations
@@ -25,16 +25,20 @@ COLUMNS = ", ".join(field.column for field in Quarter._meta.concrete_fields if f
 STORE = STORE_SQL.format(columns=COLUMNS, counted=COUNTED)
 READ = READ_SQL.format(columns=COLUMNS, counted=COUNTED)
 
-# So many quarters are counted in one transaction: two days of them.
+# The number of quarters that are counted in one transaction: those of two days.
 AT_ONCE = 192
-# Any number that nothing else uses.
+# An advisory lock number that nothing else uses.
 _LOCK = 0xDA58B0A2D
 
 
 @dataclass(frozen=True)
 class Read:
-    """``slots``: the figures between each two borders, as READ_SQL makes them; ``chats``: how
-    many were active in the whole; ``fresh``: the numbers of the slots that had to be added up."""
+    """The figures that were read.
+
+    ``slots``: the figures between each two borders, as READ_SQL makes them; ``chats``: the number
+    of active chats in the whole period; ``fresh``: the numbers of the slots that had to be added
+    up.
+    """
 
     slots: list[dict[str, Any]]
     chats: int
@@ -42,10 +46,10 @@ class Read:
 
 
 def slots_read(borders: Sequence[datetime]) -> Read:
-    """What is between the borders, as it is now."""
+    """Return the current figures between the borders."""
     values = {"borders": list(borders), "start": borders[0], "end": borders[-1]}
     with transaction.atomic(), connection.cursor() as cursor:
-        # A server that compiles what looks like much work takes longer for that than for this.
+        # JIT compilation of this query takes longer than running it.
         cursor.execute("SET LOCAL jit = off")
         cursor.execute(READ, values)
         rows = cursor.fetchall()
@@ -56,15 +60,17 @@ def slots_read(borders: Sequence[datetime]) -> Read:
 
 
 def quarters_recount(*, at_once: int = AT_ONCE) -> int:
-    """Count the newest marked quarters anew and take their marks away, in one transaction.
-    Returns how many; 0 also while another process is at it."""
+    """Recount the newest marked quarters and delete their marks, in one transaction.
+
+    Returns how many; 0 also while another process counts.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
         if not _alone(cursor):
             return 0
         marked = Mark.objects.order_by("-quarter").values_list("quarter", flat=True).distinct()
         quarters = list(marked[:at_once])
-        # What changes after this has a mark that stays; what changed before is counted below,
-        # for each statement sees all that was committed when it began.
+        # A later change has a mark that stays. An earlier change is counted below, because each
+        # statement sees everything that was committed when it began.
         Mark.objects.filter(quarter__in=quarters).delete()
         Quarter.objects.filter(starts_at__in=quarters).delete()
         cursor.execute(DROP_DAYS, {"quarters": quarters})
@@ -73,10 +79,12 @@ def quarters_recount(*, at_once: int = AT_ONCE) -> int:
 
 
 def days_keep(borders: Sequence[datetime]) -> int:
-    """Keep the figures of the days between the borders, and of no others, where they aren't kept
-    yet. Returns how many were added."""
+    """Store the figures of the days between the borders, and delete those of all other days.
+
+    Days that are already stored are skipped. Returns how many were added.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
-        # Alone, so that none of them is counted anew between its reading and its keeping.
+        # Under the lock, so that no quarter is recounted between reading and storing.
         if not _alone(cursor):
             return 0
         Day.objects.exclude(starts_at__in=borders[:-1]).delete()
@@ -95,9 +103,11 @@ def days_keep(borders: Sequence[datetime]) -> int:
 
 
 def rollups_recount(*, now: datetime, most_seconds: float) -> int:
-    """Count until nothing is marked, or for about so long: the next run goes on then; at the
-    end keep the days of a month but for today, which is never over. Returns how many quarters
-    were counted."""
+    """Count until nothing is marked, or for about ``most_seconds``; the next run continues.
+
+    At the end it stores the days of a month except today, which isn't over. Returns how many
+    quarters were counted.
+    """
     until = time.monotonic() + most_seconds
     counted = 0
     while time.monotonic() < until:
@@ -110,6 +120,6 @@ def rollups_recount(*, now: datetime, most_seconds: float) -> int:
 
 
 def _alone(cursor: Any) -> bool:
-    """Whether no other process counts, until the end of the transaction."""
+    """Return whether no other process counts, until the end of the transaction."""
     cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
     return bool(cursor.fetchone()[0])

@@ -1,2 +1,1 @@
-"""A small business with a month of conversations: for trying the staff's room out, for tests and
-for the pictures in the docs."""
+"""A small business with a month of conversations, for demos, tests and pictures in the docs."""

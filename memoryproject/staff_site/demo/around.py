@@ -1,5 +1,4 @@
-"""What stands around the conversations: the profile, memories that staff look after, receipts,
-tokens, webhooks, jobs and schedules."""
+"""Data around the conversations: the profile, staff memories, receipts, tokens, webhooks, jobs."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ memoryproject.foundation.integrations.embedders.base.EmbedderError: could not be
 
 
 def before(story: Story) -> None:
-    """The profile, the staff, and what the assistant knew when the month began."""
+    """Create the profile, the staff, and the knowledge of the assistant at the month's start."""
     for name, first, last in STAFF:
         user = User.objects.create_user(name, first_name=first, last_name=last, is_staff=True)
         user.set_unusable_password()
@@ -63,7 +62,7 @@ def before(story: Story) -> None:
 
 
 def after(story: Story) -> None:
-    """What staff did, and what is left to decide."""
+    """Create the actions of staff, and the open decisions."""
     for fact in (*OF_PEOPLE, *PROPOSED):
         with story.at(fact.days, "19:30"):
             _remember(story, fact)
@@ -117,7 +116,7 @@ def _corrections(story: Story) -> None:
 
 
 def _propose(story: Story) -> None:
-    """Two that say the same, and one that says otherwise."""
+    """Propose merges of memories that say the same."""
     memories_propose_merges(model_id=story.embedder.model_id)
     alike = list(Memory.objects.filter(content__startswith="Delivery").order_by("created_at"))
     if len(alike) == 2 and not MergeProposal.objects.exists():
@@ -127,7 +126,7 @@ def _propose(story: Story) -> None:
 
 
 def _forget(story: Story) -> None:
-    """A fact, a message and a whole person, each with its receipt."""
+    """Forget a fact, a message and a whole person, each with its receipt."""
     dependencies = ForgetDependencies(embedder=story.embedder, chat_memory=story.rules.chat_memory)
     oven = Memory.objects.filter(content__startswith="The oven").first()
     if oven is not None:
@@ -174,8 +173,10 @@ def _integrations(story: Story) -> None:
 
 
 def _jobs(story: Story) -> None:
-    """Schedules that ran, a failed job, and nothing in the queue: sweeps take up what the story
-    left to workers."""
+    """Create schedules that ran and a failed job, and empty the queue.
+
+    Sweeps enqueue the work that the story left to workers.
+    """
     schedules_install()
     OrmQ.objects.all().delete()
     for number, schedule in enumerate(Schedule.objects.order_by("name")):
@@ -184,7 +185,7 @@ def _jobs(story: Story) -> None:
             id=f"{number:032x}", name=schedule.name, func=schedule.func, group=schedule.name,
             args=(), kwargs={}, result=0, started=at, stopped=at, success=True, attempt_count=1,
         )  # fmt: skip
-        # Workers that begin soon find nothing late.
+        # Workers that start soon find no late schedule.
         later = story.now + timedelta(minutes=max(schedule.minutes or 1, 15))
         Schedule.objects.filter(pk=schedule.pk).update(task=job.id, next_run=later)
     at = story.now - timedelta(hours=3)

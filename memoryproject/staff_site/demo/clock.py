@@ -1,5 +1,8 @@
-"""A clock that stands where the story is. What is told was told weeks ago, through the services
-that webhooks and workers call, and they all ask Django for the time."""
+"""A clock that shows the time of the story.
+
+The messages of the story are weeks old. They go through the services that webhooks and workers
+call, which all get the time from Django.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from django.utils import timezone
 
 
 class StoryClock:
-    """``moment`` is what everybody in this process takes for now, as long as it is ``set``."""
+    """A clock whose ``moment`` is the current time for this process while it is ``set``."""
 
     def __init__(self, moment: datetime) -> None:
         self.moment = moment
@@ -21,13 +24,15 @@ class StoryClock:
         self.moment += timedelta(seconds=seconds)
 
     def now(self, tz: tzinfo | None = None) -> datetime:
-        """As datetime.now has it."""
+        """Return the moment, like datetime.now."""
         return self.moment.astimezone(tz) if tz else self.moment.replace(tzinfo=None)
 
     @contextmanager
     def set(self) -> Iterator[None]:
-        """timezone.now() asks the name ``datetime`` of its module, which also reaches the
-        defaults of models, where the function itself is kept."""
+        """Replace ``datetime`` in the module of timezone.now().
+
+        This also reaches the defaults of models, which hold the function itself.
+        """
         module: Any = timezone
         real = module.datetime
         module.datetime = self

@@ -1,4 +1,4 @@
-"""What is said, in the order of people; the story sorts it by time."""
+"""The messages, in the order of people; the story sorts them by time."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ IN_GROUP = (
 )
 CONVERSATIONS = (*HEBREW, *ENGLISH, *OWNERS, *IN_GROUP)
 
-# What passers-by ask, with what they are answered; each day has some of them.
+# Questions of visitors with their answers; each day has some of them.
 SMALL_TALK = (
     ("Are you open on Friday?", "Yes, on Fridays until 14:30."),
     ("אתם פתוחים עכשיו?", "כן, היום עד 19:00."),

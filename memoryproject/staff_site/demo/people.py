@@ -1,5 +1,7 @@
-"""Who writes to the café, and what they say. Nobody of this is real; the numbers are of the
-ranges that are kept free for stories."""
+"""The people who write to the café, and their messages.
+
+All of them are invented; the numbers are from the ranges reserved for fiction.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ OWNER_PHONE = "15550199999"
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody on WhatsApp; ``provider`` is cloud or green."""
+    """A WhatsApp user; ``provider`` is cloud or green."""
 
     phone: str
     name: str
@@ -23,7 +25,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Group:
-    """Several people in one chat, by Green API."""
+    """Several people in one chat, through Green API."""
 
     group_id: str
     name: str
@@ -50,10 +52,13 @@ SHIFTS = Group("120363040000000001", "Café Shaked: shifts")
 
 @dataclass(frozen=True)
 class Utterance:
-    """One message and what the assistant answers. ``days`` ago at ``time``. ``status``: how far
-    the answer came. ``then``: what else happens to the message: edited:<text>, revoked, or
-    reacted:<emoji>. ``fails``: failed, unconfirmed, missed or waiting. In a ``group`` what has no
-    answer wasn't said to the assistant."""
+    """One message and the assistant's answer.
+
+    It is sent ``days`` days ago at ``time``. ``status``: the delivery status of the answer.
+    ``then``: a later change of the message: edited:<text>, revoked, or reacted:<emoji>. ``fails``:
+    failed, unconfirmed, missed or waiting. In a ``group``, a message without an answer wasn't
+    addressed to the assistant.
+    """
 
     person: Person
     days: int
@@ -69,7 +74,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Fact:
-    """A memory that staff, the owner or a document brought."""
+    """A memory from staff, the owner or a document."""
 
     content: str
     visibility: str = "public"

@@ -39,7 +39,7 @@ from sessions_app.models.turns import WAITING_STATES, TurnState
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ANSWER_WITHIN_SECONDS = 60
-# As the recording has him.
+# His address in the recording.
 GODFATHER = "15550199999@c.us"
 TITLES = {
     "cloud": "WhatsApp Cloud API",
@@ -51,8 +51,10 @@ TITLES = {
 
 
 class Command(BaseCommand):
-    """The providers are stood in for by servers on this machine, at the addresses in
-    WHATSAPP_CLOUD_API_URL and GREEN_API_URL; nothing leaves it."""
+    """The providers are replaced by servers on this machine; nothing leaves it.
+
+    The servers listen at the addresses in WHATSAPP_CLOUD_API_URL and GREEN_API_URL.
+    """
 
     help = (
         "Replay recorded conversations of both WhatsApp providers, in English and Hebrew and "
@@ -126,8 +128,10 @@ class Command(BaseCommand):
 
 
 def _stand_ins(url: str) -> dict[str, ProviderServer]:
-    """The providers' stand-ins, not started yet. Raises CommandError for a real address, and
-    for one that is in use."""
+    """Return the stand-ins for the providers, not started yet.
+
+    Raises CommandError for a real address, and for one that is in use.
+    """
     cloud_port = _loopback_port("WHATSAPP_CLOUD_API_URL")
     green_port = _loopback_port("GREEN_API_URL")
     try:
@@ -180,7 +184,7 @@ def _shown(event: Event) -> str:
 
 
 def _wait_for_answers() -> None:
-    """Wait until no turn is open any more. Raises CommandError when that takes too long."""
+    """Wait until no turn is open. Raises CommandError if that takes too long."""
     open_turns = Turn.objects.filter(state__in=[*WAITING_STATES, TurnState.SENDING])
     for _ in range(ANSWER_WITHIN_SECONDS * 10):
         if not open_turns.exists():

@@ -1,5 +1,7 @@
-"""Tells the story: every message through the services that webhooks and workers call, so that
-turns, replays, memories, receipts and the audit log are what they would be."""
+"""Creates the story: every message goes through the services that webhooks and workers call.
+
+So turns, replays, memories, receipts and the audit log are as in real use.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ from sessions_app.turns.facade import Dependencies, chat_answer, turn_update_sta
 
 NUMBER_IDS = {"cloud": "100000000000001", "green": "1101000001"}
 MODEL = "gpt-4o-mini"
-# How often a conversation is summed up here: the longest has some twenty messages.
+# The threshold of messages for a summary here: the longest conversation has some twenty.
 SUM_UP_EVERY = 12
 DAYS = 30
 STEPS = {"sent": 1, "delivered": 2, "read": 3}
@@ -59,8 +61,11 @@ FAILURES = {
 
 @dataclass
 class Story:
-    """``now``: when it is told; everything lies before it. ``days`` of passers-by; ``chance``
-    gives the same ones each time."""
+    """The story.
+
+    ``now``: the time at which it is created; everything happens before it. ``days`` of visitors;
+    ``chance`` produces the same ones each time.
+    """
 
     now: datetime
     embedder: Embedder
@@ -93,21 +98,21 @@ class Story:
 
     @contextmanager
     def at(self, days: int, clock: str) -> Iterator[None]:
-        """Everything inside happens so many days ago at that time of the business's day."""
+        """Run the block as if it were ``days`` days ago at ``clock`` in the business's zone."""
         day = self.now.astimezone(self.zone).date() - timedelta(days=days)
         moment = datetime.combine(day, time.fromisoformat(clock), tzinfo=self.zone)
-        # Today's story never lies ahead.
+        # Today's events never lie in the future.
         self.clock.moment = min(moment.astimezone(timezone.get_default_timezone()), self._latest())
         with self.clock.set():
             yield
 
     def _latest(self) -> datetime:
-        """Of what happens today before that hour has come, each a little later."""
+        """Return a past time for an event of today whose hour hasn't come, each a little later."""
         self.late += 1
         return self.now - timedelta(minutes=max(90 - 6 * self.late, 3))
 
     def tell(self, progress: Callable[[int, int], object]) -> None:
-        """All conversations, and what staff do with them, oldest first."""
+        """Create all conversations and the actions of staff, oldest first."""
         all_of_it: list[Utterance | Deed] = [*CONVERSATIONS, *self._small_talk(), *DEEDS]
         all_of_it.sort(key=lambda each: (-each.days, each.time))
         for number, each in enumerate(all_of_it, start=1):
@@ -121,7 +126,7 @@ class Story:
             progress(number, len(all_of_it))
 
     def _sum_up(self, session: ChatSession) -> None:
-        """What a worker does soon after a commit."""
+        """Summarise the session, as a worker does soon after a commit."""
         self.rules.chat_memory.strategy.post_add_messages_hook(session=session)
         self.rules.chat_memory.manage(conversation_id=session.pk)
 
@@ -142,7 +147,7 @@ class Story:
             self.answers[said.text] = said.answer
         self._receive(event)
         if said.fails == "waiting":
-            # Where workers run, they would answer it by whatever model is configured.
+            # If workers run, they would answer it with the configured model.
             held = Turn.objects.filter(provider_message_id=event.provider_message_id)
             held.update(not_before=self.now + timedelta(days=1))
         if said.fails in ("missed", "waiting"):
@@ -200,7 +205,7 @@ class Story:
         )
 
     def _then(self, said: Utterance, event: InboundMessage) -> Event:
-        """What the person does with the message afterwards."""
+        """Return the event of the person's later change of the message, such as an edit."""
         what, _, text = said.then.partition(":")
         about: dict[str, Any] = {
             **_about(said, f"{what}:{event.provider_message_id}"),
@@ -218,19 +223,19 @@ class Story:
         events_receive(received=[event], rules=self.rules, enqueue=lambda _chat: None)
 
     def _answer(self, request: ChatRequest) -> str:
-        """Takes as long as a model does."""
+        """Return the answer after the time that a model takes."""
         self.clock.pass_by(self.chance.uniform(1.1, 4.8))
         first = request.messages[0].content
         if any(first.startswith((skill.task, skill.fold)) for skill in SKILLS.values()):
             return SUMMARY_OF
         asked = request.messages[-1].content
-        # What was sent with a picture stands behind a word about it.
+        # The text sent with a picture comes after a placeholder for the picture.
         found = [text for text in self.answers if text and asked.endswith(text)]
         return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
 
 
 def _group_of(said: Utterance, name: str = "") -> dict[str, Any]:
-    """Where it was said in a group: its id and, where it is asked for, its name."""
+    """Return the group of a message: its id and, if requested, its name."""
     if said.group is None:
         return {}
     return {"group_id": said.group.group_id, **({name: said.group.name} if name else {})}
@@ -248,7 +253,7 @@ def _about(said: Utterance, key: str) -> dict[str, Any]:
 
 
 def _timings(turn: Turn, chance: random.Random) -> None:
-    """What the steps of an answer take where a model is asked over the network."""
+    """Store durations of the answer's steps, as with a model that is called over the network."""
     turn.refresh_from_db()
     replay = TurnReplay.of(turn)
     if "model_ms" not in replay.timings:

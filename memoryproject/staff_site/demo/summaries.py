@@ -1,4 +1,4 @@
-"""The text that stands for what a model sums up."""
+"""The text that replaces a model's summary in the demo."""
 
 from __future__ import annotations
 

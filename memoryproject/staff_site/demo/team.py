@@ -1,5 +1,7 @@
-"""What the café's staff do with conversations among themselves, each when it was its time: they
-label, assign, note, bookmark, read and review."""
+"""Actions of the café's staff on conversations, each at its time.
+
+Staff label, assign, note, bookmark, read and review.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ NUTS = "One question: is the cake safe for someone with a nut allergy?"
 
 @dataclass(frozen=True)
 class Deed:
-    """``do`` happens so many ``days`` ago at ``time``."""
+    """An action: ``do`` runs at ``time``, ``days`` days ago."""
 
     days: int
     time: str
@@ -64,7 +66,7 @@ def _assign(of: Person | Group, to: str) -> None:
 
 
 def _note(of: Person | Group, who: str, text: str, on: str = "") -> None:
-    """On the chat, or on the message that says just this."""
+    """Add a note to the chat, or to the message with exactly this text."""
     note_write(
         user=_user(who),
         chat_id=_chat(of),
@@ -75,8 +77,10 @@ def _note(of: Person | Group, who: str, text: str, on: str = "") -> None:
 
 
 def _bookmark(of: Person | Group, on: str = "") -> None:
-    """Bookmarks are one's own: those who came before the story, and so look at it, have them
-    too."""
+    """Bookmark a chat, or the message with exactly this text.
+
+    Bookmarks are personal. Users who existed before the demo get them too, because they view it.
+    """
     for user in _lookers():
         bookmark_set(
             user=user,

@@ -1,4 +1,4 @@
-"""What a newcomer does first, and what is done already, in the reader's language."""
+"""The first steps of a new user, and which of them are done, in the reader's language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Step:
-    """``commands`` are to be typed, ``links`` to be opened, as (title, address)."""
+    """One step. ``commands`` are typed, ``links`` are opened; a link is (title, address)."""
 
     title: str
     text: str
@@ -23,12 +23,12 @@ class Step:
 
 
 def first_steps(base_url: str) -> list[Step]:
-    """base_url: the server's own address, with a slash at its end."""
+    """Return the steps. ``base_url``: the server's own address, with a slash at its end."""
     return [*_here(), *_outside(base_url)]
 
 
 def _here() -> list[Step]:
-    """What works without anybody else's service."""
+    """Return the steps that need no external service."""
     return [
         Step(
             _("Talk to the assistant"),
@@ -95,7 +95,7 @@ def _outside(base_url: str) -> list[Step]:
 
 
 def _reaches_whatsapp() -> bool:
-    """Whether a provider is configured that is not one of the demo's stand-ins."""
+    """Return whether a configured provider is not one of the demo's stand-ins."""
     cloud = settings.WHATSAPP_CLOUD_ACCESS_TOKEN and settings.WHATSAPP_CLOUD_API_URL
     green = settings.GREEN_API_TOKEN and settings.GREEN_API_URL
     hosts = [urlsplit(url).hostname for url in (cloud, green) if url]

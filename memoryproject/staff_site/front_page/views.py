@@ -1,4 +1,4 @@
-"""The first page, and what a load balancer asks."""
+"""The first page, and the health and metrics endpoints."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sessions_app.conversations.facade import profile_current
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The web server answers."""
+    """Respond that the web server runs."""
     return JsonResponse({"status": "ok"})
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when everything is up, else 503; tells which part isn't."""
+    """Return 200 if everything is up, else 503 with the parts that aren't."""
     found = parts()
     ready = all(part.ready for part in found)
     body = {
@@ -40,7 +40,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """What Prometheus reads, in the form that it asks for."""
+    """Return the metrics in the format that Prometheus requests."""
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return HttpResponse(encode(metrics_registry()), content_type=content_type)
 
@@ -48,7 +48,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """What this is, whether it runs, and what to do next."""
+    """Show what the server is, whether it runs, and the next steps."""
     found = parts()
     try:
         name = profile_current().name

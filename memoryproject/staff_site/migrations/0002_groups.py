@@ -1,4 +1,4 @@
-"""The groups of staff. Their permissions are those of the other apps' tables."""
+"""Create the groups of staff. Their permissions refer to the other apps' tables."""
 
 from django.db import migrations
 

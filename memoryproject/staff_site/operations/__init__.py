@@ -1,1 +1,1 @@
-"""The pages from which staff look after the server: /admin/operations/."""
+"""The pages on which staff operate the server: /admin/operations/."""

@@ -1,5 +1,7 @@
-"""Answers that didn't get out: failed, missed, unconfirmed and stuck ones, with the reason in
-words. Texts of conversations are on other pages, where reading them is on record."""
+"""Replies that weren't delivered: failed, missed, unconfirmed and stuck turns with the reason.
+
+The texts of conversations are on other pages, where reading them is audited.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,17 @@ STUCK_AFTER = timedelta(minutes=5)
 ENDED = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.MISSED)
 OPEN = (*WAITING_STATES, TurnState.SENDING)
 KINDS = (str(TurnState.FAILED), str(TurnState.UNCONFIRMED), str(TurnState.MISSED), STUCK)
-# Nobody counts further than this to show a page.
+# The limit up to which a page counts.
 MAX_COUNTED = 1_000
 FAULT = re.compile(r"([A-Za-z_]\w{0,80}): ")
 HTTP = re.compile(r"HTTP (\d{3})")
-# Meta's code for a closed window, as it stands in its messages.
+# Meta's code for a closed window, as it appears in its messages.
 WINDOW = "(#131047)"
 
 
 @dataclass(frozen=True)
 class DeadTurn:
-    """``kind`` is one of KINDS. ``held``: a worker is at it at this moment."""
+    """An undelivered reply. ``kind`` is one of KINDS. ``held``: a worker has it at this moment."""
 
     turn: Turn
     kind: str
@@ -42,14 +44,14 @@ class DeadTurn:
 
 
 def turns_of(kind: str, *, now: datetime | None = None) -> QuerySet[Turn]:
-    """The turns of a kind, newest first; of all kinds for an empty one."""
+    """Return the turns of a kind, newest first; those of all kinds for an empty one."""
     now = now or timezone.now()
     if kind == STUCK:
         which = _stuck(now)
     elif kind:
         which = Q(state=kind)
     else:
-        # By their keys: so each half is found by an index of its own.
+        # By their keys: this way each half uses its own index.
         stuck = Turn.objects.filter(_stuck(now)).order_by().values_list("pk", flat=True)
         which = Q(state__in=ENDED) | Q(pk__in=list(stuck[:MAX_COUNTED]))
     found = Turn.objects.filter(which).select_related("chat").order_by("-id")
@@ -57,7 +59,7 @@ def turns_of(kind: str, *, now: datetime | None = None) -> QuerySet[Turn]:
 
 
 def _stuck(now: datetime) -> Q:
-    """Begun or waiting for long, and not put off until later."""
+    """Match turns that began or waited long ago and aren't postponed."""
     old = now - STUCK_AFTER
     put_off = Q(not_before__isnull=True) | Q(not_before__lt=old)
     waits = Q(state__in=WAITING_STATES) | Q(state=TurnState.SENDING)
@@ -65,7 +67,7 @@ def _stuck(now: datetime) -> Q:
 
 
 def counts(*, now: datetime | None = None) -> dict[str, int]:
-    """How many there are of each kind, up to MAX_COUNTED."""
+    """Return the number of turns of each kind, up to MAX_COUNTED."""
     now = now or timezone.now()
     return {kind: turns_of(kind, now=now)[:MAX_COUNTED].count() for kind in KINDS}
 
@@ -83,7 +85,7 @@ def dead_turn(turn: Turn, *, now: datetime | None = None) -> DeadTurn:
 
 
 def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
-    """One page's turns by chat, the chat of the newest first."""
+    """Group one page's turns by chat. The chat of the newest turn comes first."""
     found: dict[UUID, list[DeadTurn]] = {}
     for each in turns:
         found.setdefault(each.turn.chat_id, []).append(each)
@@ -91,7 +93,7 @@ def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
 
 
 def reason_of(turn: Turn) -> str:
-    """Why, in words that hold nothing of what was said."""
+    """Return the reason, without any text of the conversation."""
     fixed: dict[str, Callable[[], str]] = {
         TurnState.MISSED: lambda: _("The message was too old to be answered when its turn came."),
         TurnState.UNCONFIRMED: lambda: _(
@@ -108,7 +110,7 @@ def reason_of(turn: Turn) -> str:
 
 
 def error_words(error: str) -> str:
-    """A turn's error: the provider's HTTP status in words, or the kind of fault."""
+    """Return a turn's error: the provider's HTTP status in words, or the kind of fault."""
     status = HTTP.match(error)
     if WINDOW in error:
         return _("The person has not written for more than 24 hours: WhatsApp allows no answer.")

@@ -1,5 +1,8 @@
-"""django-q2's own lists: read, by those who look after the server, and without what a job was
-about, its results and the texts of its errors. Our pages stand before them."""
+"""django-q2's own lists, read-only and for operators only.
+
+They don't show a job's arguments, its results or the texts of its errors. Our own pages replace
+them in the menu.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from memoryproject.staff_site.operations.pages import RIGHT
 
 
 class JobAdmin(ReadOnlyAdmin):
-    """Not in the menu: the queue and the schedules have pages of their own."""
+    """A list outside the menu: the queue and the schedules have pages of their own."""
 
     actions = None
     search_fields: ClassVar[tuple[str, ...]] = ()
@@ -75,7 +78,7 @@ OURS: tuple[tuple[Any, type[JobAdmin]], ...] = (
 
 
 def replace_stock_lists() -> None:
-    """In place of those that django-q2 registered."""
+    """Register these lists in place of those that django-q2 registered."""
     for model, ours in OURS:
         if admin.site.is_registered(model):
             admin.site.unregister(model)

@@ -1,5 +1,8 @@
-"""Background jobs and their errors in words. Never what a job is about: its arguments, results
-and error messages may hold what people wrote."""
+"""Names of background jobs and of their errors, for staff.
+
+A job's content is never shown: its arguments, results and error messages may hold texts that people
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +75,11 @@ NO_FUNCTION = re.compile(r"Function [\w.]+ is not defined")
 
 @dataclass(frozen=True)
 class Fault:
-    """``text``: in words. ``name``: the kind of error. ``place``: the line of ours that was
-    last at work, such as sessions_app/tasks.py:42."""
+    """An error.
+
+    ``text``: in words. ``name``: the kind of error. ``place``: the last line of our code in the
+    traceback, such as sessions_app/tasks.py:42.
+    """
 
     text: str
     name: str
@@ -81,12 +87,12 @@ class Fault:
 
 
 def kind_of(function: str) -> str:
-    """What a job does, in words; its own name where nobody described it."""
+    """Return what a job does, in words; the function's name if it has no description."""
     return str(KINDS.get(function, function))
 
 
 def fault_of(result: object) -> Fault:
-    """Of what django-q2 keeps of a failed job: the error's text and the traceback."""
+    """Return the fault from django-q2's result of a failed job: the error's text and traceback."""
     text = result if isinstance(result, str) else ""
     trace = text.rpartition("Traceback (most recent call last):")[2]
     if not trace or trace == text:
@@ -99,7 +105,7 @@ def fault_of(result: object) -> Fault:
 
 
 def _class_of(trace: str) -> str:
-    """The error's class: the first line behind the frames that isn't indented."""
+    """Return the error's class: from the first line after the frames that isn't indented."""
     for line in trace.splitlines()[1:]:
         if line and not line[0].isspace():
             name = line.partition(":")[0].strip().rpartition(".")[2]
@@ -108,7 +114,7 @@ def _class_of(trace: str) -> str:
 
 
 def words_for(name: str) -> str:
-    """What a kind of error means."""
+    """Return the meaning of a kind of error."""
     if name in ERRORS:
         return str(ERRORS[name])
     return _("A fault in the program.") if name else _("It is not known why.")

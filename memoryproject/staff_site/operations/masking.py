@@ -1,4 +1,4 @@
-"""Shows that a secret is set without showing any of it."""
+"""Show that a secret is set without showing any of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from django.utils.translation import ngettext
 from memoryproject.staff_site.operations.setting_meanings import ADDRESSES, DESCRIBED, SECRET
 
 HIDDEN = "•••"
-# A setting that nobody described here is rather hidden than shown.
+# A setting without a description is hidden rather than shown.
 LIKE_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|SALT")
-# Shorter ones would be found in the middle of common words.
+# Shorter secrets would also match parts of common words.
 MIN_REPLACED = 6
 LIKE_AN_ADDRESS = re.compile(r"URL|URI|BROKER|DSN|PROXY")
 
@@ -28,7 +28,7 @@ def is_address(name: str) -> bool:
 
 
 def secret_shown(value: str) -> str:
-    """How long it is: enough to see that the right one was pasted whole."""
+    """Return the length of the secret: enough to see that it was pasted completely."""
     if not value:
         return _("not set")
     return ngettext("set, %(count)d character", "set, %(count)d characters", len(value)) % {
@@ -37,8 +37,11 @@ def secret_shown(value: str) -> str:
 
 
 def address_shown(value: str) -> str:
-    """An address without what it may hold of credentials: who logs in, and what follows the
-    path. One that can't be read is hidden as a whole."""
+    """Return an address without the parts that may hold credentials.
+
+    These are the user information and everything after the path. An address that can't be parsed is
+    hidden completely.
+    """
     if not value:
         return _("not set")
     try:
@@ -55,7 +58,7 @@ def address_shown(value: str) -> str:
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
-    """A text of the system checks without the values that it may repeat."""
+    """Return a system check's text without the secret values that it may repeat."""
     long = {each for each in secrets if len(each) >= MIN_REPLACED}
     for secret in sorted(long, key=len, reverse=True):
         text = text.replace(secret, HIDDEN).replace(repr(secret)[1:-1], HIDDEN)

@@ -1,4 +1,4 @@
-"""What the pages of operations share: who may see them, and their frame."""
+"""Shared by the operations pages: the permission check and the page frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def operators_only(view: View) -> View:
-    """403 for staff who may not look after the server."""
+    """Return the view with a 403 for staff without the operations permission."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -36,7 +36,7 @@ def operations_page(
     context: Mapping[str, Any],
     status: int = 200,
 ) -> TemplateResponse:
-    """The page of a tab, by its template in templates/admin/operations/."""
+    """Return the page of a tab, from its template in templates/admin/operations/."""
     shown = {
         **admin.site.each_context(request),
         "title": title,

@@ -1,5 +1,8 @@
-"""The page that tests the providers. The number that is typed there is used and let go: it is
-in no table, log, session or message of ours."""
+"""The page that tests the providers.
+
+The number that is typed there is used once and not stored: it is in no table, log, session or
+message of ours.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ from memoryproject.staff_site.operations.provider_test import (
 )
 
 SALT = "operations.provider-test"
-# A page that stood open for longer is loaded again.
+# A page that was open for longer must be reloaded.
 GOOD_FOR_SECONDS = 3_600
-# So many tests may begin within so many seconds, whoever asks.
+# The limit of tests in this number of seconds, for all users together.
 TESTS, WITHIN_SECONDS = 5, 300
 
 
 class TestForm(forms.Form):
-    """``once`` is good for one test: a page that is loaded again sends nothing twice."""
+    """The form of a test. ``once`` is valid for one test: a reloaded page sends nothing twice."""
 
     __test__ = False
 
@@ -79,7 +82,7 @@ class TestForm(forms.Form):
 @sensitive_post_parameters("number")
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_page(request: HttpRequest) -> HttpResponseBase:
-    """GET: the form. POST: the test and what came of it, on a page that nothing keeps."""
+    """Handle the page. GET shows the form; POST tests and shows the result, uncached."""
     result, status, form = None, 200, _fresh_form()
     if request.method == "POST":
         sends = request.POST.get("do") != "check"
@@ -104,7 +107,7 @@ def _fresh_form(provider: str = "") -> TestForm:
 
 
 def _form_again(posted: TestForm, given: QueryDict) -> TestForm:
-    """With what was typed and what is wrong with it, good for another try."""
+    """Return the form with the typed values and their errors, valid for another try."""
     data = given.copy()
     data["once"] = _new_once()
     posted.data = data
@@ -116,7 +119,10 @@ def _new_once() -> str:
 
 
 def _refusal(once: str) -> str:
-    """Why no test may begin now; else it counts as begun. Each place is taken by one alone."""
+    """Return why no test may begin now; otherwise count the test as begun.
+
+    The cache gives each of the limited places to one request only.
+    """
     if not cache.add(f"provider-test:{once}", 1, GOOD_FOR_SECONDS):
         return _("This test was made already.")
     places = (f"provider-test-place:{number}" for number in range(TESTS))
@@ -126,7 +132,7 @@ def _refusal(once: str) -> str:
 
 
 def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
-    """Recorded before anything is sent, without the number."""
+    """Run the test. It is recorded before anything is sent, without the number."""
     provider = data["provider"]
     audit_record(
         action="provider.test" if sends else "provider.check",

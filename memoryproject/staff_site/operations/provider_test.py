@@ -1,4 +1,4 @@
-"""“Send me a message”: whether the configured providers take our credentials and a message."""
+"""The provider test: checks the credentials, and sends a test message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudPro
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
 
-# Between two signs of life of the provider, and for all of it: no page waits longer.
+# The time between two parts of a provider's response, and the total time: no page waits longer.
 QUIET_SECONDS = 6.0
 MAX_SECONDS = 12.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -54,8 +54,10 @@ Answered = TypeVar("Answered")
 
 @dataclass(frozen=True)
 class ProviderState:
-    """A provider that could be tested. ``missing``: its settings that aren't there; ``demo``:
-    its address is on this machine."""
+    """A provider that could be tested.
+
+    ``missing``: its settings that aren't set; ``demo``: its address is on this machine.
+    """
 
     name: str
     title: str
@@ -69,8 +71,11 @@ class ProviderState:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it: ``told`` in one sentence, ``words`` the provider's own, ``facts`` what
-    it said about our account, ``took`` in seconds."""
+    """The result of a test.
+
+    ``told`` is one sentence, ``words`` is the provider's own text, ``facts`` is what it reports
+    about our account, ``took`` is in seconds.
+    """
 
     ok: bool
     told: str
@@ -81,7 +86,7 @@ class Result:
 
 
 class TooSlowError(Exception):
-    """The provider was still at it when nobody waited any longer."""
+    """The provider didn't finish within the time limit."""
 
 
 def providers_there() -> list[ProviderState]:
@@ -95,13 +100,13 @@ def _state(name: str) -> ProviderState:
 
 
 def number_read(text: str) -> str | None:
-    """The digits of an international number, however it is written; None where it is none."""
+    """Return the digits of an international number in any notation; None if it is none."""
     digits = PUNCTUATION.sub("", text[:64]).removeprefix("+").removeprefix("00")
     return digits if NUMBER.fullmatch(digits) else None
 
 
 def message_send(provider: str, number: str) -> Result:
-    """Send the test text by the real client. Nothing of it is stored."""
+    """Send the test text through the real client. Nothing of it is stored."""
     client: WhatsAppProvider = _cloud() if provider == "cloud" else _green()
     to = Recipient(f"{number}@c.us", phone=number)
 
@@ -119,7 +124,7 @@ def message_send(provider: str, number: str) -> Result:
 
 
 def credentials_check(provider: str) -> Result:
-    """Ask the provider about our account."""
+    """Query the provider about our account."""
 
     def ended(found: Account) -> Result:
         if found.ready:
@@ -166,8 +171,10 @@ def _asked(
     *,
     sends: bool,
 ) -> Result:
-    """With the time that it took; errors in words, without anything secret. Only ``ask`` runs in
-    another thread: words are in the language of this one."""
+    """Run ``ask`` and return its result with the time it took; errors as text without secrets.
+
+    Only ``ask`` runs in another thread: texts must be in the language of this thread.
+    """
     started = time.monotonic()
     try:
         result = ended(_within(ask, MAX_SECONDS))
@@ -186,7 +193,7 @@ def _failed(advice: Advice, words: str) -> Result:
 
 
 def _without_credentials(error: SendError) -> str:
-    """A server that repeats what it was sent must not put it on the page."""
+    """Return the error's text without our credentials, which a server may repeat."""
     text = translate_error(error_text(error))
     for name in ("WHATSAPP_CLOUD_ACCESS_TOKEN", "GREEN_API_TOKEN"):
         secret = getattr(settings, name)
@@ -195,14 +202,14 @@ def _without_credentials(error: SendError) -> str:
 
 
 @lru_cache(maxsize=1)
-def _waiting_room() -> ThreadPoolExecutor:
-    """Two at once: a provider that drips its answer holds up nobody but other tests."""
+def _test_threads() -> ThreadPoolExecutor:
+    """Return a pool of two threads: a provider that responds slowly delays only other tests."""
     return ThreadPoolExecutor(max_workers=2, thread_name_prefix="provider-test")
 
 
 def _within(ask: Callable[[], Answered], seconds: float) -> Answered:
-    """Raises TooSlowError where it takes longer, and whatever it raises itself."""
-    future: Future[Answered] = _waiting_room().submit(ask)
+    """Return the result of ``ask``. Raises its errors, and TooSlowError after the time limit."""
+    future: Future[Answered] = _test_threads().submit(ask)
     try:
         return future.result(timeout=seconds)
     except TooLateError:

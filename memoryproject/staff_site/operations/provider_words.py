@@ -1,4 +1,4 @@
-"""What a provider's refusal means, and what to do about it, in words for staff."""
+"""The meaning of a provider's error, and what to do about it, for staff."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Advice:
-    """``what`` is wrong, and what ``todo`` about it."""
+    """Advice on an error: ``what`` is wrong, and ``todo``, what to do about it."""
 
     what: str
     todo: str
@@ -146,8 +146,11 @@ STATES: dict[str, _Pair] = {
 
 
 def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
-    """The provider's code decides; where there is none, how the connection ended. ``sends``: a
-    message was to be sent, not a question asked."""
+    """Return advice for an error.
+
+    It follows from the provider's code; without one, from how the connection ended. ``sends``: the
+    test sent a message, instead of a query.
+    """
     known = (CLOUD if provider == "cloud" else GREEN).get(-1 if error.code is None else error.code)
     if known is None and provider == "cloud" and 200 <= (error.code or 0) <= 299:
         known = _RIGHTS
@@ -178,7 +181,7 @@ def _advice_without_code(error: SendError, sends: bool) -> Advice:
 
 
 def advice_for_state(state: str) -> Advice:
-    """Of a Green API instance that isn't authorized."""
+    """Return advice for a Green API instance that isn't authorized."""
     if state in STATES:
         what, todo = STATES[state]
         return Advice(str(what), str(todo))

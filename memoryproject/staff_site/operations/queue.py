@@ -1,4 +1,4 @@
-"""The queue of background jobs: what waits, what is being done, what failed, and who works."""
+"""The queue of background jobs: waiting, running and failed jobs, and the workers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from django_q.signing import SignedPackage
 from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis, queue_depth
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 
-# Each job is unpacked to see what it does: of a longer queue the oldest stand for all.
+# Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
 MAX_UNPACKED = 200
 MAX_FINISHED = 20
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Jobs of one kind; ``oldest``: since when the first of them waits or is being done."""
+    """Jobs of one kind; ``oldest``: the time since which the first of them waits or runs."""
 
     name: str
     count: int
@@ -30,7 +30,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A group of worker processes, as its last heartbeat told. ``working``: it takes jobs."""
+    """A group of worker processes, from its last heartbeat. ``working``: it takes jobs."""
 
     host: str
     pid: int
@@ -44,9 +44,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class QueueState:
-    """``depth``: the jobs that wait, None where the broker is gone. ``waiting`` and ``running``
-    are by kind and empty with Redis, which doesn't tell; ``unpacked``: how many of the waiting
-    ones they are about. ``stalled``: jobs wait and nobody works."""
+    """The state of the queue.
+
+    ``depth``: the number of waiting jobs, None if the broker can't be reached. ``waiting`` and
+    ``running`` are by kind, and empty with Redis, which doesn't report them; ``unpacked``: the
+    number of waiting jobs that were read. ``stalled``: jobs wait and no worker runs.
+    """
 
     depth: int | None
     is_redis: bool
@@ -64,7 +67,7 @@ class QueueState:
 
 @dataclass(frozen=True)
 class FailedJob:
-    """``key`` is django-q2's id of the job."""
+    """A failed job. ``key`` is django-q2's id of the job."""
 
     key: str
     kind: str
@@ -74,7 +77,10 @@ class FailedJob:
 
 
 def queue_state(*, now: datetime | None = None) -> QueueState:
-    """Never raises and never waits long: a broker that is gone shows as ``depth`` None."""
+    """Return the queue's state.
+
+    Never raises and never waits long: if the broker can't be reached, ``depth`` is None.
+    """
     now = now or timezone.now()
     try:
         depth: int | None = queue_depth()
@@ -98,13 +104,16 @@ def queue_state(*, now: datetime | None = None) -> QueueState:
 
 
 def _waiting(now: datetime) -> list[tuple[str, datetime]]:
-    """In the database a job's ``lock`` is when it was put there, until a worker takes it."""
+    """Return the waiting jobs.
+
+    In the database a job's ``lock`` is the time at which it was enqueued, until a worker takes it.
+    """
     rows = OrmQ.objects.filter(lock__lte=now).order_by("id")[:MAX_UNPACKED]
     return [_unpacked(row.payload, row.lock or now) for row in rows]
 
 
 def _running(now: datetime) -> list[tuple[str, datetime]]:
-    """Then it is until when nobody else may take it."""
+    """Return the running jobs. Their ``lock`` is the time until which nobody else may take them."""
     taken = timedelta(seconds=Conf.RETRY)
     rows = OrmQ.objects.filter(lock__gt=now).order_by("id")[:MAX_UNPACKED]
     return [(_unpacked(row.payload, now)[0], (row.lock or now) - taken) for row in rows]
@@ -113,7 +122,7 @@ def _running(now: datetime) -> list[tuple[str, datetime]]:
 def _unpacked(payload: str, since: datetime) -> tuple[str, datetime]:
     try:
         job = SignedPackage.loads(payload)
-    except Exception:  # noqa: BLE001 whatever was put there under another key or version
+    except Exception:  # noqa: BLE001 data that was stored with another key or version
         return "", since
     return str(job.get("func", "")), job.get("started") or since
 
@@ -127,7 +136,10 @@ def _by_kind(jobs: list[tuple[str, datetime]]) -> list[Kind]:
 
 
 def _finished() -> list[Kind]:
-    """What was done lately, by kind; django-q2 keeps the last SAVE_LIMIT jobs that went well."""
+    """Return the recently finished jobs by kind.
+
+    django-q2 keeps the last SAVE_LIMIT successful jobs.
+    """
     counted = (
         Success.objects.order_by()
         .values_list("func")
@@ -155,7 +167,7 @@ def _cluster(stat: object) -> Cluster:
 
 
 def failed_job(task: Task) -> FailedJob:
-    """One row of django-q2's failed jobs, without what it was about."""
+    """Return a row of django-q2's failed jobs, without the job's arguments."""
     return FailedJob(
         key=task.id,
         kind=kind_of(task.func),

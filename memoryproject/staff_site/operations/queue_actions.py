@@ -1,9 +1,9 @@
-"""What staff do with background jobs: a failed one again or away, a schedule at once.
+"""Staff actions on background jobs: retry or remove a failed job, run a schedule now.
 
-Each is one transaction with its audit event, and the queue comes last: what can't be recorded isn't
-done, and a server that is killed halfway loses no job. With the queue in the database all of it is
-there or none. Redis knows no transaction of ours: a commit that fails after it took the job leaves
-the job there, once more at worst.
+Each action is one transaction with its audit event, and the queue comes last: an action that can't
+be recorded isn't done, and a server that is killed halfway loses no job. With the queue in the
+database the action is atomic. Redis doesn't take part in our transaction: if a commit fails after
+Redis took the job, the job stays there and runs once more at worst.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from memoryproject.staff_site.broker import enqueue
 
 
 def job_retry(*, key: str, actor: Actor) -> bool:
-    """Put a failed job back into the queue. False where it is gone already: somebody was
-    faster. Raises BrokerGoneError; then it is still among the failed ones."""
+    """Put a failed job back into the queue. Return False if somebody did so already.
+
+    Raises BrokerGoneError; then the job is still among the failed ones.
+    """
     with transaction.atomic():
-        # Whoever deletes the row enqueues the job: pressed twice, it is done once.
+        # The request that deletes the row enqueues the job: a second click doesn't run it twice.
         task = Failure.objects.select_for_update().filter(pk=key).first()
         if task is None:
             return False
@@ -38,7 +40,7 @@ def job_retry(*, key: str, actor: Actor) -> bool:
 
 
 def job_drop(*, key: str, actor: Actor) -> bool:
-    """Remove a failed job; it isn't done again. False where it is gone already."""
+    """Remove a failed job without running it again. Return False if it is gone already."""
     with transaction.atomic():
         task = Failure.objects.select_for_update().filter(pk=key).first()
         if task is None:
@@ -55,8 +57,10 @@ def job_drop(*, key: str, actor: Actor) -> bool:
 
 
 def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
-    """Let a worker do a schedule's job now; its next run stays as it is. None where there is no
-    such schedule. Raises BrokerGoneError."""
+    """Enqueue a schedule's job now; its next run stays as planned.
+
+    Returns None if there is no such schedule. Raises BrokerGoneError.
+    """
     with transaction.atomic():
         schedule = Schedule.objects.select_for_update().filter(pk=schedule_id).first()
         if schedule is None:
@@ -69,6 +73,6 @@ def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
             details={"task": schedule.func},
         )
         task_id = enqueue(schedule.func, q_options={"group": schedule.name or str(schedule.pk)})
-        # The job's id is known only now; the row is ours already, so nobody is waited for.
+        # The job's id is known only now. The row is already locked by us, so this doesn't wait.
         Schedule.objects.filter(pk=schedule.pk).update(task=task_id)
     return schedule

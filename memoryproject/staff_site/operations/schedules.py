@@ -1,5 +1,4 @@
-"""The work that is done by the clock: what each schedule does, when it ran, and whether it is
-late."""
+"""Scheduled jobs: what each schedule does, when it ran, and whether it is late."""
 
 from __future__ import annotations
 
@@ -13,14 +12,17 @@ from django_q.models import Schedule, Task
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 from sessions_app.schedules import PLANNED
 
-# The workers look for due schedules twice a minute.
+# The workers check for due schedules twice a minute.
 LATE_AFTER = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
 class ScheduleRow:
-    """``last_run``: when its last job ended, None where that isn't known any more; ``outcome``
-    is one of done, failed, never and unknown; ``fault`` of a failed one."""
+    """A schedule.
+
+    ``last_run``: when its last job ended, None if that is no longer known; ``outcome`` is one of
+    done, failed, never and unknown; ``fault``: that of a failed job.
+    """
 
     key: int
     name: str
@@ -35,7 +37,7 @@ class ScheduleRow:
 
 @dataclass(frozen=True)
 class Schedules:
-    """``missing``: names of planned schedules that aren't installed."""
+    """All schedules. ``missing``: names of planned schedules that aren't installed."""
 
     rows: list[ScheduleRow]
     missing: list[str]
@@ -73,7 +75,7 @@ def _row(schedule: Schedule, job: Task | None, now: datetime) -> ScheduleRow:
 def _outcome(schedule: Schedule, job: Task | None) -> str:
     if job is not None:
         return "done" if job.success else "failed"
-    # Results of jobs that went well are kept for the last few hundred alone.
+    # Results are kept for the last few hundred successful jobs only.
     return "unknown" if schedule.task else "never"
 
 

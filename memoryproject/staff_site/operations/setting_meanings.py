@@ -1,4 +1,4 @@
-"""What each setting of .env.example means, in words for staff; and which are secret."""
+"""Descriptions of the settings of .env.example for staff, and the names of secret ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = frozenset(
         "GREEN_API_WEBHOOK_TOKEN",
     }
 )
-# May hold a password in the middle.
+# These may contain a password in the middle.
 ADDRESSES = frozenset(
     {
         "DATABASE_URL",
@@ -32,7 +32,7 @@ ADDRESSES = frozenset(
         "GREEN_API_URL",
     }
 )
-# Kept in DATA_DIR where the environment names none.
+# Stored in DATA_DIR if the environment doesn't set them.
 MADE_HERE = frozenset({"SECRET_KEY", "AUDIT_KEY"})
 
 Meanings: TypeAlias = "dict[str, _StrPromise]"

@@ -1,4 +1,4 @@
-"""Every setting with its value in force, where that came from, and what is wrong with it."""
+"""All settings with their active value, its origin, and the problems found with it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from memoryproject.staff_site.operations.masking import (
 from memoryproject.staff_site.operations.setting_meanings import GROUPS, MADE_HERE
 
 SERIOUS = 40  # checks.ERROR: such a problem stops the next start
-# Those of the embedder may ask a server elsewhere, which no page waits for.
+# The embedder's checks may query another server, and no page waits for that.
 CHECKED_HERE = ("memoryproject.checks",)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a system check found. ``serious``: it stops the next start."""
+    """A problem that a system check found. ``serious``: it stops the next start."""
 
     text: str
     hint: str
@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Setting:
-    """``value`` and ``origin`` are words to be shown; nothing of a secret is in them."""
+    """A setting. ``value`` and ``origin`` are texts to display, without any part of a secret."""
 
     name: str
     value: str
@@ -58,20 +58,20 @@ class Group:
 
 @dataclass(frozen=True)
 class SettingsInForce:
-    """``general`` are the problems that name no setting."""
+    """All settings. ``general`` are the problems that name no setting."""
 
     groups: list[Group]
     general: list[Problem]
 
     @property
     def count(self) -> int:
-        """Of the problems, each once."""
+        """Return the number of distinct problems."""
         beside = {each for group in self.groups for one in group.settings for each in one.problems}
         return len(beside) + len(self.general)
 
 
 def settings_in_force() -> SettingsInForce:
-    """As this process has them."""
+    """Return the settings as this process uses them."""
     problems = problems_found()
     named: set[str] = set()
     groups = []
@@ -84,8 +84,10 @@ def settings_in_force() -> SettingsInForce:
 
 
 def problems_found() -> list[Problem]:
-    """What our own checks of the settings say now, without the secrets that they may repeat, in
-    the reader's language."""
+    """Return the current results of our own checks of the settings, in the reader's language.
+
+    Secrets that the texts may repeat are removed.
+    """
     secrets = [_text(getattr(settings, name, "")) for name in _all_names() if is_secret(name)]
     secrets += [_text(getattr(settings, name, "")) for name in _all_names() if is_address(name)]
     found = [_problem(message, secrets) for check in _checks() for message in check()]
@@ -120,7 +122,7 @@ def _without_value(text: str) -> str:
 
 
 def _groups() -> list[tuple[str, dict[str, str]]]:
-    """Those that are described, and at the end those that nobody described yet."""
+    """Return the described settings by group, and at the end those without a description."""
     found = [
         (str(title), {name: str(text) for name, text in meanings.items()})
         for title, meanings in GROUPS
@@ -150,7 +152,7 @@ def _setting(name: str, meaning: str, problems: list[Problem]) -> Setting:
 
 
 def value_shown(name: str, value: object) -> str:
-    """In words; of a secret only that it is set and how long it is."""
+    """Return the value as text; for a secret only its length."""
     text = _text(value)
     if is_secret(name):
         return secret_shown(text)
@@ -183,5 +185,5 @@ def _origin_shown(name: str, origin: str) -> str:
 
 
 def _names_in(problem: Problem) -> set[str]:
-    """The settings that a problem names, in its text alone: a hint names others to choose."""
+    """Return the settings that a problem names in its text. A hint names alternatives."""
     return set(re.findall(r"\b[A-Z][A-Z_]{2,}\b", problem.text))

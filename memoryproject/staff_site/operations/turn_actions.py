@@ -1,4 +1,4 @@
-"""What staff do about a turn that nobody is at. (Failed ones have a page of their own.)"""
+"""Staff actions on a turn that no worker processes. Failed turns have their own page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sessions_app.models import Turn
 
 
 def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
-    """Let a worker look at a turn that is stuck. False where it is over, or a worker has it.
-    Raises BrokerGoneError; the sweep of each minute tries the same."""
+    """Enqueue a stuck turn. Return False if it is over or a worker has it.
+
+    Raises BrokerGoneError; the sweep retries the turn every minute.
+    """
     if turn.state not in OPEN or turn.is_held(timezone.now()):
         return False
-    # The queue last, as in queue_actions: what can't be recorded isn't done.
+    # The queue comes last, as in queue_actions: an action that can't be recorded isn't done.
     with transaction.atomic():
         audit_record(
             action="turn.take_up",

@@ -1,4 +1,4 @@
-"""The addresses below /admin/operations/, for the admin site's own."""
+"""The URLs below /admin/operations/, for the admin site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES: tuple[tuple[str, Callable[..., Any], str], ...] = (
 
 
 def operations_urls(site: AdminSite) -> list[URLPattern]:
-    """For staff who are logged in and may look after the server."""
+    """Return the URLs, for logged-in staff with the operations permission."""
     return [
         path(f"operations/{address}", site.admin_view(operators_only(view)), name=name)
         for address, view, name in PAGES

@@ -1,4 +1,4 @@
-"""The pages of operations: each reads, or does one thing and leads back."""
+"""The pages of operations: each view reads, or does one action and redirects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RERUN = "sessions_app.rerun_turn"
 
 @require_safe
 def overview_page(request: HttpRequest) -> HttpResponseBase:
-    """How the server is, at one glance; each figure leads to its page."""
+    """Show the state of the server on one page; each figure links to its page."""
     schedules, providers = schedules_shown(), providers_there()
     context = {
         "parts": parts(),
@@ -71,14 +71,14 @@ def queue_page(request: HttpRequest) -> HttpResponseBase:
 
 @require_POST
 def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
-    """Do a failed job again, or remove it."""
+    """Retry a failed job, or remove it."""
     verbs = {"retry": job_retry, "drop": job_drop}
     if verb not in verbs or not key.isalnum():
         raise Http404
     try:
         done = verbs[verb](key=key, actor=staff_actor(request))
     except BrokerGoneError:
-        _tell_broker_gone(request)
+        _report_broker_gone(request)
         return redirect("admin:operations_queue")
     if not done:
         messages.warning(request, _("This job is gone: somebody was faster."))
@@ -97,11 +97,11 @@ def schedules_page(request: HttpRequest) -> HttpResponseBase:
 
 @require_POST
 def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
-    """Do a schedule's work now."""
+    """Run a schedule's job now."""
     try:
         schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
     except BrokerGoneError:
-        _tell_broker_gone(request)
+        _report_broker_gone(request)
         return redirect("admin:operations_schedules")
     if schedule is None:
         raise Http404
@@ -134,7 +134,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
 
 @require_POST
 def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
-    """Let a worker take up a stuck turn."""
+    """Let a worker process a stuck turn."""
     if not request.user.has_perm(RERUN):
         raise PermissionDenied
     turn = Turn.objects.filter(pk=turn_id).first()
@@ -143,7 +143,7 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     try:
         done = turn_take_up(turn=turn, actor=staff_actor(request))
     except BrokerGoneError:
-        _tell_broker_gone(request)
+        _report_broker_gone(request)
         return redirect("admin:operations_turns")
     if done:
         messages.success(request, _("A worker takes it up now."))
@@ -153,10 +153,10 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
 
 
 def _page_of(request: HttpRequest, rows: Any) -> Page[Any]:
-    """The page that was asked for; the nearest one for a number that makes no sense."""
+    """Return the requested page, or the nearest one for an invalid number."""
     return BoundedPaginator(rows, PER_PAGE).get_page(request.GET.get("page"))
 
 
-def _tell_broker_gone(request: HttpRequest) -> None:
+def _report_broker_gone(request: HttpRequest) -> None:
     text = _("The queue can't be reached, so nothing was done. See Q_BROKER in the settings.")
     messages.error(request, text)

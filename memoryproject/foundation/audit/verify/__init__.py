@@ -1,1 +1,1 @@
-"""Finds out whether the audit log is as it was sealed."""
+"""Checks that the audit log is unchanged since it was sealed."""

@@ -1,4 +1,4 @@
-"""Compares the log file with the table, both read once in the order of their numbers."""
+"""Compare the log file with the table, both read once in the order of their numbers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ ADVICE = ErrorText("advice_copies")
 
 
 class LogLines:
-    """``pruned``: the number up to which lines may be left over. ``last``: the number of the
-    chain's last event."""
+    """The lines of the log file.
+
+    ``pruned``: lines up to this number may be left over. ``last``: the number of the chain's last
+    event.
+    """
 
     def __init__(
         self, file: BufferedReader, size: int, pruned: int, last: int, found: Findings
@@ -28,15 +31,17 @@ class LogLines:
         self._line = b""
         self.count = 0
         self.repeated = 0
-        # The seal that the line before the current one names, by its event's number.
+        # The seal that the line before the current one has, by its event's number.
         self.passed: dict[int, str] = {}
         self._advance()
 
     def meet(self, fields: Fields, seal: str) -> list[str] | None:
-        """Find the event's line. Returns the names of the columns that differ there, none for
-        a line that is as it was written; None where there is no line."""
+        """Find the event's line, and return the names of the columns that differ in it.
+
+        The list is empty for an unchanged line. Returns None if there is no line.
+        """
         expected = line_of(fields, seal)
-        # A line that is as it should be needn't be read for what it says.
+        # An unchanged line needn't be parsed.
         if self._line == expected:
             self._advance()
             return []
@@ -48,12 +53,14 @@ class LogLines:
         return [] if line == expected else _differing(line, expected)
 
     def finish(self) -> None:
-        """Look at what stands behind the last row's line."""
+        """Check the lines after the last row's line."""
         self._skip_to(self._last + 1)
 
     def _skip_to(self, seq: int) -> int:
-        """Pass the lines that can't be read, are not due any more, or name events that aren't
-        there. Returns the number of the line that follows, 0 at the end."""
+        """Skip lines that are unreadable, already passed, or of events that don't exist.
+
+        Returns the number of the next line, 0 at the end.
+        """
         while self._line:
             head = line_head(self._line)
             if head is None:
@@ -69,8 +76,11 @@ class LogLines:
         return 0
 
     def _look_back(self, seq: int) -> None:
-        """A line out of its place: the same again does no harm, a missing row's line tells what
-        it was, and any other was forged."""
+        """Check a line that is out of order.
+
+        A duplicate is harmless. The line of a missing row shows what the row was. Any other line
+        was forged.
+        """
         row = sealed_row(seq)
         if row is None:
             self.passed = {seq: str((line_read(self._line) or {}).get("seal", ""))}
@@ -89,8 +99,10 @@ class LogLines:
 
 
 def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
-    """The lines of the file's first ``size`` bytes; one that is longer than any of ours comes
-    in pieces."""
+    """Yield the lines of the file's first ``size`` bytes.
+
+    A line that is longer than any valid one is split into pieces.
+    """
     while size > 0:
         line = file.readline(min(size, MAX_LINE_LENGTH))
         if not line:
@@ -100,7 +112,7 @@ def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
 
 
 def _differing(line: bytes, expected: bytes) -> list[str]:
-    """The names of the fields that differ; "form" where only the writing does."""
+    """Return the names of the fields that differ; "form" if only the encoding does."""
     there, wanted = line_read(line, str) or {}, line_read(expected, str) or {}
     names = [name for name in {**wanted, **there} if there.get(name) != wanted.get(name)]
     return names or ["form"]

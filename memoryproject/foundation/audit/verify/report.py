@@ -1,4 +1,4 @@
-"""What audit_verify found, in words."""
+"""The result of audit_verify as text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
-# A log of which nothing fits any more must not become a report of a million lines.
+# A completely corrupt log must not produce a report of a million lines.
 MAX_FINDINGS = 100
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong. ``kind`` is for programs, ``where`` names the row or line,
-    ``text`` says what is wrong and ``advice`` what to do."""
+    """One problem.
+
+    ``kind`` is for programs, ``where`` names the row or line, ``text`` says what is wrong and
+    ``advice`` what to do.
+    """
 
     kind: str
     where: str
@@ -28,9 +31,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """``events`` are those checked, from ``first`` to ``last``; ``pruned`` went behind the
-    checkpoints; ``waiting`` aren't sealed yet. ``findings`` are the first ones of
-    ``found``, which counts all."""
+    """The result of a verification.
+
+    ``events`` were checked, from ``first`` to ``last``; ``pruned`` events were replaced by
+    checkpoints; ``waiting`` events aren't sealed yet. ``findings`` are the first ones of ``found``,
+    which counts all.
+    """
 
     events: int
     first: int | None
@@ -51,7 +57,7 @@ class AuditReport:
         return {"verified": self.verified, **asdict(self)}
 
     def describe(self) -> str:
-        """The result in a sentence or two."""
+        """Return the result in a sentence or two."""
         events = f"{self.events} sealed events"
         if self.events:
             events += f" (numbers {self.first} to {self.last})"
@@ -67,7 +73,7 @@ class AuditReport:
 
 @dataclass
 class Findings:
-    """Collects findings; neighbours of one kind become one."""
+    """Collects findings and merges adjacent ones of one kind."""
 
     count: int = 0
     kept: list[Finding] = field(default_factory=list)
@@ -79,7 +85,7 @@ class Findings:
             self.kept.append(Finding(kind, where, text, advice))
 
     def add_numbers(self, kind: str, first: int, last: int | None = None) -> None:
-        """Events of which the same is wrong; ``kind`` is one of RUNS."""
+        """Add events with the same problem; ``kind`` is one of RUNS."""
         last = first if last is None else last
         begun = self._runs.get(kind)
         if begun is not None and first == begun[1] + 1:
@@ -109,7 +115,7 @@ def numbers(first: int, last: int) -> str:
 
 
 def flaws(report: AuditReport) -> Iterator[str]:
-    """The findings as texts, with what is left out."""
+    """Yield the findings as texts, and the number of those left out."""
     yield from map(str, report.findings)
     if report.found > len(report.findings):
         yield f"… and {report.found - len(report.findings)} more."

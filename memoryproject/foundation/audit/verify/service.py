@@ -1,4 +1,4 @@
-"""Verifies the whole audit log."""
+"""Verify the whole audit log."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ UNWRITABLE = ErrorText("advice_space")
 def audit_verify(
     *, key: str, log_path: Path, progress: Progress = lambda _done, _total: None
 ) -> AuditReport:
-    """Seal what waits, then check every sealed event, the checkpoints and every line of the log
-    file. Reads table and file once, in batches. Raises DatabaseError.
+    """Seal the waiting events, then check sealed events, checkpoints and the log file.
 
-    Call it outside of a transaction. ``progress`` is told how many of how many events are
-    checked.
+    Reads the table and the file once, in batches. Raises DatabaseError.
+
+    Call it outside of a transaction. ``progress`` is called with the number of checked events and
+    the total.
     """
     found = Findings()
     refusal = _seal(key, log_path, found)
@@ -42,13 +43,13 @@ def audit_verify(
         check = _Check(key, log_path, moment, found, progress)
         check.run()
         if refusal and not found.any():
-            # What keeps them from being sealed was mostly found by now.
+            # By now the check has mostly found the reason why they couldn't be sealed.
             found.add("not_sealed", ErrorText("waiting_events"), ErrorText("not_sealed"), refusal)
         return check.report()
 
 
 def _seal(key: str, log_path: Path, found: Findings) -> str:
-    """Why the chain can't be gone on with; empty where it can."""
+    """Seal the waiting events. Return why the chain can't be continued, or "" if it can."""
     try:
         audit_seal(key=key, log_path=log_path)
     except ChainError as error:
@@ -60,7 +61,7 @@ def _seal(key: str, log_path: Path, found: Findings) -> str:
 
 
 class _Check:
-    """One check of one moment."""
+    """One check of a snapshot."""
 
     def __init__(
         self, key: str, log_path: Path, moment: Snapshot, found: Findings, progress: Progress

@@ -1,4 +1,4 @@
-"""The table and the log file as they are at one moment."""
+"""The table and the log file at one moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoryproject.foundation.audit.models import AuditHead
 
 @dataclass(frozen=True)
 class Snapshot:
-    """``file`` is None where there is none; what was in it are its first ``size`` bytes."""
+    """A consistent view. ``file`` is None if there is none; only its first ``size`` bytes count."""
 
     head: AuditHead | None
     file: BufferedReader | None
@@ -26,10 +26,12 @@ class Snapshot:
 
 @contextmanager
 def take_snapshot(log_path: Path) -> Iterator[Snapshot]:
-    """Reads see the database as it is now, in which nobody is half-way between writing a line
-    and committing its event. Whoever seals waits only until this begins."""
+    """Read the database and the file while no sealer is between its line and its commit.
+
+    A sealer waits only until the snapshot begins.
+    """
     with ExitStack() as unlock, ExitStack() as stack:
-        # Before the transaction: what that sees is settled by its first statement.
+        # Before the transaction: its first statement determines what it sees.
         unlock.enter_context(chain_lock_for_session())
         stack.enter_context(transaction.atomic(durable=True))
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Checks the table: that each row's seal fits, that none is missing, and the checkpoints."""
+"""Check the table: the seal of each row, missing rows, and the checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBED = 50
 
 
 class Rows:
-    """Goes along the rows from ``start``; ``place`` is the last one that was there."""
+    """Checks the rows in order from ``start``; ``place`` is the last row that exists."""
 
     def __init__(self, key: str, start: Place, found: Findings) -> None:
         self._key = key
@@ -29,10 +29,12 @@ class Rows:
         self.first: int | None = None
 
     def fits(self, fields: Fields, seal: str, passed: dict[int, str]) -> bool:
-        """Whether the seal is the row's own. Rows missing before it are told; then the seal of
-        its predecessor is taken from that one's line, where ``passed`` has it, and nothing can
-        be said without."""
-        # Where the predecessor's seal was changed, its right one still binds this row.
+        """Return whether the seal is the row's own, and report rows missing before it.
+
+        After a gap, the seal of the predecessor is taken from its line, if ``passed`` has it.
+        Without it the row can't be checked and counts as fitting.
+        """
+        # If the predecessor's seal was changed, its right one still binds this row.
         previous = {self.place.seal, self._computed}
         if fields.seq > self.place.seq + 1:
             self._found.add_numbers("row_deleted", self.place.seq + 1, fields.seq - 1)
@@ -51,8 +53,11 @@ class Rows:
 
 
 def key_fits(key: str, head: AuditHead | None, checkpoints: list[AuditCheckpoint]) -> bool:
-    """Whether anything at all was signed with this key: the end, a checkpoint, or one of the
-    first rows. An empty log fits every key."""
+    """Return whether anything was signed with this key.
+
+    It checks the end of the chain, the checkpoints, and the first rows. An empty log fits every
+    key.
+    """
     signed = [head_is_signed(head, key)] if head else []
     signed += [
         checkpoint_is_signed(one, key, before)
@@ -69,7 +74,7 @@ def key_fits(key: str, head: AuditHead | None, checkpoints: list[AuditCheckpoint
 
 
 def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findings) -> Place:
-    """Where the rows begin."""
+    """Check the checkpoints, and return the place where the rows begin."""
     before: AuditCheckpoint | None = None
     for place, one in enumerate(checkpoints, start=1):
         where = ErrorText("checkpoint_row", number=one.number, row=one.pk)
@@ -86,8 +91,10 @@ def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findi
 def check_head(
     key: str, head: AuditHead | None, start: Place, newest: int | None, found: Findings
 ) -> int:
-    """The number at which the chain ends. ``newest``: the greatest number in the table, which
-    counts where the mark of the end can't be trusted."""
+    """Return the number at which the chain ends.
+
+    ``newest``: the greatest number in the table, which is used if the stored end can't be trusted.
+    """
     where = ErrorText("audit_head")
     if head is not None and head_is_signed(head, key):
         return max(head.seq, start.seq)

@@ -17,7 +17,10 @@ from sessions_app.models import Chat
 
 
 class Command(BaseCommand):
-    """What it writes can't be told from real records, in the audit log, too, which keeps it."""
+    """Fills the database with records that can't be distinguished from real ones.
+
+    This includes the audit log, which keeps them.
+    """
 
     help = (
         "Fill an empty database with a month of a small café: conversations in English and "

@@ -22,7 +22,7 @@ from memoryproject.foundation.process.progress import ProgressBar
 
 
 class Command(BaseCommand):
-    """Changes nothing but that it seals what waits."""
+    """Verifies the log. Changes nothing, except that waiting events are sealed."""
 
     help = (
         "Seal the events that wait, then check the whole audit log: that no event was edited, "
