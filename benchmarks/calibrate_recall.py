@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder  # noqa: E402
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors  # noqa: E402
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered  # noqa: E402
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
 from memoryproject.foundation.retrieval.relevance import (  # noqa: E402
     IN_USE,
@@ -35,7 +35,12 @@ from memoryproject.foundation.retrieval.relevance import (  # noqa: E402
     semantic_relevance,
     weigh_query,
 )
-from memoryproject.foundation.retrieval.subqueries import Asked, Candidate, asked_texts, best_scores  # noqa: E402
+from memoryproject.foundation.retrieval.subqueries import (  # noqa: E402
+    Candidate,
+    QueryPart,
+    best_scores,
+    query_parts,
+)
 from memoryproject.foundation.text.query import QueryTerm  # noqa: E402
 from memoryproject.foundation.text.terms import index_text  # noqa: E402
 
@@ -63,7 +68,7 @@ class Corpus:
         indexed = [index_text(text) for text in texts]
         self.counts: list[dict[str, int]] = [dict(Counter(item.terms)) for item in indexed]
         self.lengths = [item.length for item in indexed]
-        self.vectors = matrix(covered_vectors(embedder, texts), embedder.dimensions)
+        self.vectors = matrix(embed_covered(embedder, texts), embedder.dimensions)
         self.holders: dict[str, set[int]] = {}
         for number, counts in enumerate(self.counts):
             for term in counts:
@@ -102,10 +107,10 @@ class Measured:
     def __init__(self, corpus: Corpus, questions: Sequence[Question], embedder: Embedder) -> None:
         self.corpus = corpus
         self.questions = questions
-        self.asked: list[list[Asked]] = [asked_texts(question.text) for question in questions]
+        self.asked: list[list[QueryPart]] = [query_parts(question.text) for question in questions]
         self.cosines: list[np.ndarray] = []
         for asked in self.asked:
-            vectors = covered_vectors(embedder, [text.text for text in asked])
+            vectors = embed_covered(embedder, [text.text for text in asked])
             self.cosines.append(matrix(vectors, embedder.dimensions) @ corpus.vectors.T)
 
     def scores(

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from calibrate_recall import Corpus  # noqa: E402
 from conversations import Conversation, Question, read_conversations  # noqa: E402
 
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors  # noqa: E402
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered  # noqa: E402
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
 from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     BY_WORDS,
@@ -37,8 +37,8 @@ from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     WITH_VECTORS,
     Curve,
     Floats,
-    Judge,
     Line,
+    Scorer,
     Weights,
     everyday_words,
     features_of,
@@ -83,7 +83,7 @@ class Prepared:
             question.text,
             everyday_words(terms, self.corpus.frequencies(terms), len(self.corpus.counts)),
         )
-        (vector,) = covered_vectors(self.embedder, [topic])
+        (vector,) = embed_covered(self.embedder, [topic])
         curve = self.embedder.calibration
         cosines = [None] * len(self.corpus.counts)
         if vector is not None:
@@ -147,13 +147,13 @@ def _target(asked: Asked) -> Floats:
     return target
 
 
-def recall_at(k: int, asked: Asked, judge: Judge) -> float:
+def recall_at(k: int, asked: Asked, judge: Scorer) -> float:
     """The share of the evidence among the first ``k`` lines."""
     best = np.argsort(-judge.evidence(asked.features), kind="stable")[:k]
     return len(set(best.tolist()) & asked.evidence) / len(asked.evidence)
 
 
-def first_lines(asked: Asked, judge: Judge) -> list[tuple[float, bool]]:
+def first_lines(asked: Asked, judge: Scorer) -> list[tuple[float, bool]]:
     """The evidence for each of the first lines, and whether it answers. What stands beside an
     answer is left out: whether it belongs to it isn't labelled."""
     sums = judge.evidence(asked.features)
@@ -181,15 +181,15 @@ def fit_curve(pairs: Sequence[tuple[float, bool]]) -> Curve:
     return Curve(slope=float(beta[1]), offset=float(beta[0]))
 
 
-def fit(own: Sequence[Asked], foreign: Sequence[Asked]) -> Judge:
+def fit(own: Sequence[Asked], foreign: Sequence[Asked]) -> Scorer:
     """The weights, and the curve for them."""
-    judge = Judge(fit_weights(own), Curve(1.0, 0.0))
+    judge = Scorer(fit_weights(own), Curve(1.0, 0.0))
     pairs = [pair for asked in [*own, *foreign] for pair in first_lines(asked, judge)]
-    return Judge(judge.weights, fit_curve(pairs))
+    return Scorer(judge.weights, fit_curve(pairs))
 
 
 def report(
-    name: str, parts: Sequence[list[Asked]], foreign: Sequence[list[Asked]], judge: Judge
+    name: str, parts: Sequence[list[Asked]], foreign: Sequence[list[Asked]], judge: Scorer
 ) -> None:
     """What the judge in use finds, what one finds that was fitted on the other conversations,
     and the one fitted on all."""
@@ -197,7 +197,7 @@ def report(
     left_out = []
     for number, part in enumerate(parts):
         others = [asked for place, rest in enumerate(parts) if place != number for asked in rest]
-        unseen = Judge(fit_weights(others), Curve(1.0, 0.0))
+        unseen = Scorer(fit_weights(others), Curve(1.0, 0.0))
         left_out.append((part, unseen))
     for k in (5, 10, 20):
         mean = np.mean([recall_at(k, asked, unseen) for part, unseen in left_out for asked in part])
@@ -212,7 +212,7 @@ def report(
 
 
 def _report_threshold(
-    name: str, own: Sequence[Asked], foreign: Sequence[Asked], judge: Judge
+    name: str, own: Sequence[Asked], foreign: Sequence[Asked], judge: Scorer
 ) -> None:
     """What a score of 0.7 lets through."""
 

@@ -28,15 +28,15 @@ from pgvector.django import CosineDistance
 from memories_app.search import ranking
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.retrieval.message_features import BY_WORDS, WITH_VECTORS, Judge
-from memoryproject.foundation.retrieval.subqueries import asked_texts
+from memoryproject.foundation.retrieval.message_features import BY_WORDS, WITH_VECTORS, Scorer
+from memoryproject.foundation.retrieval.subqueries import query_parts
 from sessions_app.conversations.chat_addresses import chat_for_group
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_start
 from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, MessageEmbedding
-from sessions_app.recall.message_ranking import Judges, SaidQuestion, rank_said, topics_of
+from sessions_app.recall.message_ranking import MessageQuestion, Scorers, rank_messages, topics_of
 from sessions_app.recall.recall import MESSAGES, Viewer, messages_visible, recall
 
 FIRST = (5, 10, 20)
@@ -109,7 +109,7 @@ def by_vectors(question: str, chat: Chat) -> list[UUID]:
 def by_itself(question: str, chat: Chat) -> list[UUID]:
     """Each message by its own words and vector, as memories are ranked."""
     said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
-    asked, _, _ = ranking.prepare_query(asked_texts(question), EMBEDDER)
+    asked, _, _ = ranking.prepare_query(query_parts(question), EMBEDDER)
     ranked = ranking.rank(asked, said, MessageEmbedding, key="message", top_k=max(FIRST))
     return [item.key for item in ranked]
 
@@ -117,20 +117,20 @@ def by_itself(question: str, chat: Chat) -> list[UUID]:
 def without(*names: str) -> Search:
     """As in use, but for some kinds of evidence."""
 
-    def blinded(judge: Judge) -> Judge:
+    def blinded(judge: Scorer) -> Scorer:
         return replace(judge, weights=replace(judge.weights, **dict.fromkeys(names, 0.0)))
 
-    judges = Judges(blinded(WITH_VECTORS), blinded(BY_WORDS))
+    judges = Scorers(blinded(WITH_VECTORS), blinded(BY_WORDS))
 
     def search(question: str, chat: Chat) -> list[UUID]:
         said = messages_visible(Viewer(user_role="client", chat_id=chat.pk))
-        asked = asked_texts(question)
+        asked = query_parts(question)
         found = ranking.search_words(asked, said)
         topics = topics_of(asked, found)
         prepared, vectors, _ = ranking.prepare_query(asked, EMBEDDER, topics=topics)
         last = said.latest("timestamp").timestamp.date()
-        to_said = SaidQuestion(prepared, vectors, found, last)
-        return [item.key for item in rank_said(to_said, said, top_k=max(FIRST), judges=judges)]
+        to_said = MessageQuestion(prepared, vectors, found, last)
+        return [item.key for item in rank_messages(to_said, said, top_k=max(FIRST), judges=judges)]
 
     return search
 

@@ -53,7 +53,7 @@ BOUND_MS = 300.0
 # what it may is asked so many times.
 ENOUGH_MS = 10_000.0
 FEW = 6
-MOST_TEXTS = 60_000
+MAX_TEXTS = 60_000
 FILLED = FOLDER / "filled.json"
 
 
@@ -82,7 +82,7 @@ def main() -> None:
     arguments = _arguments()
     sizes = Sizes(arguments.chats, arguments.messages, arguments.memories, arguments.events)
     filled = FILLED.exists()
-    texts = [] if filled else list(texts_made(min(sizes.messages, MOST_TEXTS)))
+    texts = [] if filled else list(texts_made(min(sizes.messages, MAX_TEXTS)))
     with own_database():
         print(f"{machine()}\n", flush=True)
         if not filled:

@@ -116,7 +116,7 @@ def inside(action: str, place: Path) -> None:
     from sessions_app.inbound.take_message import IntakeRules  # noqa: PLC0415
     from sessions_app.transcript_files.folder import BatchFolder  # noqa: PLC0415
     from sessions_app.transcripts.export import transcripts_export  # noqa: PLC0415
-    from sessions_app.transcripts.save import SaveTools, batches_save  # noqa: PLC0415
+    from sessions_app.transcripts.save import SaveDependencies, batches_save  # noqa: PLC0415
     from sessions_app.transcripts.target import Target  # noqa: PLC0415
 
     assert settings.DATA_DIR
@@ -130,12 +130,12 @@ def inside(action: str, place: Path) -> None:
             last[0] = now
 
     backups, keep = build_transcript_backups(), timedelta(days=30)
-    tools = SaveTools(IntakeRules(), backups, keep, progress)
+    dependencies = SaveDependencies(IntakeRules(), backups, keep, progress)
     found = Target().find()
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = last[0] = time.perf_counter()
     if action == "save":
-        batches_save(folder=BatchFolder(place), target=Target(), tools=tools)
+        batches_save(folder=BatchFolder(place), target=Target(), dependencies=dependencies)
     else:
         assert found is not None
         transcripts_export(conversation=found, path=place, progress=progress)

@@ -96,7 +96,7 @@ def _histories_add() -> None:
     """Tellings, what memories said before, and what staff are asked about."""
     table = Memory._meta.db_table
     rows_add(
-        "MemoryTelling",
+        "MemorySource",
         f"{table} m",
         {
             "memory_id": "memory_id",

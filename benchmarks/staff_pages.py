@@ -23,7 +23,7 @@ WORDS = {"common": COMMON, "rare": RARE, "Hebrew": HEBREW_WORD, "nothing": NOTHI
 LEFT_OUT = re.compile(r"log(in|out)|jsi18n|autocomplete|export|language|password|2fa|totp|otp")
 ARGUMENT = re.compile(r"<(?:(\w+):)?(\w+)>")
 # Of a filter with many values, so many; of all pages of a list the second and the last.
-MOST_VALUES = 6
+MAX_VALUES = 6
 PAGE, ORDER = "p", "o"
 # Samples of a model's records: what is special about them, and their keys.
 Samples = Callable[[type[Model]], dict[str, Any]]
@@ -176,7 +176,7 @@ def _elsewhere(path: str, query: str, seen: set[str]) -> Iterator[Page]:
 def _chosen(key: str, queries: list[str]) -> list[str]:
     if key != PAGE:
         # The orders of a list are as many as it has columns.
-        return queries[: MOST_VALUES * 2 if key == ORDER else MOST_VALUES]
+        return queries[: MAX_VALUES * 2 if key == ORDER else MAX_VALUES]
     numbered = {int(value): q for q in queries if (value := dict(parse_qsl(q))[PAGE]).isdigit()}
     return [numbered[number] for number in sorted({min(numbered), max(numbered)})]
 
@@ -187,7 +187,7 @@ def _asked(name: str, path: str, form: Form, a_day: str) -> Iterator[Page]:
     tries = [(each, word, label) for each in form.texts for label, word in WORDS.items()]
     tries += [(each, a_day, "a day") for each in form.dates]
     for each, values in form.choices.items():
-        tries += [(each, value, value) for value in values[:MOST_VALUES]]
+        tries += [(each, value, value) for value in values[:MAX_VALUES]]
     for each, value, label in tries:
         query = urlencode([*kept, (each, value)])
         yield Page(f"{name} {each}={label}", f"{path}?{query}")

@@ -25,7 +25,7 @@ from sessions_app.models import ChatSession, Message
 from sessions_app.turns.dependencies import build_turn_dependencies
 
 # The share of all messages that stands in one chat, half of it in one session.
-LARGEST = 10
+MAX_SIZE = 10
 A_SESSION = 30
 SUMMARIZED = 43
 USUAL_CHAT = "15550188888@c.us"
@@ -132,7 +132,7 @@ def real_turns() -> None:
             talk(
                 whatsapp_chat=chat,
                 content=text,
-                tools=build_turn_dependencies(),
+                dependencies=build_turn_dependencies(),
                 rules=build_intake_rules(),
                 now=timezone.now(),
             )
@@ -212,7 +212,7 @@ def _spans(number: int, sizes: Sizes, chance: random.Random) -> Iterator[Span]:
     others say falls with their number, and one in five said something today."""
     end = timezone.now() - timedelta(minutes=chance.expovariate(1 / 600))
     if number == 0:
-        left, sizes_left = sizes.messages // LARGEST, [sizes.messages // LARGEST // 2]
+        left, sizes_left = sizes.messages // MAX_SIZE, [sizes.messages // MAX_SIZE // 2]
     else:
         left, sizes_left = _said_by(number, sizes), []
         if chance.random() > 0.2:
@@ -231,7 +231,7 @@ def _spans(number: int, sizes: Sizes, chance: random.Random) -> Iterator[Span]:
 def _said_by(number: int, sizes: Sizes) -> int:
     """How many messages are in a chat: so that all of them are what was asked for."""
     exponent = 0.7
-    rest = sizes.messages * (1 - 1 / LARGEST)
+    rest = sizes.messages * (1 - 1 / MAX_SIZE)
     # The sum of (n + 9) ** -exponent over all chats, closely enough.
     total = ((sizes.chats + 9) ** (1 - exponent) - 10 ** (1 - exponent)) / (1 - exponent)
     return max(2, round(rest * (number + 9) ** -exponent / total))

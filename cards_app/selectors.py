@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from cards_app.models import MemoryCard
-from memoryproject.foundation.text.query import query_terms, telling_terms
+from memoryproject.foundation.text.query import informative_terms, query_terms
 
 
 def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:
@@ -22,7 +22,7 @@ def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCa
 def cards_with_words(cards: QuerySet[MemoryCard], text: str) -> QuerySet[MemoryCard]:
     """Those that hold every telling word of the text, in any of its forms; none where the
     text has no word."""
-    terms = telling_terms(query_terms(text))
+    terms = informative_terms(query_terms(text))
     if not terms:
         return cards.none()
     for term in terms:

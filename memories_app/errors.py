@@ -21,7 +21,7 @@ _FIELDS = {
     "expires_at": pgettext_lazy("field", "expires_at"),
     "memories": pgettext_lazy("field", "memories"),
 }
-_MOST_TOLD = 20
+_MAX_REPORTED = 20
 
 
 class MemoryOperationError(Exception):
@@ -46,9 +46,9 @@ class MemoryValidationError(MemoryOperationError, ValueError):
     code = "invalid"
 
     def __init__(self, problems: Sequence[Problem], *, many: bool = False) -> None:
-        parts = [_told(problem, many) for problem in problems[:_MOST_TOLD]]
-        if len(problems) > _MOST_TOLD:
-            parts.append(_("and %(count)s more") % {"count": len(problems) - _MOST_TOLD})
+        parts = [_told(problem, many) for problem in problems[:_MAX_REPORTED]]
+        if len(problems) > _MAX_REPORTED:
+            parts.append(_("and %(count)s more") % {"count": len(problems) - _MAX_REPORTED})
         super().__init__("; ".join(parts))
         self.problems = list(problems)
 

@@ -15,8 +15,8 @@ class MemoryProjectConfig(AppConfig):
 
     def ready(self) -> None:
         from memoryproject import checks  # noqa: F401, PLC0415 registers the checks
-        from memoryproject.foundation.process.queues import use_patient_queues  # noqa: PLC0415 needs the apps
+        from memoryproject.foundation.process.queues import use_recovering_queues  # noqa: PLC0415 needs the apps
 
-        use_patient_queues()
+        use_recovering_queues()
         for note in settings.CONFIG_NOTES:
             logger.log(logging.getLevelName(note.level), "%s", note.text)

@@ -19,20 +19,24 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 
 logger = logging.getLogger(__name__)
 
-OLDEST_PYTHON = (3, 10)
-NEWEST_PYTHON = (3, 13)
+MIN_PYTHON = (3, 10)
+MAX_PYTHON = (3, 13)
 ENOUGH_SPACE = 1024**3
 
 Probe = Callable[[Path], None]
 
 
-@register()
+# The tag of the checks that every command needs; others check the addresses and the admin, too.
+SETTINGS = "settings"
+
+
+@register(SETTINGS)
 def settings_are_valid(**_: Any) -> list[CheckMessage]:
     """What the environment got wrong."""
     return [Error(text, id="memory.E001") for text in settings.CONFIG_ERRORS]
 
 
-@register()
+@register(SETTINGS)
 def python_is_supported(**_: Any) -> list[CheckMessage]:
     """DEP-001."""
     return python_problems(sys.version_info[:2])
@@ -41,16 +45,16 @@ def python_is_supported(**_: Any) -> list[CheckMessage]:
 def python_problems(version: Sequence[int]) -> list[CheckMessage]:
     """version: (major, minor)."""
     shown = ".".join(str(number) for number in version)
-    if tuple(version) < OLDEST_PYTHON:
+    if tuple(version) < MIN_PYTHON:
         text = f"FATAL: Python 3.10 or newer is required; this is Python {shown}."
         return [Critical(text, hint="Install Python 3.10 to 3.13.", id="memory.C001")]
-    if tuple(version) > NEWEST_PYTHON:
+    if tuple(version) > MAX_PYTHON:
         text = ErrorText("python_untested", version=shown)
         return [Warning(text, id="memory.W001")]
     return []
 
 
-@register()
+@register(SETTINGS)
 def folders_are_usable(**_: Any) -> list[CheckMessage]:
     """EDGE-007 and DEP-004."""
     found = folder_problems("DATA_DIR", settings.DATA_DIR, "data")
@@ -95,7 +99,7 @@ def space_problems(
     return [Warning(text, hint=hint, id="memory.W002")]
 
 
-@register()
+@register(SETTINGS)
 def providers_are_whole(**_: Any) -> list[CheckMessage]:
     """A provider that is chosen needs all of its settings."""
     needed = {
@@ -117,7 +121,7 @@ def providers_are_whole(**_: Any) -> list[CheckMessage]:
     return [Error(text, hint=ErrorText("provider_hint"), id="memory.E002")]
 
 
-@register()
+@register(SETTINGS)
 def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     """OpenAI itself needs a key; a compatible server at another address may not."""
     uses = [name for name in ("CHAT_MODEL", "EMBEDDER") if getattr(settings, name) == "openai"]
@@ -136,7 +140,7 @@ def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     return [Error(text, hint=ErrorText("openai_hint"), id="memory.E003")]
 
 
-@register()
+@register(SETTINGS)
 def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
     """What is said is read by the chat model: without one nothing is learned from it."""
     if not settings.EXTRACT_MEMORIES or settings.CHAT_MODEL != "offline":
@@ -145,7 +149,7 @@ def extraction_has_a_model(**_: Any) -> list[CheckMessage]:
     return [Warning(text, hint=ErrorText("extraction_hint"), id="memory.W008")]
 
 
-@register()
+@register(SETTINGS)
 def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
     groups = [name for name in settings.GODFATHER_PHONE if name.endswith("@g.us")]
     if not groups:

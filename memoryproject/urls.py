@@ -7,6 +7,8 @@ from django.views.i18n import set_language
 from memoryproject.foundation.rest_kit.urls import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.staff_site.front_page import views
 
+admin.autodiscover()
+
 urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.healthz, name="healthz"),

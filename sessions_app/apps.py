@@ -25,17 +25,21 @@ class SessionsAppConfig(AppConfig):
         from django_q.signals import post_spawn  # noqa: PLC0415 apps must be loaded first
 
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
-        from sessions_app.inbound.facade import chats_merge  # noqa: PLC0415 imports models
 
         post_spawn.connect(_sweep_at_start, dispatch_uid="sweep_at_start")
-        one_person_found.connect(chats_merge, dispatch_uid="chats_merge")
+        one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 
 
+def _merge_chats(**arguments: Any) -> Any:
+    from sessions_app.inbound.facade import chats_merge  # noqa: PLC0415 slow to import
+
+    return chats_merge(**arguments)
+
+
 def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
     """Hand due cards to the workers, some at a time."""
-
     from sessions_app.cards.dependencies import enqueue_cards  # noqa: PLC0415 imports models
 
     for start in range(0, len(session_ids), CARDS_AT_ONCE):
@@ -43,8 +47,9 @@ def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
 
 
 def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
-
-    from sessions_app.webhook_endpoints.dependencies import enqueue_webhooks  # noqa: PLC0415 imports models
+    from sessions_app.webhook_endpoints.dependencies import (  # noqa: PLC0415 imports models
+        enqueue_webhooks,
+    )
 
     enqueue_webhooks(endpoint_id)
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.facade import documents_abandoned, leftovers_remove
 from memoryproject.foundation.leases import LeasedKind
-from memoryproject.foundation.outgoing_webhooks.waking import endpoint_wake, endpoints_abandoned
+from memoryproject.foundation.outgoing_webhooks.wakeup import endpoint_wake, endpoints_abandoned
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.extraction.facade import extractions_abandoned
@@ -19,12 +19,12 @@ from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import summaries_abandoned
 from sessions_app.turns.dependencies import enqueue_chat
-from sessions_app.turns.facade import pauses_end, sendings_settle, turns_abandoned
+from sessions_app.turns.facade import pauses_end, sends_resolve, turns_abandoned
 
 
 def leased_kinds() -> Iterator[LeasedKind]:
     """Return the kinds of work that the settings ask for."""
-    yield LeasedKind("turns", turns_abandoned, enqueue_chat, _turns_settle)
+    yield LeasedKind("turns", turns_abandoned, enqueue_chat, _turns_resolve)
     if settings.CHAT_MEMORY_STRATEGY != "none":
         yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)
     if is_learning_enabled():
@@ -39,9 +39,9 @@ def unconfirmed_after() -> timedelta:
     return timedelta(minutes=settings.UNCONFIRMED_AFTER_MINUTES)
 
 
-def _turns_settle(now: datetime) -> None:
+def _turns_resolve(now: datetime) -> None:
     pauses_end(now=now)
-    sendings_settle(now=now, unconfirmed_after=unconfirmed_after())
+    sends_resolve(now=now, unconfirmed_after=unconfirmed_after())
 
 
 def _files_remove(_: datetime) -> None:

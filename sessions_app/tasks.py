@@ -46,7 +46,7 @@ def answer_chat(chat_id: str) -> int:
     """Answer what waits in a chat."""
     return chat_answer(
         chat_id=UUID(chat_id),
-        tools=build_turn_dependencies(),
+        dependencies=build_turn_dependencies(),
         debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
     )
 
@@ -85,10 +85,10 @@ def sweep_cards() -> int:
     return cards_sweep(enqueue=enqueue_cards)
 
 
-def carry_out_forgetting(run_id: str) -> int:
+def run_forgetting(run_id: str) -> int:
     """Forget what staff chose and confirmed."""
     return run_work(
-        run_id=UUID(run_id), tools=build_forget_dependencies(), enqueue=enqueue_forgetting
+        run_id=UUID(run_id), dependencies=build_forget_dependencies(), enqueue=enqueue_forgetting
     )
 
 
@@ -160,7 +160,7 @@ def drop_transcript_backups() -> int:
 
 def send_webhooks(endpoint_id: int) -> int:
     """Send what is due to an endpoint."""
-    return endpoint_send(endpoint_id=endpoint_id, tools=build_webhook_dependencies())
+    return endpoint_send(endpoint_id=endpoint_id, dependencies=build_webhook_dependencies())
 
 
 def drop_webhook_deliveries() -> int:

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 from tests.database import django_db_setup
 from tests.world import GODFATHER, World
 
@@ -59,12 +59,12 @@ def chat_model() -> ScriptedChatModel:
 
 
 @pytest.fixture
-def tools(
+def dependencies(
     provider: RecordingProvider, chat_model: ScriptedChatModel, chat_memory: ChatMemoryService
-) -> Tools:
+) -> Dependencies:
     green = RecordingProvider(name="green", text_limit=20_000)
     providers = {"cloud": provider, "green": green, "console": RecordingProvider(name="console")}
-    return Tools(
+    return Dependencies(
         chat_model=chat_model,
         embedder=WordLlamaEmbedder(),
         providers=providers,
@@ -74,6 +74,6 @@ def tools(
 
 
 @pytest.fixture
-def world(db: None, rules: IntakeRules, tools: Tools) -> World:
+def world(db: None, rules: IntakeRules, dependencies: Dependencies) -> World:
     """A memory server without web server and workers: messages go in, answers come out."""
-    return World(rules=rules, tools=tools)
+    return World(rules=rules, dependencies=dependencies)

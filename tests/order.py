@@ -8,7 +8,7 @@ import pytest
 from hypothesis import is_hypothesis_test
 
 DATABASE = {"db", "transactional_db", "_django_db_helper"}
-LONGEST_FIRST = ("processes", "browser", "slow")
+BY_LENGTH = ("processes", "browser", "slow")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     ranks: dict[Any, int] = {}
     for item in items:
-        ranks[item.path] = min(ranks.get(item.path, len(LONGEST_FIRST)), _rank(item))
+        ranks[item.path] = min(ranks.get(item.path, len(BY_LENGTH)), _rank(item))
     items.sort(key=lambda item: ranks[item.path])
 
 
@@ -39,6 +39,4 @@ def _is_slow(item: pytest.Item) -> bool:
 
 def _rank(item: pytest.Item) -> int:
     names = {mark.name for mark in item.iter_markers()}
-    return next(
-        (rank for rank, name in enumerate(LONGEST_FIRST) if name in names), len(LONGEST_FIRST)
-    )
+    return next((rank for rank, name in enumerate(BY_LENGTH) if name in names), len(BY_LENGTH))

@@ -20,7 +20,7 @@ from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.summaries.skills import SKILLS
 from sessions_app.summaries.summarizer import Summarizer
 from sessions_app.turns.queue import chat_answer
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 NUMBER_ID = "100000000000001"
 GODFATHER = "15550199999@c.us"
@@ -51,12 +51,12 @@ class World:
     """``enqueued`` holds the chats that were handed to workers and not worked off yet."""
 
     rules: IntakeRules
-    tools: Tools
+    dependencies: Dependencies
     enqueued: list[UUID] = field(default_factory=list)
 
     @property
     def provider(self) -> RecordingProvider:
-        provider = self.tools.providers["cloud"]
+        provider = self.dependencies.providers["cloud"]
         assert isinstance(provider, RecordingProvider)
         return provider
 
@@ -69,7 +69,7 @@ class World:
         """What the workers do: answer every chat in which a turn waits."""
         waiting = Turn.objects.filter(state__in=["pending", "running", "replied"])
         for chat_id in list(waiting.values_list("chat_id", flat=True).distinct()):
-            chat_answer(chat_id=chat_id, tools=self.tools)
+            chat_answer(chat_id=chat_id, dependencies=self.dependencies)
         self.enqueued.clear()
 
     def say(self, whatsapp_chat: str, text: str, **changes: Any) -> list[str]:
@@ -103,7 +103,7 @@ class World:
 
     def prompt(self, place: int = -1) -> Sequence[Any]:
         """The messages of a prompt that went to the model; the last one by default."""
-        model = self.tools.chat_model
+        model = self.dependencies.chat_model
         return model.requests[place].messages  # type: ignore[attr-defined]
 
     def with_rules(self, **changes: Any) -> None:
@@ -114,12 +114,12 @@ class World:
         """Change limits, godfather or strategy from here on, for intake and answers."""
         chat_memory = replace(self.rules.chat_memory, **changes)
         self.rules = replace(self.rules, chat_memory=chat_memory)
-        self.tools = replace(self.tools, chat_memory=chat_memory)
+        self.dependencies = replace(self.dependencies, chat_memory=chat_memory)
 
     def summarizing(self, every: int = 4, **changes: Any) -> SummarizationStrategy:
         """Sum up every so many messages from here on, by the scripted model unless told
         otherwise; sum_up() does what the workers do."""
-        changes.setdefault("summarizer", Summarizer(chat_model=self.tools.chat_model))
+        changes.setdefault("summarizer", Summarizer(chat_model=self.dependencies.chat_model))
         strategy = SummarizationStrategy(
             summarize_every_n_messages=every, enqueue=self.enqueued.append, **changes
         )
@@ -139,7 +139,9 @@ class World:
 
     def with_answer_rules(self, **changes: Any) -> None:
         """Change answer rules from here on."""
-        self.tools = replace(self.tools, rules=replace(self.tools.rules, **changes))
+        self.dependencies = replace(
+            self.dependencies, rules=replace(self.dependencies.rules, **changes)
+        )
 
 
 def summing_up(request: ChatRequest) -> bool:

@@ -17,9 +17,9 @@ from memoryproject.foundation.text.shorten import cut_at_word
 
 ALGORITHM_VERSION = "1.0"
 UNTITLED = "Untitled Session"
-LONGEST_TITLE = 80
-LONGEST_ITEM = 100
-MOST_ITEMS = 3
+MAX_TITLE_LENGTH = 80
+MAX_ITEM_LENGTH = 100
+MAX_ITEMS = 3
 CUT_MARK = "..."
 
 
@@ -66,8 +66,8 @@ class _Making:
 
     def add(self, role: str, text: str) -> None:
         if self._title is None and role == "user":
-            self._title = _fitted(text, LONGEST_TITLE)
-        if len(self._bullets) < MOST_ITEMS:
+            self._title = _fitted(text, MAX_TITLE_LENGTH)
+        if len(self._bullets) < MAX_ITEMS:
             self._bullets.append(_bullet(role, text))
         sentences = split_sentences(text)
         _add_item(self._decisions, text, sentences, tells_decision)
@@ -92,7 +92,7 @@ def _bullet(role: str, text: str) -> str:
     """The text behind its role, both within the length. A long word is cut inside rather than
     left out, so that something is said."""
     head = f"[{role}] "
-    return head + _fitted(text, LONGEST_ITEM - len(head))
+    return head + _fitted(text, MAX_ITEM_LENGTH - len(head))
 
 
 def _is_todo(sentence: str) -> bool:
@@ -104,11 +104,11 @@ def _add_item(
     found: list[str], text: str, sentences: Sequence[Sentence], matches: Callable[[str], bool]
 ) -> None:
     """Of the first messages with a sentence that matches: from that sentence to the end."""
-    if len(found) == MOST_ITEMS:
+    if len(found) == MAX_ITEMS:
         return
     start = next((each.start for each in sentences if matches(each.text)), None)
     if start is not None:
-        found.append(_fitted(text[start:], LONGEST_ITEM))
+        found.append(_fitted(text[start:], MAX_ITEM_LENGTH))
 
 
 def _fitted(text: str, longest: int) -> str:

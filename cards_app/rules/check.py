@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cards_app.rules.card import CUT_MARK, LONGEST_ITEM, LONGEST_TITLE, MOST_ITEMS, UNTITLED
+from cards_app.rules.card import CUT_MARK, MAX_ITEM_LENGTH, MAX_ITEMS, MAX_TITLE_LENGTH, UNTITLED
 from cards_app.rules.lines import Line, one_line
 from cards_app.rules.redact import redact
-from cards_app.rules.vocabulary import MOST_ENTITIES, MOST_KEYWORDS
-from cards_app.rules.words import LONGEST_WORD
+from cards_app.rules.vocabulary import MAX_ENTITIES, MAX_KEYWORDS
+from cards_app.rules.words import MAX_WORD_LENGTH
 
-MOST = {
-    "summary_bullets": MOST_ITEMS,
-    "decisions": MOST_ITEMS,
-    "todos": MOST_ITEMS,
-    "entities": MOST_ENTITIES,
-    "keywords": MOST_KEYWORDS,
-    "notable_quotes": MOST_ITEMS,
+MAX_COUNT = {
+    "summary_bullets": MAX_ITEMS,
+    "decisions": MAX_ITEMS,
+    "todos": MAX_ITEMS,
+    "entities": MAX_ENTITIES,
+    "keywords": MAX_KEYWORDS,
+    "notable_quotes": MAX_ITEMS,
 }
 OF_WORDS = frozenset({"entities", "keywords"})
 
@@ -30,7 +30,7 @@ def check_fields(fields: object, *, lines: Iterable[Line] | None = None) -> list
     if not isinstance(fields, Mapping):
         return [f"card: must be an object, not of type {type(fields).__name__}."]
     failures = list(_title(fields.get("title")))
-    for name, most in MOST.items():
+    for name, most in MAX_COUNT.items():
         failures += _list(name, fields.get(name), most)
     if lines is not None and isinstance(fields.get("title"), str):
         failures += _title_of(fields["title"], lines)
@@ -41,7 +41,7 @@ def _title(title: object) -> Iterator[str]:
     if not isinstance(title, str) or not title.strip():
         yield "title: must be there, as a text."
         return
-    yield from _text("title", title, LONGEST_TITLE)
+    yield from _text("title", title, MAX_TITLE_LENGTH)
 
 
 def _list(name: str, items: object, most: int) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _list(name: str, items: object, most: int) -> Iterator[str]:
         return
     if len(items) > most:
         yield f"{name}: has {len(items)} items, at most {most} are allowed."
-    longest = LONGEST_WORD if name in OF_WORDS else LONGEST_ITEM
+    longest = MAX_WORD_LENGTH if name in OF_WORDS else MAX_ITEM_LENGTH
     for place, item in enumerate(items):
         path = f"{name}[{place}]"
         if not isinstance(item, str) or not item.strip():

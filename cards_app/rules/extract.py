@@ -9,8 +9,8 @@ from cards_app.rules.fragments import (
     Kind,
     find_fragments,
     first_request,
+    informative_words,
     same_words,
-    telling_words,
 )
 from cards_app.rules.hebrew_names import is_hebrew
 from cards_app.rules.lines import Line
@@ -18,14 +18,14 @@ from cards_app.rules.speakers import SectionWords, section_words, spoken
 from cards_app.rules.vocabulary import find_entities, is_keyword
 from cards_app.rules.words import folded, split_words, without_points
 
-SHORTEST_SUMMARY = 40
-LONGEST_BULLET = 240
-SHORTEST_BULLET = 60
+MIN_SUMMARY_LENGTH = 40
+MAX_BULLET_LENGTH = 240
+MIN_BULLET_LENGTH = 60
 # In the first round no section takes more than this share, one bullet apart, so that a chat
 # full of tasks doesn't leave its facts without room.
 SECTION_SHARE = 0.4
 NAMES_SHARE = 0.12
-MOST_NAMES = 12
+MAX_NAMES = 12
 # A word that is no name stands among the names only if it was said as often as this.
 OFTEN = 3
 # From here on there is room for a line of names beside the bullets.
@@ -45,13 +45,13 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
     themselves, not an earlier summary of them. Without anything said: "". Raises ValueError
     for ``longest`` below 40, where no sentence has room.
     """
-    if longest < SHORTEST_SUMMARY:
-        raise ValueError(f"longest must be at least {SHORTEST_SUMMARY}")
+    if longest < MIN_SUMMARY_LENGTH:
+        raise ValueError(f"longest must be at least {MIN_SUMMARY_LENGTH}")
     said = [line for line in lines if line.content.strip()]
     if not said:
         return ""
     words = section_words(said)
-    width = max(SHORTEST_BULLET, min(LONGEST_BULLET, longest // 3))
+    width = max(MIN_BULLET_LENGTH, min(MAX_BULLET_LENGTH, longest // 3))
     role, request = first_request(said, longest=width)
     about = f"{words.about}: "
     about += spoken(words.speaker(role), request, longest=longest - len(about))
@@ -120,7 +120,7 @@ def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -
         if folded(name) not in told and not (is_hebrew(name) and name in plain)
     ]
     line = ""
-    for name in missing[:MOST_NAMES]:
+    for name in missing[:MAX_NAMES]:
         longer = f"{line}, {name}" if line else f"\n{words.names}: {name}"
         if len(longer) > room:
             break
@@ -140,6 +140,6 @@ def _candidates(lines: Sequence[Line]) -> list[str]:
     names = find_entities(lines, most=None)
     known = {folded(name) for name in names}
     frequent = [key for key in count if count[key] >= OFTEN and key not in known]
-    keywords = [key for key in frequent if is_keyword(key) and telling_words(key)]
+    keywords = [key for key in frequent if is_keyword(key) and informative_words(key)]
     keywords.sort(key=lambda key: -count[key])
     return names + [spelled[key] for key in keywords]

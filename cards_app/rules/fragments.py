@@ -12,7 +12,7 @@ from cards_app.rules.phrases import tells_decision, tells_todo
 from cards_app.rules.sentences import Sentence, is_question, split_sentences
 from cards_app.rules.speakers import NOT_PEOPLE
 from cards_app.rules.vocabulary import find_entities
-from cards_app.rules.words import LONGEST_WORD, folded, split_words
+from cards_app.rules.words import MAX_WORD_LENGTH, folded, split_words
 from memoryproject.foundation.text.characters import cut_between_characters
 from memoryproject.foundation.text.kinds import Kind as WordKind
 from memoryproject.foundation.text.kinds import kind_of
@@ -128,20 +128,20 @@ def _kind(sentence: str) -> Kind:
 def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
     """What people ask for later counts most: figures, money, days, names."""
     # Keys, hashes and addresses are full of figures that nobody asks for.
-    plain = " ".join(word for word in text.split() if len(word) <= LONGEST_WORD)
+    plain = " ".join(word for word in text.split() if len(word) <= MAX_WORD_LENGTH)
     spoken = _URL.sub(" ", plain)
     words = list(split_words(plain))
     facts = 2.0 * bool(_FIGURE.search(spoken))
     facts += 1.0 * bool(_MONEY.search(spoken)) + 1.0 * bool(_DAY.search(spoken))
     facts += 0.7 * min(MANY_NAMES, sum(word in names for word in set(words)))
     facts += 0.5 * (spoken != plain or "@" in plain)
-    telling = telling_words(plain)
+    telling = informative_words(plain)
     if not facts and telling < (2 if kind is Kind.DETAIL else 1):
         return 0.0
     return _KIND_WORTH[kind] + facts + 0.25 * min(MANY_WORDS, telling)
 
 
-def telling_words(text: str) -> int:
+def informative_words(text: str) -> int:
     """How many words of the text say what it is about: not "thanks", "can" or "really"."""
     return sum(token.part or kind_of(token) in _TELLING for token in tokenize(text))
 

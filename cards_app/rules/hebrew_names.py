@@ -26,7 +26,7 @@ from memoryproject.foundation.text.kinds import Kind, kind_of
 from memoryproject.foundation.text.normalise import fold
 from memoryproject.foundation.text.tokens import Token
 
-SHORTEST_NAME = 3
+MIN_NAME_LENGTH = 3
 
 _LETTER = re.compile("[א-ת]")
 _MARKS = re.compile("[\"״”'׳’]")
@@ -45,7 +45,7 @@ def is_hebrew(text: str) -> bool:
     return _LETTER.search(text) is not None
 
 
-def names_told(sentence: str, words: Sequence[str]) -> Iterator[str]:
+def mentioned_names(sentence: str, words: Sequence[str]) -> Iterator[str]:
     """The names that the sentence itself tells to be names: after a title, in quotation marks,
     acronyms. ``words``: those of the sentence."""
     plain = without_points(sentence)
@@ -87,7 +87,7 @@ def _without(word: str, prefixes: Iterable[str]) -> Iterator[str]:
 
 def _acronym(word: str) -> str:
     """Without prefix letters, as far as three letters are left: of "ובארה״ב" that is "ארה״ב"."""
-    while word[0] in _BEFORE_ACRONYMS and len(_MARKS.sub("", word[1:])) >= SHORTEST_NAME:
+    while word[0] in _BEFORE_ACRONYMS and len(_MARKS.sub("", word[1:])) >= MIN_NAME_LENGTH:
         word = word[1:]
     return word
 
@@ -96,13 +96,13 @@ def _may_be_name(word: str) -> bool:
     """A word of no list of common words: after "חברת" may stand what firm it is."""
     bare = _MARKS.sub("", word)
     kind_of_firm = bare in NO_NAMES or bare.removeprefix("ה") in NO_NAMES
-    if len(bare) < SHORTEST_NAME or kind_of_firm or _is_abbreviation(word):
+    if len(bare) < MIN_NAME_LENGTH or kind_of_firm or _is_abbreviation(word):
         return False
     return kind_of(Token(fold(bare), "hebrew")) is Kind.PLAIN
 
 
 def _is_abbreviation(word: str) -> bool:
     bare = _MARKS.sub("", word)
-    return len(bare) < SHORTEST_NAME or any(
+    return len(bare) < MIN_NAME_LENGTH or any(
         rest in ABBREVIATIONS for rest in [bare, *_without(bare, "והבלמשכ")]
     )

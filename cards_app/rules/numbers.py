@@ -24,7 +24,7 @@ _DASH = "[-\u2010-\u2015\u2212\u05be]"
 # What may stand between two groups of one number.
 _GAP = re.compile(rf"\)?(?:{_SPACE}{{0,3}}{_DASH}?{_SPACE}{{0,3}}|[./])[(+]{{0,2}}")
 _DASH_ALONE = re.compile(_DASH)
-_LONGEST_GAP = 10
+_MAX_GAP = 10
 _DIGITS = re.compile(r"\d+")
 
 _OTHER_NUMBERS = re.compile(
@@ -40,13 +40,13 @@ _OTHER_NUMBERS = re.compile(
 )
 _GLUED = re.compile(r"[A-Za-z_₪$€£]")
 
-_MOST_GROUPS = 6
+_MAX_GROUPS = 6
 _CARD_DIGITS = range(13, 20)
 _LOOSE_CARD_DIGITS = range(15, 17)
 # Where people leave out the 0 of a number that they give: 50-0000000.
 HOME_REGION = "IL"
 _HOME_DIGITS = range(8, 10)
-_SHORTEST_ABROAD = 6
+_MIN_ABROAD_LENGTH = 6
 
 
 class NumberKind(Enum):
@@ -108,7 +108,7 @@ def _runs(text: str) -> Iterator[list[_Group]]:
             run = []
             continue
         gap = text[run[-1].end : match.start()] if run else ""
-        joins = bool(run) and len(gap) <= _LONGEST_GAP and _GAP.fullmatch(gap) is not None
+        joins = bool(run) and len(gap) <= _MAX_GAP and _GAP.fullmatch(gap) is not None
         if run and not joins:
             yield run
             run = []
@@ -148,7 +148,7 @@ def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
     for kind, test in tests:
         marked: set[int] = set()
         for first in range(len(run)):
-            for last in range(min(len(run), first + _MOST_GROUPS), first, -1):
+            for last in range(min(len(run), first + _MAX_GROUPS), first, -1):
                 free = all(kinds[index] is None for index in range(first, last))
                 if free and test(run[first:last]):
                     marked.update(range(first, last))
@@ -222,7 +222,7 @@ def _is_home(digits: str) -> bool:
 @lru_cache(maxsize=10_000)
 def _is_abroad(digits: str) -> bool:
     """Whether a number with the country's code may be as short as this one: +683 4002."""
-    if len(digits) < _SHORTEST_ABROAD:
+    if len(digits) < _MIN_ABROAD_LENGTH:
         return False
     try:
         return phonenumbers.is_possible_number(phonenumbers.parse(f"+{digits}"))

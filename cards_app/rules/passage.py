@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cards_app.rules.lines import Line, one_line
 from cards_app.rules.speakers import section_words, spoken
 
-SHORTEST_PASSAGE = 40
+MIN_PASSAGE_LENGTH = 40
 # With less than this, who speaks and a few words, a line says nothing.
 FEW_WORDS = 32
 
@@ -20,8 +20,8 @@ def shortened_lines(lines: Sequence[Line], *, longest: int) -> str:
     says how many were left out. Messages without text have no line. As in
     ``extractive_summary``, nothing is redacted. Raises ValueError for ``longest`` below 40.
     """
-    if longest < SHORTEST_PASSAGE:
-        raise ValueError(f"longest must be at least {SHORTEST_PASSAGE}")
+    if longest < MIN_PASSAGE_LENGTH:
+        raise ValueError(f"longest must be at least {MIN_PASSAGE_LENGTH}")
     said = [line for line in lines if line.content.strip()]
     words = section_words(said)
     texts = [(words.speaker(line.role), one_line(line.content)) for line in said]

@@ -23,7 +23,7 @@ _EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
 
 _IBAN_START = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ -]?[A-Za-z0-9])")
 _IBAN_REST = re.compile(r"(?:[ -]?[A-Za-z0-9])+", re.ASCII)
-_SHORTEST_IBAN, _LONGEST_IBAN = 15, 34
+_MIN_IBAN_LENGTH, _MAX_IBAN_LENGTH = 15, 34
 
 
 def redact(text: str) -> str:
@@ -69,14 +69,14 @@ def _iban_end(text: str, start: int) -> int | None:
     first.
     """
     # Twice the length leaves room for a space or a hyphen before each character.
-    rest = _IBAN_REST.match(text, start, start + 2 * _LONGEST_IBAN)
+    rest = _IBAN_REST.match(text, start, start + 2 * _MAX_IBAN_LENGTH)
     if rest is None:
         return None
     for end in range(rest.end(), start, -1):
         if text[end : end + 1].isascii() and text[end : end + 1].isalnum():
             continue
         compact = re.sub("[ -]", "", text[start:end])
-        fits = _SHORTEST_IBAN <= len(compact) <= _LONGEST_IBAN
+        fits = _MIN_IBAN_LENGTH <= len(compact) <= _MAX_IBAN_LENGTH
         if fits and iban.is_valid(compact, check_country=False):
             return end
     return None

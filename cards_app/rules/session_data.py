@@ -10,12 +10,12 @@ from datetime import datetime
 from cards_app.errors import SessionDataError
 from cards_app.rules.lines import Line
 
-LONGEST_SESSION_ID = 255
-LONGEST_ROLE = 32
+MAX_SESSION_ID_LENGTH = 255
+MAX_ROLE_LENGTH = 32
 
 # It stands in a comment of the YAML form: a line break in it would end that.
 _SESSION_ID = re.compile(
-    f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]{{1,{LONGEST_SESSION_ID}}}"
+    f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]{{1,{MAX_SESSION_ID_LENGTH}}}"
 )
 # Letters alone: no personal data, and no bracket that would end the bullet's "[role]".
 _ROLE = re.compile(r"[^\W\d_]+(?:[-_][^\W\d_]+)*")
@@ -43,7 +43,8 @@ def _session_id(session_id: object) -> str:
     if not session_id.strip() or not _SESSION_ID.fullmatch(session_id):
         raise SessionDataError(
             "session_id",
-            f"must be one line of 1 to {LONGEST_SESSION_ID} characters without control characters.",
+            f"must be one line of 1 to {MAX_SESSION_ID_LENGTH} characters without control "
+            "characters.",
         )
     return session_id
 
@@ -53,10 +54,10 @@ def _line(path: str, message: object) -> Line:
     role, content = said.get("role"), said.get("content")
     if not isinstance(role, str):
         raise SessionDataError(f"{path}.role", f"must be a text, not {_kind(role)}.")
-    if len(role) > LONGEST_ROLE or not _ROLE.fullmatch(role):
+    if len(role) > MAX_ROLE_LENGTH or not _ROLE.fullmatch(role):
         raise SessionDataError(
             f"{path}.role",
-            f"must be a word of letters such as user or assistant, at most {LONGEST_ROLE} long.",
+            f"must be a word of letters such as user or assistant, at most {MAX_ROLE_LENGTH} long.",
         )
     if not isinstance(content, str):
         raise SessionDataError(f"{path}.content", f"must be a text, not {_kind(content)}.")

@@ -11,8 +11,8 @@ from memoryproject.foundation.text.shorten import cut_at_word
 
 # The roles of those who ask nothing: a conversation is about what somebody else says.
 NOT_PEOPLE = frozenset({"assistant", "system", "tool", "summary"})
-LONGEST_SPEAKER = 24
-SHORTEST_SPOKEN = 12
+MAX_SPEAKER_LENGTH = 24
+MIN_SPOKEN_LENGTH = 12
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SectionWords:
             "summary": "",
         }
         name = known.get(role, " ".join(role.split()))
-        return f"{name}: " if 0 < len(name) <= LONGEST_SPEAKER else ""
+        return f"{name}: " if 0 < len(name) <= MAX_SPEAKER_LENGTH else ""
 
 
 ENGLISH = SectionWords(
@@ -73,7 +73,7 @@ def spoken(speaker: str, text: str, *, longest: int) -> str:
     """The text behind its speaker, cut to the length; without the speaker where hardly
     anything of the text would be left."""
     room = longest - len(speaker)
-    if room < min(len(text), SHORTEST_SPOKEN):
+    if room < min(len(text), MIN_SPOKEN_LENGTH):
         return cut_at_word(text, longest)
     return speaker + cut_at_word(text, room)
 

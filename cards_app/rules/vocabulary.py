@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from cards_app.rules.hebrew_names import (
-    SHORTEST_NAME,
+    MIN_NAME_LENGTH,
     is_hebrew,
+    mentioned_names,
     name_in,
-    names_told,
     towns_of_two_words,
 )
 from cards_app.rules.lines import Line
@@ -20,10 +20,10 @@ from memoryproject.foundation.text import hebrew_words
 from memoryproject.foundation.text.hebrew import without_prefixes
 from memoryproject.foundation.text.normalise import fold
 
-MOST_ENTITIES = 10
-MOST_KEYWORDS = 10
-SHORTEST_ENTITY = 3
-SHORTEST_KEYWORD = 5
+MAX_ENTITIES = 10
+MAX_KEYWORDS = 10
+MIN_ENTITY_LENGTH = 3
+MIN_KEYWORD_LENGTH = 5
 
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
 # "and", "that", "when", "the": written together with any word.
@@ -63,9 +63,9 @@ class EntityCounter:
                     if place > 0 or hebrew or _has_further_capitals(word):
                         self._sure.add(word)
             if hebrew:
-                self._told.update(names_told(sentence.text, words))
+                self._told.update(mentioned_names(sentence.text, words))
 
-    def found(self, most: int | None = MOST_ENTITIES) -> list[str]:
+    def found(self, most: int | None = MAX_ENTITIES) -> list[str]:
         """The most frequent first, then the one that came first."""
         counts: Counter[str] = Counter()
         for word, count in self._seen.items():
@@ -76,7 +76,7 @@ class EntityCounter:
 
     def _hebrew_name(self, word: str) -> str | None:
         name = name_in(word, self._told) if is_hebrew(word[0]) else None
-        return name if name is not None and letter_count(name) >= SHORTEST_NAME else None
+        return name if name is not None and letter_count(name) >= MIN_NAME_LENGTH else None
 
 
 class KeywordCounter:
@@ -88,9 +88,9 @@ class KeywordCounter:
     def add(self, text: str) -> None:
         """A message."""
         words = map(folded, split_words(text))
-        self._seen.update(word for word in words if letter_count(word) >= SHORTEST_KEYWORD)
+        self._seen.update(word for word in words if letter_count(word) >= MIN_KEYWORD_LENGTH)
 
-    def found(self, most: int | None = MOST_KEYWORDS) -> list[str]:
+    def found(self, most: int | None = MAX_KEYWORDS) -> list[str]:
         """The most frequent first, then the one that came first. A Hebrew word with prefix
         letters counts as the word without them where that stands by itself, too."""
         counts: Counter[str] = Counter()
@@ -107,7 +107,7 @@ class KeywordCounter:
         return next(alone, word)
 
 
-def find_entities(lines: Iterable[Line], *, most: int | None = MOST_ENTITIES) -> list[str]:
+def find_entities(lines: Iterable[Line], *, most: int | None = MAX_ENTITIES) -> list[str]:
     """The entities of a conversation: see EntityCounter."""
     entities = EntityCounter()
     for line in lines:
@@ -117,7 +117,7 @@ def find_entities(lines: Iterable[Line], *, most: int | None = MOST_ENTITIES) ->
 
 def is_keyword(word: str) -> bool:
     """True for a folded word that may be a keyword."""
-    return letter_count(word) >= SHORTEST_KEYWORD and not _is_stop_word(word)
+    return letter_count(word) >= MIN_KEYWORD_LENGTH and not _is_stop_word(word)
 
 
 def _is_stop_word(word: str) -> bool:
@@ -138,7 +138,7 @@ def _is_name(word: str) -> bool:
     first = word[0]
     return (
         (first.isupper() or first.istitle())
-        and letter_count(word) >= SHORTEST_ENTITY
+        and letter_count(word) >= MIN_ENTITY_LENGTH
         and word.lower() not in NO_ENTITIES
     )
 

@@ -11,7 +11,7 @@ from cards_app.rules.redact import MARKS
 from memoryproject.foundation.text.characters import is_mark
 
 # What is longer is no word but a key, a hash or a text without spaces.
-LONGEST_WORD = 50
+MAX_WORD_LENGTH = 50
 
 _RUN = re.compile(r"[^\W_]+")
 _NO_WORDS = re.compile("|".join([URL, *map(re.escape, MARKS)]), re.IGNORECASE)
@@ -32,7 +32,7 @@ def split_words(text: str) -> Iterator[str]:
     it is short for ("Docker's": Docker, "shouldn't": should)."""
     for word in _joined_runs(_NO_WORDS.sub(" ", text)):
         whole = _SHORT_FORM.sub("", word)
-        if whole[:1].isalpha() and len(whole) <= LONGEST_WORD and not _LONG_NUMBER.search(whole):
+        if whole[:1].isalpha() and len(whole) <= MAX_WORD_LENGTH and not _LONG_NUMBER.search(whole):
             yield whole
 
 

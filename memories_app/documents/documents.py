@@ -16,7 +16,7 @@ from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
 
 logger = logging.getLogger(__name__)
 
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 
 
 @dataclass(frozen=True)
@@ -131,4 +131,4 @@ def _shown_name(name: str) -> str:
     """The file's name without a path and what can't be stored, as the sender wrote it."""
     bare = "".join(char for char in name if char.isprintable())
     bare = bare.replace("\\", "/").rpartition("/")[2].strip()
-    return bare[-LONGEST_NAME:] or "document"
+    return bare[-MAX_NAME_LENGTH:] or "document"

@@ -28,7 +28,7 @@ class IncomingFile:
     """A file that is being written, for its owner alone; its name goes when the ``with``
     block ends, unless it was put in its place."""
 
-    def __init__(self, folder: Path, *, most_bytes: int) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         descriptor, name = tempfile.mkstemp(prefix=INCOMING, dir=folder)
@@ -36,7 +36,7 @@ class IncomingFile:
         self.size = 0
         self._file = os.fdopen(descriptor, "wb")
         self._hash = hashlib.sha256()
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
 
     @property
     def sha256(self) -> str:

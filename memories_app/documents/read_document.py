@@ -25,7 +25,7 @@ from memoryproject.foundation.integrations.documents.base import (
     TextExtractor,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.chunks import Passage, cut_text
 from memoryproject.foundation.text.terms import index_text
@@ -147,7 +147,7 @@ def _vectors(
         while batch := list(islice(texts, BATCH)):
             before_step()
             lease.renew()
-            vectors += covered_vectors(embedder, batch)
+            vectors += embed_covered(embedder, batch)
     except EmbedderError as error:
         logger.warning("Document %s has no vectors: %s", lease.row.pk, error)
         return [None] * len(cuts), [ErrorText("document_without_vectors")]

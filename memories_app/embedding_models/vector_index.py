@@ -21,12 +21,12 @@ from memories_app.models import EmbeddingModel, MemoryEmbedding
 logger = logging.getLogger(__name__)
 
 # What pgvector's HNSW takes. Above these dimensions a search is exact.
-MOST_OF_VECTOR = 2_000
-MOST_OF_HALFVEC = 4_000
+MAX_VECTOR_DIMENSIONS = 2_000
+MAX_HALFVEC_DIMENSIONS = 4_000
 # More than pgvector's 64: measured by benchmarks/measure_index.py.
 EF_CONSTRUCTION = 128
 # The build is ten times slower where the graph doesn't fit. It takes what it needs of this.
-MOST_MEMORY_MB = 2_048
+MAX_MEMORY_MB = 2_048
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class IndexState:
 
 def cast_of(dimensions: int) -> str | None:
     """The type to which the index casts a model's vectors, None where there can't be one."""
-    if dimensions <= MOST_OF_VECTOR:
+    if dimensions <= MAX_VECTOR_DIMENSIONS:
         return f"vector({dimensions})"
-    return f"halfvec({dimensions})" if dimensions <= MOST_OF_HALFVEC else None
+    return f"halfvec({dimensions})" if dimensions <= MAX_HALFVEC_DIMENSIONS else None
 
 
 def index_name(model_id: str) -> str:
@@ -101,7 +101,7 @@ def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
     # Each vector, and the lists of its neighbours.
     needed = rows * (model.dimensions * 4 + 600) * 3 // 2 // 1024**2
     wanted = {
-        "maintenance_work_mem": f"{max(64, min(needed, MOST_MEMORY_MB))}MB",
+        "maintenance_work_mem": f"{max(64, min(needed, MAX_MEMORY_MB))}MB",
         "max_parallel_maintenance_workers": "0",
     }
     in_transaction = connection.in_atomic_block

@@ -10,7 +10,7 @@ from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 
 # As many as the embedder sends at once.
 BATCH = 256
@@ -61,7 +61,7 @@ def memories_untried(*, model_id: str, uncovered: Uncovered) -> int:
 
 
 def _embed(memories: list[Memory], embedder: Embedder, uncovered: Uncovered) -> int:
-    vectors = covered_vectors(embedder, [memory.content for memory in memories])
+    vectors = embed_covered(embedder, [memory.content for memory in memories])
     made = {}
     for memory, vector in zip(memories, vectors, strict=True):
         if vector is None:

@@ -23,9 +23,9 @@ from memories_app.facts.fact_parser import (
 from memoryproject.foundation.text.english import stem
 
 # Longer texts tell more than one thing.
-MOST_TOKENS = 20
-MOST_SUBJECT = 6
-MOST_VALUE = 4
+MAX_TOKENS = 20
+MAX_SUBJECT = 6
+MAX_VALUE = 4
 # So many digits without a currency are a telephone or another number that says which.
 NAMING_DIGITS = 6
 
@@ -83,7 +83,7 @@ def frames_of(folded_text: str, hashed: Callable[[str], str]) -> Iterator[Frame]
         if token.text not in lexicon.ARTICLES | lexicon.FILLERS | lexicon.RENEWALS
     ]
     words = {token.text for token in tokens}
-    if not 2 <= len(tokens) <= MOST_TOKENS or words & lexicon.NOT_PLAIN:
+    if not 2 <= len(tokens) <= MAX_TOKENS or words & lexicon.NOT_PLAIN:
         return
     if tokens[0].text in lexicon.POINTERS and tokens[0].text != "there":
         return
@@ -181,7 +181,7 @@ def _attribute_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
         return None
     subject = [token.text for token in tokens[: copulas[0]]]
     value = [token.text for token in tokens[copulas[0] + 1 :] if token.text not in ("at", "on")]
-    if not 1 <= len(subject) <= MOST_SUBJECT or not 1 <= len(value) <= MOST_VALUE:
+    if not 1 <= len(subject) <= MAX_SUBJECT or not 1 <= len(value) <= MAX_VALUE:
         return None
     ends = {subject[0], subject[-1]} & lexicon.ATTRIBUTES
     wanted = {"favorite", "favourite", "preferred"} & set(subject)

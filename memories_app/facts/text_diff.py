@@ -12,7 +12,7 @@ SAME, GONE, NEW = "same", "gone", "new"
 # A word with the spaces after it, so that spaces alone never count as what two texts share.
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 # Comparing takes the product of both lengths at worst: longer texts are shown as replaced.
-MOST_COMPARED = 4_000_000
+MAX_COMPARED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def _shared(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
-    if len(before) * len(after) > MOST_COMPARED:
+    if len(before) * len(after) > MAX_COMPARED:
         yield from (Piece(GONE, "".join(before)), Piece(NEW, "".join(after)))
         return
     matcher = SequenceMatcher(None, before, after, autojunk=False)

@@ -23,7 +23,7 @@ MAX_CONTENT = 8_192
 MAX_LABEL = 64
 MAX_TAGS = 20
 MAX_METADATA_BYTES = 16 * 1024
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[
     dropped = []
     for name, value in metadata.items():
         try:
-            kept[_plain_text(name)] = _storable(value, _DEEPEST)
+            kept[_plain_text(name)] = _storable(value, _MAX_DEPTH)
         except _NotStorable:
             dropped.append(ascii(name)[:80])
     if dropped and log:

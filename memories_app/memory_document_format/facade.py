@@ -37,7 +37,7 @@ from memories_app.memory_document_format.problems import (
     MemoryDocumentStoreError,
     Problem,
     printable,
-    told,
+    render_problem,
 )
 from memories_app.memory_document_format.strict_json import MAX_BYTES
 from memories_app.memory_document_format.times import read_duration, stamp
@@ -76,5 +76,5 @@ __all__ = [
     "printable",
     "read_duration",
     "stamp",
-    "told",
+    "render_problem",
 ]

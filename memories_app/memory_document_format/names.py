@@ -17,8 +17,8 @@ from memories_app.memory_document_format.problems import MemoryDocumentNameError
 
 SUFFIX = ".json"
 # With a date, a number in the archive and the suffix a name stays within the 255 of file systems.
-MOST_BYTES = 200
-_MOST_OF_A_NAME = 230
+MAX_BYTES = 200
+_MAX_NAME_CHARACTERS = 230
 _FORBIDDEN = frozenset('/\\:*?"<>|')
 # Windows knows no files of these names; trees travel.
 _RESERVED = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.DOTALL)
@@ -50,8 +50,8 @@ def name_refused(name: str) -> str:
         return f"ends with {SUFFIX}: give it without"
     if _RESERVED.fullmatch(name):
         return "is a name that Windows keeps for a device"
-    if len(name.encode()) > _MOST_OF_A_NAME:
-        return f"is longer than {MOST_BYTES} bytes"
+    if len(name.encode()) > _MAX_NAME_CHARACTERS:
+        return f"is longer than {MAX_BYTES} bytes"
     if unicodedata.normalize("NFC", name) != name:
         return "is not in Unicode's form NFC"
     return ""
@@ -70,9 +70,9 @@ def name_for(category: str, identifier: str, today: date) -> str:
     begins with one: then it names that very document. Raises MemoryDocumentNameError."""
     identifier = identifier_read(identifier)
     dated, rest = date_apart(category, identifier)
-    if len(rest.encode()) > MOST_BYTES:
+    if len(rest.encode()) > MAX_BYTES:
         raise MemoryDocumentNameError(
-            f"The identifier {shown(identifier)} is longer than {MOST_BYTES} bytes."
+            f"The identifier {shown(identifier)} is longer than {MAX_BYTES} bytes."
         )
     if category != CONTEXT or dated is not None:
         return identifier
@@ -125,8 +125,8 @@ class Pattern:
     def __init__(self, text: str) -> None:
         """Raises MemoryDocumentNameError."""
         composed = unicodedata.normalize("NFC", text)
-        if not composed or len(composed) > MOST_BYTES:
-            raise MemoryDocumentNameError(f"A pattern has 1 to {MOST_BYTES} characters.")
+        if not composed or len(composed) > MAX_BYTES:
+            raise MemoryDocumentNameError(f"A pattern has 1 to {MAX_BYTES} characters.")
         try:
             self._fits = re.compile(translate(composed)).match
         except re.error as error:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MOST_SHOWN = 60
-_MOST_TOLD = 20
+_MAX_SHOWN = 60
+_MAX_REPORTED = 20
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ Problems = Iterator[Problem]
 
 def below(path: str, key: str) -> str:
     """The path of a field. A key that isn't a plain name stands in brackets, shortened."""
-    if _PLAIN_KEY.fullmatch(key) and len(key) <= _MOST_SHOWN:
+    if _PLAIN_KEY.fullmatch(key) and len(key) <= _MAX_SHOWN:
         return f"{path}.{key}" if path else key
     return f"{path}[{shown(key)}]"
 
 
 def shown(text: str) -> str:
     """A text in quotes, shortened, as it can be shown."""
-    short = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
+    short = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
     return printable(json.dumps(short, ensure_ascii=False))
 
 
@@ -48,11 +48,11 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def told(problems: Sequence[Problem]) -> str:
+def render_problem(problems: Sequence[Problem]) -> str:
     """All of them in a line; of very many the first."""
-    lines = [str(problem) for problem in problems[:_MOST_TOLD]]
-    if len(problems) > _MOST_TOLD:
-        lines.append(f"and {len(problems) - _MOST_TOLD} more")
+    lines = [str(problem) for problem in problems[:_MAX_REPORTED]]
+    if len(problems) > _MAX_REPORTED:
+        lines.append(f"and {len(problems) - _MAX_REPORTED} more")
     return "; ".join(lines)
 
 
@@ -64,7 +64,9 @@ class MemoryDocumentInvalidError(MemoryDocumentError, ValueError):
     """A document, or what is to become one, has these problems: all of them are listed."""
 
     def __init__(self, problems: Sequence[Problem], *, place: str = "") -> None:
-        super().__init__(f"{place}: {told(problems)}" if place else told(problems))
+        super().__init__(
+            f"{place}: {render_problem(problems)}" if place else render_problem(problems)
+        )
         self.problems = list(problems)
         self.place = place
 

@@ -18,8 +18,8 @@ MAX_DEPTH = 32
 # Keys and list items, all together.
 MAX_VALUES = 20_000
 # What a whole number of 64 bits holds.
-_LARGEST = 2**63 - 1
-_MOST_DIGITS = 20
+_MAX_INTEGER = 2**63 - 1
+_MAX_DIGITS = 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -97,7 +97,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> int | Unfit:
-    if len(digits) <= _MOST_DIGITS and -_LARGEST - 1 <= int(digits) <= _LARGEST:
+    if len(digits) <= _MAX_DIGITS and -_MAX_INTEGER - 1 <= int(digits) <= _MAX_INTEGER:
         return int(digits)
     return Unfit("is a whole number of more than 64 bits: write it as a text")
 

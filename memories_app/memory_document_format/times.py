@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 _STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?Z", re.ASCII)
 _DURATION = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-LONGEST = timedelta(days=36_500)
+MAX_LENGTH = timedelta(days=36_500)
 
 
 def read_stamp(text: str) -> datetime | None:
@@ -40,7 +40,7 @@ def read_duration(text: str) -> timedelta:
     try:
         duration = timedelta(**{_UNITS[found[2]]: int(found[1])})
     except OverflowError:
-        duration = LONGEST * 2
-    if duration > LONGEST:
-        raise ValueError(f"{text} is longer than {LONGEST.days} days")
+        duration = MAX_LENGTH * 2
+    if duration > MAX_LENGTH:
+        raise ValueError(f"{text} is longer than {MAX_LENGTH.days} days")
     return duration

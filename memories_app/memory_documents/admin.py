@@ -31,7 +31,7 @@ from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.staff import staff_actor
 
 SHOWN_VERSIONS = 20
-LONGEST_VERSION = 20_000
+MAX_VERSION_LENGTH = 20_000
 
 
 class ArchivedFilter(admin.SimpleListFilter):
@@ -102,7 +102,7 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     def shown_versions(self, document: MemoryDocument) -> str:
         versions = (
             document.versions.order_by("-number")
-            .annotate(size=Length("body"), beginning=Left("body", LONGEST_VERSION))
+            .annotate(size=Length("body"), beginning=Left("body", MAX_VERSION_LENGTH))
             .defer("body")[:SHOWN_VERSIONS]
         )
         rows = (

@@ -14,8 +14,8 @@ from memories_app.memory_document_format.facade import (
     SUPERSEDED,
     MemoryDocumentInvalidError,
     read_duration,
+    render_problem,
     stamp,
-    told,
 )
 from memories_app.memory_documents.store_protocol import Broken, Found, Key, Removed, Saved
 from memories_app.memory_documents.transfer import TransferReport
@@ -33,8 +33,10 @@ def add_actions(parser: ArgumentParser) -> None:
         dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
     )
 
-    def action(name: str, told: str) -> ArgumentParser:
-        found: ArgumentParser = actions.add_parser(name, help=told, description=told)
+    def action(name: str, render_problem: str) -> ArgumentParser:
+        found: ArgumentParser = actions.add_parser(
+            name, help=render_problem, description=render_problem
+        )
         # Suppressed, or what stands before the action would be set back to its default.
         _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
         return found
@@ -90,8 +92,8 @@ def _one(parser: ArgumentParser, identifier: str) -> None:
 
 
 def _category(parser: ArgumentParser, *, required: bool = True) -> None:
-    told = _CATEGORY if required else f"{_CATEGORY} Default: all."
-    parser.add_argument("--category", choices=CATEGORIES, required=required, help=told)
+    render_problem = _CATEGORY if required else f"{_CATEGORY} Default: all."
+    parser.add_argument("--category", choices=CATEGORIES, required=required, help=render_problem)
 
 
 def _archived(parser: ArgumentParser) -> None:
@@ -155,10 +157,10 @@ def saved_as_dict(saved: Saved) -> dict[str, Any]:
 
 
 def saved_as_text(saved: Saved) -> str:
-    told = f"{saved.key.path}: {saved.outcome}."
+    render_problem = f"{saved.key.path}: {saved.outcome}."
     if saved.archived_as is not None:
-        told += f" It is completed, and was archived as {saved.archived_as.path}."
-    return told
+        render_problem += f" It is completed, and was archived as {saved.archived_as.path}."
+    return render_problem
 
 
 def hint(saved: Saved) -> str:
@@ -182,7 +184,7 @@ def counted(count: int) -> str:
 
 
 def broken_as_text(broken: Broken) -> str:
-    return f"Left alone, it can't be read: {broken.path}: {told(broken.problems)}"
+    return f"Left alone, it can't be read: {broken.path}: {render_problem(broken.problems)}"
 
 
 def report_as_text(report: TransferReport) -> str:

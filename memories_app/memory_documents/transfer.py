@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memories_app.memory_document_format.facade import told
+from memories_app.memory_document_format.facade import render_problem
 from memories_app.memory_documents.store_protocol import (
     CONFLICT,
     CREATED,
@@ -21,9 +21,9 @@ from memories_app.memory_documents.store_protocol import (
 
 AT_ONCE = 100
 # However large each of them is, only so much of them is held at once.
-MOST_HELD = 4 * 1024 * 1024
+MAX_IN_MEMORY = 4 * 1024 * 1024
 # More of them are counted only.
-MOST_LISTED = 1_000
+MAX_LISTED = 1_000
 
 
 @dataclass
@@ -49,11 +49,11 @@ class TransferReport:
             self.unchanged += 1
 
     def add_broken(self, broken: Broken) -> None:
-        self._refuse(self.broken, broken.path, told(broken.problems))
+        self._refuse(self.broken, broken.path, render_problem(broken.problems))
 
     def _refuse(self, listed: list[dict[str, str]], path: str, detail: str) -> None:
         self.refused += 1
-        if len(listed) < MOST_LISTED:
+        if len(listed) < MAX_LISTED:
             listed.append({"path": path, "detail": detail})
 
     def as_dict(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _batches(source: MemoryDocumentStore) -> Iterator[list[Kept | Broken]]:
     for each in source.walk():
         batch.append(each)
         held += len(each.envelope.text) if isinstance(each, Kept) else 0
-        if len(batch) == AT_ONCE or held > MOST_HELD:
+        if len(batch) == AT_ONCE or held > MAX_IN_MEMORY:
             yield batch
             batch, held = [], 0
     if batch:

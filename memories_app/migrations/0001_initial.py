@@ -237,7 +237,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='MemoryTelling',
+            name='MemorySource',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('source', models.CharField(blank=True, max_length=64, verbose_name='source')),
@@ -246,6 +246,7 @@ class Migration(migrations.Migration):
                 ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tellings', to='memories_app.memory', verbose_name='memory')),
             ],
             options={
+                'db_table': 'memories_app_memorytelling',
                 'verbose_name': 'memory telling',
                 'verbose_name_plural': 'memory tellings',
                 'ordering': ['told_at', 'id'],

@@ -2,7 +2,7 @@
 
 from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memories_app.models.history import MemoryRevision, MemoryTelling, RevisionReason
+from memories_app.models.history import MemoryRevision, MemorySource, RevisionReason
 from memories_app.models.memories import Memory, MemoryStatus, Visibility
 from memories_app.models.memory_documents import MemoryDocument, MemoryDocumentVersion
 from memories_app.models.proposals import (
@@ -25,7 +25,7 @@ __all__ = [
     "MemoryEmbedding",
     "MemoryRevision",
     "MemoryStatus",
-    "MemoryTelling",
+    "MemorySource",
     "MergeProposal",
     "ProposalKind",
     "ProposalMemory",

@@ -20,7 +20,7 @@ class RevisionReason(models.TextChoices):
     MERGED = labelled("merged", _("Merged"))
 
 
-class MemoryTelling(models.Model):
+class MemorySource(models.Model):
     """A memory was told: the first time, or again. It leads to the messages that said it."""
 
     memory = models.ForeignKey(
@@ -31,6 +31,7 @@ class MemoryTelling(models.Model):
     told_at = models.DateTimeField(_("told at"), default=timezone.now)
 
     class Meta:
+        db_table = "memories_app_memorytelling"
         verbose_name = _("memory telling")
         verbose_name_plural = _("memory tellings")
         ordering: ClassVar = ["told_at", "id"]

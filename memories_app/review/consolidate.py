@@ -30,10 +30,10 @@ MIN_SHARED = 0.6
 # Where the embedder knows both texts, their cosine must not speak against it.
 MIN_COSINE = 0.8
 # A word that so many memories of a scope have tells none of them from another.
-MOST_WITH_WORD = 200
+MAX_WITH_WORD = 200
 # So many of a scope, the newest, are compared with each other.
-MOST_IN_SCOPE = 20_000
-MOST_TOGETHER = 10
+MAX_IN_SCOPE = 20_000
+MAX_TOGETHER = 10
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def memories_propose_merges(
     for done, scope in enumerate(scopes, start=1):
         asked = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
         newest = current.filter(scope=scope).exclude(pk__in=asked.values("memory"))
-        rows = newest.order_by("-created_at").values_list("pk", "content")[:MOST_IN_SCOPE]
+        rows = newest.order_by("-created_at").values_list("pk", "content")[:MAX_IN_SCOPE]
         compared = [Compared(pk, shape_of(content)) for pk, content in rows.iterator()]
         for alike in _together(_pairs(compared, model_id)):
             made += _propose(alike) is not None
@@ -76,7 +76,7 @@ def _pairs(compared: Sequence[Compared], model_id: str) -> Iterator[tuple[UUID, 
             by_word[word].append(place)
     met: set[tuple[int, int]] = set()
     for places in by_word.values():
-        if len(places) <= MOST_WITH_WORD:
+        if len(places) <= MAX_WITH_WORD:
             met.update(combinations(places, 2))
     shared = [
         (first, second, share)
@@ -124,7 +124,7 @@ def _together(
         else:
             added = [other if one in group_of else one]
         members, least = groups[known]
-        if len(members) + len(added) > MOST_TOGETHER:
+        if len(members) + len(added) > MAX_TOGETHER:
             continue
         members.extend(added)
         group_of.update(dict.fromkeys(added, known))

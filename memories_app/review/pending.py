@@ -23,7 +23,7 @@ from memories_app.store.facade import (
 )
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 
 
@@ -71,7 +71,7 @@ def memory_approve_corrected(
     if problems:
         raise MemoryValidationError(problems)
     # Before the transaction, so that none is open while a provider is asked.
-    ahead = MadeAhead(embedder, covered_vectors(embedder, [content]))
+    ahead = MadeAhead(embedder, embed_covered(embedder, [content]))
     with transaction.atomic(), hooks_gathered():
         _waiting(memory_id, seen)
         memory_update(memory_id=memory_id, content=content, actor=actor, embedder=ahead)

@@ -31,7 +31,7 @@ from memories_app.store.facade import (
 )
 from memoryproject.foundation.audit.events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 
 
@@ -77,7 +77,7 @@ class Text:
         problems = label_problems(content=content)
         if problems:
             raise MemoryValidationError(problems)
-        (vector,) = covered_vectors(embedder, [content])
+        (vector,) = embed_covered(embedder, [content])
         return cls(content, vector, embedder.model_id)
 
 

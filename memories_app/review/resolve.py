@@ -58,7 +58,7 @@ def memories_keep_both(*, one_id: UUID, other_id: UUID, actor: Actor, seen: str 
         decide_locked(proposal, ProposalState.DISMISSED, actor)
 
 
-def contradiction_settle(*, older_id: UUID, newer_id: UUID, keep: str, actor: Actor) -> Memory:
+def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: Actor) -> Memory:
     """``older`` gave way to ``newer``; decide otherwise. OLDER: it holds, and the newer one
     gives way to it. BOTH: both hold. Returns the older one.
 

@@ -27,12 +27,12 @@ from memories_app.store.facade import alike_key
 # So many are looked at by their vectors, and as many by their words.
 LOOKED_AT = 20
 # What is shown has one of these.
-NEAR_COSINE = 0.6
-NEAR_SHARED = 0.4
+SIMILAR_COSINE = 0.6
+SIMILAR_SHARE = 0.4
 
 
 @dataclass(frozen=True)
-class Near:
+class SimilarMemory:
     """A memory with how like it is: ``similarity`` is the cosine, None where one of both has no
     vector; ``shared`` the share of telling words that both have. ``kept_apart``: staff said
     that it is another fact."""
@@ -43,7 +43,7 @@ class Near:
     kept_apart: bool = False
 
 
-def memories_near(memory: Memory, *, most: int = 5) -> list[Near]:
+def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemory]:
     """Active ones, the most alike first; none for a memory that isn't active itself. The number
     of queries doesn't depend on what is found."""
     if memory.status != MemoryStatus.ACTIVE:
@@ -81,12 +81,12 @@ def _ranked(
     keys: Sequence[UUID],
     own: Sequence[float] | None,
     vectors: dict[UUID, Sequence[float]],
-) -> list[Near]:
+) -> list[SimilarMemory]:
     shape = shape_of(memory.content)
     found = list(others.filter(pk__in=any_of(keys)).defer("terms", "likeness"))
     apart = _kept_apart(memory, found)
     near = [
-        Near(
+        SimilarMemory(
             other,
             None if own is None or other.pk not in vectors else _cosine(own, vectors[other.pk]),
             shape.shared(shape_of(other.content)),
@@ -95,7 +95,9 @@ def _ranked(
         for other in found
     ]
     shown = [
-        one for one in near if (one.similarity or 0) >= NEAR_COSINE or one.shared >= NEAR_SHARED
+        one
+        for one in near
+        if (one.similarity or 0) >= SIMILAR_COSINE or one.shared >= SIMILAR_SHARE
     ]
     return sorted(shown, key=lambda one: (-(one.shared + (one.similarity or 0)), one.memory.pk))
 

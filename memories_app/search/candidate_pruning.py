@@ -17,13 +17,13 @@ from typing import Any
 from django.contrib.postgres.indexes import GinIndex
 from django.db.models import Q, QuerySet
 
-from memories_app.search.lexical_search import MOST_ALIKE, Match, Words, best_share, known_terms
+from memories_app.search.lexical_search import MAX_SIMILAR, Match, Words, best_share, known_terms
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.retrieval.subqueries import Asked
+from memoryproject.foundation.retrieval.subqueries import QueryPart
 from memoryproject.foundation.text.query import QueryTerm
 
 # With more forms of words a text without an index is not compared before a pass.
-MOST_COMPARED = 30
+MAX_COMPARED = 30
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Way:
 
 def ways_to_be_best(
     words: Words,
-    asked: Sequence[Asked],
+    asked: Sequence[QueryPart],
     queries: Sequence[LexicalQuery],
     likely: Sequence[tuple[Match, float]],
     *,
@@ -90,7 +90,7 @@ def wanted_texts(words: Words, rare: set[int], ways: Sequence[Way], *, indexed: 
     if not indexed:
         # Each text is looked at, and comparing it once with a few words is quicker than a pass.
         any_of = rare.union(*(way.one_of for way in ways))
-        return _of_any(words, any_of) if len(_forms(words, any_of)) <= MOST_COMPARED else None
+        return _of_any(words, any_of) if len(_forms(words, any_of)) <= MAX_COMPARED else None
     wanted = _of_any(words, rare)
     for way in ways:
         must = [_of_any(words, {bit}) for bit in way.must]
@@ -106,7 +106,7 @@ def has_index(scope: QuerySet[Any]) -> bool:
 
 def _least_share(
     words: Words,
-    asked: Sequence[Asked],
+    asked: Sequence[QueryPart],
     queries: Sequence[LexicalQuery],
     likely: Sequence[tuple[Match, float]],
     enough: int,
@@ -121,7 +121,7 @@ def _least_share(
     found = 0.0
     for share, texts in sorted(shares, reverse=True):
         # Of texts that hold the same words no more are looked at.
-        found += min(texts, MOST_ALIKE)
+        found += min(texts, MAX_SIMILAR)
         if found >= enough:
             return share
     return 0.0

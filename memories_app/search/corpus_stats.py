@@ -20,7 +20,7 @@ from django.db.models import Avg, Count, QuerySet
 from memories_app.search.candidate_pruning import has_index, wanted_texts, ways_to_be_best
 from memories_app.search.lexical_search import Match, Words, held_counts, known_terms, matches_find
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
-from memoryproject.foundation.retrieval.subqueries import Asked
+from memoryproject.foundation.retrieval.subqueries import QueryPart
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Effort:
 IN_USE = Effort()
 
 # More texts than anybody has: then their ids aren't random, and they are counted.
-MOST_TEXTS = 100_000_000
+MAX_TEXTS = 100_000_000
 
 
 @dataclass(frozen=True)
-class Held:
+class TermStats:
     """What a scope holds of a question: ``frequencies`` by the words' bits, and ``matches``,
     the texts that may be among the best by their words."""
 
@@ -53,21 +53,21 @@ class Held:
     texts: int
     average_length: float
 
-    def frequencies_of(self, text: Asked, words: Words) -> list[int]:
+    def frequencies_of(self, text: QueryPart, words: Words) -> list[int]:
         """One for each of the text's known terms."""
         terms = known_terms(text, words)
         return [self.frequencies[words.bits[term.alternatives]] for term in terms]
 
-    def weigh(self, text: Asked, words: Words) -> LexicalQuery:
+    def weigh(self, text: QueryPart, words: Words) -> LexicalQuery:
         """The text's known terms, weighed for the scope."""
         frequencies = self.frequencies_of(text, words)
         scope = Scope(self.texts, self.average_length, frequencies)
         return weigh_query(known_terms(text, words), scope)
 
 
-def held_find(
-    asked: Sequence[Asked], words: Words, scope: QuerySet[Any], *, effort: Effort = IN_USE
-) -> Held:
+def term_stats_find(
+    asked: Sequence[QueryPart], words: Words, scope: QuerySet[Any], *, effort: Effort = IN_USE
+) -> TermStats:
     """What the scope holds of the question's words. Raises EmptyResultSet for a scope that
     nothing can be in.
 
@@ -79,20 +79,20 @@ def held_find(
     if figures["texts"] <= effort.passed_over:
         matches = matches_find(words, scope)
         length = float(figures["length"] or 0.0)
-        return Held(matches, held_counts(words, matches), figures["texts"], length)
+        return TermStats(matches, held_counts(words, matches), figures["texts"], length)
     with _by_indexes(scope.db):
         return _held_in_many(asked, words, scope, effort)
 
 
 def _held_in_many(
-    asked: Sequence[Asked], words: Words, scope: QuerySet[Any], effort: Effort
-) -> Held:
+    asked: Sequence[QueryPart], words: Words, scope: QuerySet[Any], effort: Effort
+) -> TermStats:
     sampled = _sample(words, scope, effort.sample)
     by_sample = held_counts(words, sampled.matches)
     rare = {bit for bit, count in by_sample.items() if count < effort.rare}
     grown = sampled.texts / effort.sample
     about = {bit: round(count * grown) for bit, count in by_sample.items()}
-    held = Held(sampled.matches, about, sampled.texts, sampled.average_length)
+    held = TermStats(sampled.matches, about, sampled.texts, sampled.average_length)
     queries = [held.weigh(text, words) for text in asked]
     likely = [(match, match.texts * grown) for match in sampled.matches]
     ways = ways_to_be_best(words, asked, queries, likely, enough=effort.enough)
@@ -100,17 +100,17 @@ def _held_in_many(
     matches = matches_find(words, scope if wanted is None else scope.filter(wanted))
     counted = held_counts(words, matches)
     exactly = counted if wanted is None else {bit: counted[bit] for bit in rare}
-    return Held(matches, about | exactly, sampled.texts, sampled.average_length)
+    return TermStats(matches, about | exactly, sampled.texts, sampled.average_length)
 
 
-def _sample(words: Words, scope: QuerySet[Any], size: int) -> Held:
+def _sample(words: Words, scope: QuerySet[Any], size: int) -> TermStats:
     """The first texts by their ids, which are random, and what these say of the whole scope."""
     sample = scope.order_by("pk")[:size]
     lengths = dict(sample.values_list("pk", "term_count"))
     if not lengths:
         # All were deleted at this moment.
-        return Held([], {}, 0, 0.0)
-    return Held(
+        return TermStats([], {}, 0, 0.0)
+    return TermStats(
         matches=matches_find(words, sample),
         frequencies={},
         texts=_size(scope, list(lengths)),
@@ -123,7 +123,7 @@ def _size(scope: QuerySet[Any], lowest: Sequence[UUID]) -> int:
     1 / sqrt(len(lowest)). Where ids are not random the texts are counted."""
     places = [key.int / 2**128 for key in lowest]
     middle, last = places[len(places) // 2], places[-1]
-    if last * MOST_TEXTS > len(places) and 0.4 < middle / last < 0.6:
+    if last * MAX_TEXTS > len(places) and 0.4 < middle / last < 0.6:
         return round((len(places) - 1) / last)
     return scope.count()
 

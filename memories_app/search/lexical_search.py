@@ -18,13 +18,13 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.retrieval.subqueries import Asked
-from memoryproject.foundation.text.query import QueryTerm, telling_terms
+from memoryproject.foundation.retrieval.subqueries import QueryPart
+from memoryproject.foundation.text.query import QueryTerm, informative_terms
 
 # As many as a bigint has beside its sign.
-MOST_WORDS = 63
+MAX_WORDS = 63
 # Of texts that hold the same words so many are looked at closely, the shortest first.
-MOST_ALIKE = 100
+MAX_SIMILAR = 100
 
 _MATCHES = """
 WITH texts (key, length, terms) AS ({scope}),
@@ -73,22 +73,22 @@ class Match:
     keys: Sequence[UUID]
 
 
-def words_of(asked: Sequence[Asked]) -> Words:
-    """The distinct words of all texts, at most ``MOST_WORDS``: those of the questions in a
+def words_of(asked: Sequence[QueryPart]) -> Words:
+    """The distinct words of all texts, at most ``MAX_WORDS``: those of the questions in a
     message before those of the rest of it."""
     terms = [term for text in [*asked[1:], asked[0]] for term in text.terms]
     bits: dict[tuple[tuple[str, float], ...], int] = {}
     for term in terms:
-        if term.alternatives not in bits and len(bits) < MOST_WORDS:
+        if term.alternatives not in bits and len(bits) < MAX_WORDS:
             bits[term.alternatives] = 1 << len(bits)
     known = [term for term in terms if term.alternatives in bits]
     telling = 0
-    for term in telling_terms(known):
+    for term in informative_terms(known):
         telling |= bits[term.alternatives]
     return Words(bits, telling)
 
 
-def known_terms(text: Asked, words: Words) -> list[QueryTerm]:
+def known_terms(text: QueryPart, words: Words) -> list[QueryTerm]:
     """The text's terms that have a bit."""
     return [term for term in text.terms if term.alternatives in words.bits]
 
@@ -99,7 +99,7 @@ def matches_find(words: Words, scope: QuerySet[Any]) -> list[Match]:
     if not bits:
         return []
     inner, params = _compiled(scope)
-    statement = _MATCHES.format(scope=inner, most=MOST_ALIKE)
+    statement = _MATCHES.format(scope=inner, most=MAX_SIMILAR)
     rows = _fetch(scope, statement, [*params, list(bits), list(bits.values()), words.telling])
     return [Match(found, texts, keys or ()) for found, texts, keys in rows]
 
@@ -113,7 +113,7 @@ def held_counts(words: Words, matches: Sequence[Match]) -> dict[int, int]:
 
 
 def best_share(
-    match: Match, words: Words, asked: Sequence[Asked], queries: Sequence[LexicalQuery]
+    match: Match, words: Words, asked: Sequence[QueryPart], queries: Sequence[LexicalQuery]
 ) -> float:
     """The largest share of any text of the question that these words are."""
     return max(

@@ -18,7 +18,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import Model, QuerySet
 from pgvector.django import CosineDistance
 
-from memories_app.search.corpus_stats import held_find
+from memories_app.search.corpus_stats import term_stats_find
 from memories_app.search.lexical_search import (
     Match,
     Words,
@@ -33,9 +33,9 @@ from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
     EmbedderError,
 )
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, semantic_relevance
-from memoryproject.foundation.retrieval.subqueries import Asked, Candidate, best_scores
+from memoryproject.foundation.retrieval.subqueries import Candidate, QueryPart, best_scores
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Question:
     """A query as it is searched for: all of it, then the single questions in it, with a vector
     for each. Where there is no vector the words decide alone."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[QueryPart]
     vectors: Sequence[Sequence[float] | None]
     model: str
     calibration: Calibration
@@ -83,7 +83,7 @@ NOTHING_FOUND = WordSearch(Words({}, 0), [], [], [], 0)
 
 
 def prepare_query(
-    asked: Sequence[Asked], embedder: Embedder, *, topics: Sequence[str] = ()
+    asked: Sequence[QueryPart], embedder: Embedder, *, topics: Sequence[str] = ()
 ) -> tuple[Question, list[Sequence[float] | None], bool]:
     """The question, a vector for each of ``topics``, and whether the embedder did its part
     (False: it failed). The embedder is asked once."""
@@ -91,7 +91,7 @@ def prepare_query(
     vectors: Sequence[Sequence[float] | None] = [None] * len(texts)
     worked = True
     try:
-        vectors = covered_vectors(embedder, texts)
+        vectors = embed_covered(embedder, texts)
     except EmbedderError as error:
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
@@ -99,11 +99,11 @@ def prepare_query(
     return question, list(vectors[len(asked) :]), worked
 
 
-def search_words(asked: Sequence[Asked], scope: QuerySet[Any]) -> WordSearch:
+def search_words(asked: Sequence[QueryPart], scope: QuerySet[Any]) -> WordSearch:
     """What the words of the question find in the scope. Raises EmptyResultSet for a scope that
     nothing can be in."""
     words = words_of(asked)
-    held = held_find(asked, words, scope)
+    held = term_stats_find(asked, words, scope)
     return WordSearch(
         words,
         held.matches,
@@ -183,7 +183,7 @@ def _rank(
 
 def _best_matching(
     queries: Sequence[LexicalQuery],
-    asked: Sequence[Asked],
+    asked: Sequence[QueryPart],
     words: Words,
     matches: Sequence[Match],
 ) -> list[UUID]:

@@ -22,19 +22,19 @@ from memories_app.embedding_models.facade import cast_of
 from memories_app.models import MemoryEmbedding
 
 # Numbers, not texts: the time of an exact search grows with the length of the vectors, too.
-MOST_NUMBERS_EXACTLY = 5_000 * 256
+MAX_NUMBERS_EXACTLY = 5_000 * 256
 # How far the index looks around; more finds more and takes longer. See docs/recall.md.
 EF_SEARCH = 400
 # So many vectors are looked at in vain at most before the search is exact.
-MOST_SCANNED = 20_000
+MAX_SCANNED = 20_000
 # The nearest ten decide whether the index found something near.
-NEAR_ONES = 10
+VECTOR_CANDIDATES = 10
 
 _SETTINGS = {
     # Not strict_order, which drops what a later step finds too near; all are scored afterwards.
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.ef_search": str(EF_SEARCH),
-    "hnsw.max_scan_tuples": str(MOST_SCANNED),
+    "hnsw.max_scan_tuples": str(MAX_SCANNED),
 }
 
 Vector = Sequence[float]
@@ -61,7 +61,7 @@ def nearest_keys(
     if not asked:
         return []
     if vectors is MemoryEmbedding and cast_of(len(asked[0])) is not None:
-        most = MOST_NUMBERS_EXACTLY // len(asked[0])
+        most = MAX_NUMBERS_EXACTLY // len(asked[0])
         if scope.order_by().values("pk")[most : most + 1].exists():
             parts = _by_index(scope, key, model, asked, limit)
             if not sure or all(_is_sure(part, limit, near) for part in parts):
@@ -102,7 +102,7 @@ def _is_sure(found: Sequence[tuple[UUID, float]], limit: int, near: float) -> bo
     if len(found) < limit:
         return False
     cosines = sorted((1.0 - distance for _, distance in found), reverse=True)
-    return cosines[min(NEAR_ONES, limit) - 1] >= near
+    return cosines[min(VECTOR_CANDIDATES, limit) - 1] >= near
 
 
 def _by_index(

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memoryproject.foundation.text.query import query_terms, telling_terms
+from memoryproject.foundation.text.query import informative_terms, query_terms
 
 
 def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
@@ -78,7 +78,7 @@ def memories_list(
 def memories_with_words(memories: QuerySet[Memory], text: str) -> QuerySet[Memory]:
     """Those that hold every telling word of the text, in any of its forms; none where the
     text has no word."""
-    terms = telling_terms(query_terms(text))
+    terms = informative_terms(query_terms(text))
     if not terms:
         return memories.none()
     for term in terms:

@@ -32,7 +32,7 @@ from memories_app.store.locked_memory import (
 from memories_app.store.scope_locks import scope_of
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 
 
 def memory_update(
@@ -91,7 +91,7 @@ def _text_ahead(memory_id: UUID, content: str | None, embedder: Embedder) -> _Ne
     MemoryNotFoundError, EmbedderError."""
     if content is None or content == memory_get(memory_id).content:
         return None
-    (vector,) = covered_vectors(embedder, [content])
+    (vector,) = embed_covered(embedder, [content])
     return _NewText(content, vector, embedder.model_id)
 
 

@@ -16,8 +16,8 @@ from memories_app.models import (
     Memory,
     MemoryEmbedding,
     MemoryRevision,
+    MemorySource,
     MemoryStatus,
-    MemoryTelling,
     RevisionReason,
 )
 from memories_app.store.duplicate_lookup import KnownFacts
@@ -73,7 +73,7 @@ class Storing:
         self._created: dict[UUID, Memory] = {}
         self._changed: dict[UUID, Memory] = {}
         self._vectors: list[MemoryEmbedding] = []
-        self._tellings: list[MemoryTelling] = []
+        self._tellings: list[MemorySource] = []
         self._revised: list[Memory] = []
         self._against_pinned: list[tuple[Memory, Memory]] = []
 
@@ -167,8 +167,8 @@ class Storing:
             memory.updated_at = self._now
             self._changed[memory.pk] = memory
 
-    def _telling(self, memory: Memory, new: NewMemory) -> MemoryTelling:
-        return MemoryTelling(
+    def _telling(self, memory: Memory, new: NewMemory) -> MemorySource:
+        return MemorySource(
             memory=memory,
             source=new.source,
             source_message_id=new.source_message_id,
@@ -192,7 +192,7 @@ class Storing:
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
         MemoryEmbedding.objects.bulk_create(self._vectors)
-        MemoryTelling.objects.bulk_create(self._tellings, ignore_conflicts=True)
+        MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
         revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
         for newer, older in self._against_pinned:
             replacement_propose(newer=newer, older=older)

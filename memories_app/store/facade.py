@@ -4,7 +4,7 @@ from memories_app.store.change import memory_pin, memory_set_visibility, memory_
 from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.delete import memories_delete, with_older
 from memories_app.store.duplicate_lookup import KnownFacts
-from memories_app.store.import_memories import BringIn
+from memories_app.store.import_memories import MemoryImport
 from memories_app.store.integration_events import passages_created, passages_forgotten
 from memories_app.store.locked_memory import (
     content_set,
@@ -18,12 +18,12 @@ from memories_app.store.propose import alike_key, proposal_add, proposal_reopen,
 from memories_app.store.remember import (
     CREATED,
     DUPLICATE,
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     content_hash,
     memories_remember,
     memory_remember,
 )
-from memories_app.store.retract import EXTRACTION, memories_take_back
+from memories_app.store.retract import EXTRACTION, memories_retract
 from memories_app.store.scope_locks import scope_of, scopes_lock
 from memories_app.store.supersede import memory_supersede
 from memories_app.store.tombstones import (
@@ -36,12 +36,12 @@ from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, rea
 
 __all__ = [
     "AT_ONCE",
-    "BringIn",
+    "MemoryImport",
     "CREATED",
     "DUPLICATE",
     "EXTRACTION",
     "KnownFacts",
-    "MOST_AT_ONCE",
+    "MAX_AT_ONCE",
     "MadeAhead",
     "Record",
     "RecordError",
@@ -53,7 +53,7 @@ __all__ = [
     "memories_delete",
     "memories_move",
     "memories_remember",
-    "memories_take_back",
+    "memories_retract",
     "memory_audit",
     "memory_get",
     "memory_locked",

@@ -9,18 +9,18 @@ from uuid import UUID
 from django.db import transaction
 
 from memories_app.facts.facade import fact_key, likeness_of, storable_metadata
-from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemoryStatus, MemoryTelling
+from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MemoryStatus
 from memories_app.store.deduplicate import memories_audit
 from memories_app.store.remember import content_hash
 from memories_app.store.scope_locks import scope_of, scopes_lock
 from memories_app.store.transfer_record import Record
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.text.terms import index_text
 
 
-class BringIn:
+class MemoryImport:
     """Brings in memories part by part. Nothing is superseded by it: what counts is as it was
     where the memories come from. ``finish`` links what superseded what."""
 
@@ -58,7 +58,7 @@ class BringIn:
         if embedder is None:
             return
         bare = [record for record in records if embedder.model_id not in record.embeddings]
-        vectors = covered_vectors(embedder, [record.new.content for record in bare])
+        vectors = embed_covered(embedder, [record.new.content for record in bare])
         for record, vector in zip(bare, vectors, strict=True):
             if vector is not None:
                 record.embeddings[embedder.model_id] = vector
@@ -81,11 +81,11 @@ class BringIn:
             for memory, record in pairs
             for values in record.revisions
         )
-        MemoryTelling.objects.bulk_create(
+        MemorySource.objects.bulk_create(
             (
-                MemoryTelling(memory=memory, **values)
+                MemorySource(memory=memory, **values)
                 for memory, record in pairs
-                for values in record.tellings or [_first_telling(record)]
+                for values in record.tellings or [_first_source(record)]
             ),
             ignore_conflicts=True,
         )
@@ -149,7 +149,7 @@ def _is_command(record: Record) -> bool:
     return record.new.source == "command" and record.new.source_message_id is not None
 
 
-def _first_telling(record: Record) -> dict[str, object]:
+def _first_source(record: Record) -> dict[str, object]:
     return {
         "source": record.new.source,
         "source_message_id": record.new.source_message_id,

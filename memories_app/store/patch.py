@@ -22,7 +22,7 @@ from memories_app.store.locked_memory import memory_get, memory_locked
 from memories_app.store.scope_locks import scope_of
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 from memoryproject.foundation.process.narrowing import present
 
@@ -49,7 +49,7 @@ def memory_patch(
     content = changes.get("content")
     is_new = content is not None and content != known.content
     # Before the transaction, so that none is open while a provider is asked.
-    vectors = covered_vectors(embedder, [content]) if content is not None and is_new else []
+    vectors = embed_covered(embedder, [content]) if content is not None and is_new else []
     texts = {name: changes[name] for name in TEXTS if name in changes}
     with transaction.atomic(), hooks_gathered():
         memory = memory_locked(

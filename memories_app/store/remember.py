@@ -16,15 +16,15 @@ from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import NewMemory, fact_key, problems_of
-from memories_app.models import Memory, MemoryTelling
+from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
 from memoryproject.foundation.audit.events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 
 logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 1_000
+MAX_AT_ONCE = 1_000
 ID_TRIES = 3
 
 __all__ = [
@@ -115,9 +115,9 @@ def memories_remember(
     raises goes through, and nothing is stored. Raises MemoryValidationError with every problem
     of every memory, EmbedderError, DatabaseError.
     """
-    if len(memories) > MOST_AT_ONCE:
+    if len(memories) > MAX_AT_ONCE:
         text = _("are %(count)s, at most %(most)s at once")
-        detail = text % {"count": len(memories), "most": MOST_AT_ONCE}
+        detail = text % {"count": len(memories), "most": MAX_AT_ONCE}
         raise MemoryValidationError([Problem("memories", detail)])
     problems = [
         problem for place, new in enumerate(memories) for problem in problems_of(new, place)
@@ -138,10 +138,10 @@ def _remember(
     before_storing: Callable[[], None] | None = None,
 ) -> list[Remembered]:
     keys = [fact_key(new.content) for new in memories]
-    told = _told_before(memories, keys)
+    told = _duplicate_of(memories, keys)
     fresh = [place for place in range(len(memories)) if place not in told]
     # Before the transaction, so that none is open while a provider is asked.
-    vectors = covered_vectors(embedder, [memories[place].content for place in fresh])
+    vectors = embed_covered(embedder, [memories[place].content for place in fresh])
     prepared = [
         Prepared.of(memories[place], keys[place], vector)
         for place, vector in zip(fresh, vectors, strict=True)
@@ -185,13 +185,13 @@ def _store(
     raise AssertionError("not reached")
 
 
-def _told_before(memories: Sequence[NewMemory], keys: Sequence[str]) -> dict[int, Memory]:
+def _duplicate_of(memories: Sequence[NewMemory], keys: Sequence[str]) -> dict[int, Memory]:
     """By place: the memory that this very message told before. A command tells one thing."""
     ids = {new.source_message_id for new in memories if new.source_message_id is not None}
     if not ids:
         return {}
     found: dict[tuple[str, UUID | None, str], Memory] = {}
-    tellings = MemoryTelling.objects.filter(source_message_id__in=ids).select_related("memory")
+    tellings = MemorySource.objects.filter(source_message_id__in=ids).select_related("memory")
     for telling in tellings:
         memory = telling.memory
         command = telling.source == "command"

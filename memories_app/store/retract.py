@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memories_app.models import Memory, MemoryStatus, MemoryTelling
+from memories_app.models import Memory, MemorySource, MemoryStatus
 from memories_app.store.deduplicate import memory_audit
 from memories_app.store.delete import memories_delete
 from memories_app.store.scope_locks import scopes_lock
@@ -17,7 +17,7 @@ from memoryproject.foundation.audit.events import Actor
 EXTRACTION = "extraction"
 
 
-def memories_take_back(*, message_id: UUID, actor: Actor) -> list[UUID]:
+def memories_retract(*, message_id: UUID, actor: Actor) -> list[UUID]:
     """Undo what was learned by itself from a message that was revoked or edited: what it alone
     told is deleted, and what it had superseded counts again; what others told as well loses
     this telling. What it told by a command stays. Returns the ids that are gone.
@@ -26,7 +26,7 @@ def memories_take_back(*, message_id: UUID, actor: Actor) -> list[UUID]:
         scopes_lock(_learned_from(message_id).values_list("scope", flat=True))
         gone = []
         for memory in _learned_from(message_id).order_by("created_at", "memory_id"):
-            others = _untell(memory, message_id)
+            others = _remove_source(memory, message_id)
             if others:
                 _keep(memory, others)
             else:
@@ -37,18 +37,18 @@ def memories_take_back(*, message_id: UUID, actor: Actor) -> list[UUID]:
 
 def _learned_from(message_id: UUID) -> QuerySet[Memory]:
     """What the message told. What was merged into another has handed its tellings on."""
-    told = MemoryTelling.objects.filter(source=EXTRACTION, source_message_id=message_id)
+    told = MemorySource.objects.filter(source=EXTRACTION, source_message_id=message_id)
     by_telling = Q(pk__in=told.values("memory_id"))
     return Memory.objects.filter(by_telling | Q(source=EXTRACTION, source_message_id=message_id))
 
 
-def _untell(memory: Memory, message_id: UUID) -> list[MemoryTelling]:
+def _remove_source(memory: Memory, message_id: UUID) -> list[MemorySource]:
     """Remove this telling; returns the others, oldest first."""
     memory.tellings.filter(source=EXTRACTION, source_message_id=message_id).delete()
     return list(memory.tellings.order_by("told_at", "id"))
 
 
-def _keep(memory: Memory, tellings: list[MemoryTelling]) -> None:
+def _keep(memory: Memory, tellings: list[MemorySource]) -> None:
     first = tellings[0]
     memory.source = first.source
     memory.source_message_id = first.source_message_id

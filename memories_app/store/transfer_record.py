@@ -21,8 +21,8 @@ from memories_app.models import Memory, MemoryRevision, MemoryStatus, RevisionRe
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 500
-_MOST_TOLD = 2**31 - 1
-_MOST_DIMENSIONS = 16_000
+_MAX_REPORTED = 2**31 - 1
+_MAX_DIMENSIONS = 16_000
 
 # Names chats by their ids.
 ChatNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
@@ -261,7 +261,7 @@ class _Fields:
 
     def count(self, name: str, *, default: int) -> int:
         value = self._values.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_TOLD:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_REPORTED:
             raise self._refuse(name, _("is not a number from 1 on"))
         return value
 
@@ -285,7 +285,7 @@ class _Fields:
 
     def vector(self, name: str) -> list[float]:
         value = self._values.get(name)
-        if not isinstance(value, list) or not 1 <= len(value) <= _MOST_DIMENSIONS:
+        if not isinstance(value, list) or not 1 <= len(value) <= _MAX_DIMENSIONS:
             raise self._refuse(name, _("is not a list of numbers"))
         if not all(isinstance(each, int | float) and math.isfinite(each) for each in value):
             raise self._refuse(name, _("is not a list of numbers"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.contrib.admin.apps import AdminConfig
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
@@ -22,5 +22,8 @@ class DashboardConfig(AppConfig):
         sessions.connect()
 
 
-class StaffAdminConfig(AdminConfig):
+class StaffAdminConfig(SimpleAdminConfig):
+    """The admin's pages are imported with the addresses that lead to them (urls.py): few commands
+    need them."""
+
     default_site = "memoryproject.staff_site.site.StaffSite"

@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.process.storage import LEAST_FREE_BYTES, free_bytes
+from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
 from memoryproject.staff_site.broker import BrokerGoneError, clusters
 
 
@@ -57,7 +57,7 @@ def parts() -> list[Part]:
 
 
 def _storage() -> Part:
-    enough = free_bytes(settings.DATA_DIR) >= LEAST_FREE_BYTES
+    enough = free_bytes(settings.DATA_DIR) >= MIN_FREE_BYTES
     hint = (
         "" if enough else _("The disk of DATA_DIR is full: free some space (docs/operations.md).")
     )

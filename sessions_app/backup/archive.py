@@ -21,7 +21,7 @@ from sessions_app.backup.naming import name_file
 FORMAT = 1
 MANIFEST = "manifest.json"
 BLOCK = 1024 * 1024
-LARGEST_MANIFEST = 16 * BLOCK
+MAX_MANIFEST_SIZE = 16 * BLOCK
 OWNER_ONLY = 0o600
 
 
@@ -203,7 +203,7 @@ class ArchiveReader:
 
     def _read_manifest(self) -> Manifest:
         try:
-            if self._zip.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
+            if self._zip.getinfo(MANIFEST).file_size > MAX_MANIFEST_SIZE:
                 raise ArchiveError(f"{self.path} is no backup: its manifest is too large.")
             raw = json.loads(self._zip.read(MANIFEST))
             if raw.pop("format") != FORMAT:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cards_app.rules.telling import card_told
+from cards_app.rules.prompt_text import render_card
 from cards_app.selectors import cards_before
 from memoryproject.foundation.text.fragments import MARK
 from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
@@ -49,12 +49,12 @@ def cards_recall(*, turn: Turn, most: int) -> list[CardHit]:
     found = cards_before(chat_id=turn.chat_id, before=turn.session.created_at, most=most)
     longest = TOKENS_A_CARD * CHARACTERS_A_TOKEN
     return [
-        CardHit(card.session_id, card_told(card.card, longest=longest), card.session_started_at)
+        CardHit(card.session_id, render_card(card.card, longest=longest), card.session_started_at)
         for card in found
     ]
 
 
-def cards_take_back(*, chat_id: UUID, session_ids: Sequence[UUID]) -> int:
+def cards_retract(*, chat_id: UUID, session_ids: Sequence[UUID]) -> int:
     """Take the cards of these sessions out of the replays of the chat's turns: what they were
     made of is to be gone. Returns how many turns had one."""
     cleaned = 0

@@ -49,7 +49,7 @@ def card_make(*, session_id: UUID) -> MemoryCard:
             raise SessionNotFoundError(f"There is no session {session_id}.")
         digest = hashlib.sha256(ALGORITHM_VERSION.encode())
         card = card_of_lines(
-            _digested(lines_said(session_id), digest),
+            _digested(spoken_lines(session_id), digest),
             session_id=str(session_id),
             extracted_at=timezone.now(),
         )
@@ -77,7 +77,7 @@ def cards_make(*, session_ids: list[UUID], make: Callable[..., MemoryCard] = car
     return made
 
 
-def lines_said(session_id: UUID) -> Iterator[Line]:
+def spoken_lines(session_id: UUID) -> Iterator[Line]:
     """What was said in a session, in its order: what people and the assistant wrote.
 
     Commands, what the system itself says, deleted messages and the summaries that were made

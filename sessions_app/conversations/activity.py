@@ -36,7 +36,7 @@ ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
 """  # noqa: S608 constants only
 
 
-def activity_said(*, chat_id: UUID, at: datetime) -> None:
+def activity_record(*, chat_id: UUID, at: datetime) -> None:
     """Something was said in the chat, or the chat was made."""
     with connection.cursor() as cursor:
         cursor.execute(SAID, [chat_id, at])

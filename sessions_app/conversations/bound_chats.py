@@ -14,7 +14,7 @@ from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_p
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 
-LONGEST = 255
+MAX_LENGTH = 255
 
 
 def chat_at_or_new(whatsapp_chat: str) -> Chat:
@@ -42,6 +42,6 @@ def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
 def check_chats(names: Iterable[str]) -> None:
     """Raises TokenError for what can't be the name of a chat."""
     for name in names:
-        if "@" not in name or len(name) > LONGEST or not name.isprintable() or " " in name:
+        if "@" not in name or len(name) > MAX_LENGTH or not name.isprintable() or " " in name:
             text = _("%(name)s is no chat: write it like 15550100123@c.us.")
             raise TokenError(text % {"name": repr(name)})

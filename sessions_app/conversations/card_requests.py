@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 # A worker was told when it was made due; the sweep takes up what is left after this.
 TIME_FOR_WORKERS = timedelta(seconds=30)
 AT_ONCE = 50
-MOST_SWEPT = 5_000
+MAX_SWEPT = 5_000
 # A card that can't be made is tried again after a minute, then after twice as long each time.
 FIRST_WAIT = timedelta(minutes=1)
-LONGEST_WAIT = timedelta(hours=12)
+MAX_WAIT = timedelta(hours=12)
 
 
 def cards_request(*, session_ids: Collection[UUID]) -> None:
@@ -69,7 +69,7 @@ def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | No
     on; returns how many. Safe to run at any time, by several at once."""
     before = (now or timezone.now()) - TIME_FOR_WORKERS
     left = CardWork.objects.filter(due_at__lt=before).order_by("due_at")
-    keys = [*left.values_list("pk", flat=True)[:MOST_SWEPT], *_grown()]
+    keys = [*left.values_list("pk", flat=True)[:MAX_SWEPT], *_grown()]
     for start in range(0, len(keys), AT_ONCE):
         enqueue(keys[start : start + AT_ONCE])
     return len(keys)
@@ -82,7 +82,7 @@ def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
         work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         if work is None:
             return
-        wait = min(FIRST_WAIT * 2 ** min(work.attempts, 20), LONGEST_WAIT)
+        wait = min(FIRST_WAIT * 2 ** min(work.attempts, 20), MAX_WAIT)
         work.attempts += 1
         work.due_at = (now or timezone.now()) + wait
         work.save(update_fields=["attempts", "due_at"])
@@ -93,7 +93,7 @@ def _grown() -> list[UUID]:
     older = MemoryCard.objects.filter(pk=OuterRef("pk"), last_order__lt=OuterRef("message_counter"))
     active = ChatSession.objects.filter(status=SessionStatus.ACTIVE, message_counter__gt=0)
     grown = active.filter(Exists(older), card_work__isnull=True)
-    return list(grown.values_list("pk", flat=True)[:MOST_SWEPT])
+    return list(grown.values_list("pk", flat=True)[:MAX_SWEPT])
 
 
 def _tell(session_ids: list[UUID]) -> None:

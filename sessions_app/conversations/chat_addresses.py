@@ -18,7 +18,7 @@ from django.db import connection
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.conversations.activity import activity_said
+from sessions_app.conversations.activity import activity_record
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.models.chats import Provider
 from sessions_app.signals import one_person_found
@@ -215,7 +215,7 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
         client_name=name[:255],
         client_phone=_phone_of(address),
     )
-    activity_said(chat_id=chat.pk, at=chat.created_at)
+    activity_record(chat_id=chat.pk, at=chat.created_at)
     _link(chat, provider=provider, address=address)
     return chat
 

@@ -18,9 +18,9 @@ from sessions_app.models.messages import Role
 
 logger = logging.getLogger(__name__)
 
-LONGEST_ADDRESS = 255
+MAX_ADDRESS_LENGTH = 255
 
-LONGEST_PATH = 1024
+MAX_PATH_LENGTH = 1024
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def checked(message: ConversationMessage, *, place: int, image_root: Path | None
         )
     _check_text(f"{where}.content", message.content)
     for name in ("sender", "recipient"):
-        _check_text(f"{where}.{name}", getattr(message, name), longest=LONGEST_ADDRESS)
+        _check_text(f"{where}.{name}", getattr(message, name), longest=MAX_ADDRESS_LENGTH)
     if message.image_path is not None:
-        _check_text(f"{where}.image_path", message.image_path, longest=LONGEST_PATH)
+        _check_text(f"{where}.image_path", message.image_path, longest=MAX_PATH_LENGTH)
         _warn_of_missing_image(message.image_path, image_root)
     message = replace(message, timestamp=_in_utc(f"{where}.timestamp", message.timestamp))
     return NewMessage(
@@ -137,4 +137,4 @@ def _warn_of_missing_image(image_path: str, image_root: Path | None) -> None:
         logger.warning("There is no picture at %s; its path is stored.", image_path)
 
 
-MOST_MESSAGES = 1_000
+MAX_MESSAGES = 1_000

@@ -7,18 +7,18 @@ from uuid import UUID
 
 from django.db import connection
 
-from sessions_app.models.turn_replays import TOLD_IDS
+from sessions_app.models.turn_replays import RECALLED_IDS
 
 _IN_REACH = f"""
 SELECT DISTINCT turn.chat_id, told.id
 FROM sessions_app_turnreplay AS replay
 JOIN sessions_app_turn AS turn ON turn.id = replay.turn_id,
-LATERAL jsonb_array_elements_text({TOLD_IDS}) AS told (id)
-WHERE ({TOLD_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
+LATERAL jsonb_array_elements_text({RECALLED_IDS}) AS told (id)
+WHERE ({RECALLED_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
 """  # noqa: S608 constants only
 
 
-def told_where(memory_ids: Iterable[UUID]) -> dict[UUID, set[UUID]]:
+def exposure_of(memory_ids: Iterable[UUID]) -> dict[UUID, set[UUID]]:
     """For each chat that may have been told of any of these memories, of which."""
     keys = [str(key) for key in memory_ids]
     if not keys:

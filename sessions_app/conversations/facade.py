@@ -1,7 +1,12 @@
 """Public face of conversations: what other packages may use."""
 
 from sessions_app.conversations.activity import activity_recount
-from sessions_app.conversations.bound_chats import LONGEST, chat_at_or_new, check_chats, token_chats
+from sessions_app.conversations.bound_chats import (
+    MAX_LENGTH,
+    chat_at_or_new,
+    check_chats,
+    token_chats,
+)
 from sessions_app.conversations.card_requests import (
     card_put_off,
     cards_outdate,
@@ -20,7 +25,7 @@ from sessions_app.conversations.chat_addresses import (
 from sessions_app.conversations.chat_queries import chat_at, chat_name
 from sessions_app.conversations.command_words import Command, parse_command
 from sessions_app.conversations.conversation_message import (
-    MOST_MESSAGES,
+    MAX_MESSAGES,
     ConversationMessage,
     as_conversation_message,
     checked,
@@ -48,7 +53,7 @@ from sessions_app.conversations.errors import (
     GenericMemoryError,
     SessionArchivedError,
 )
-from sessions_app.conversations.exposure import told_where
+from sessions_app.conversations.exposure import exposure_of
 from sessions_app.conversations.file_texts import counted, document_failure
 from sessions_app.conversations.history_queries import (
     History,
@@ -62,9 +67,9 @@ from sessions_app.conversations.history_window import window_recompute
 from sessions_app.conversations.integration_events import ANSWERING, SENDING, turn_failed
 from sessions_app.conversations.message_store import NewMessage, message_retext, messages_add
 from sessions_app.conversations.message_text import indexed_of, is_knowledge, speaker_of, text_of
-from sessions_app.conversations.preview_recorder import MOST_SHOWN, Seen, What, Witness
+from sessions_app.conversations.preview_recorder import MAX_SHOWN, PreviewRecorder, Seen, What
 from sessions_app.conversations.profile_lock import profile_locked
-from sessions_app.conversations.redact_derived import text_scrub, unstored_forget
+from sessions_app.conversations.redact_derived import text_redact, unstored_forget
 from sessions_app.conversations.reply_window import last_heard, window_closes
 from sessions_app.conversations.session_lifecycle import (
     expires_at,
@@ -100,9 +105,9 @@ __all__ = [
     "GenericMemoryError",
     "Held",
     "History",
-    "LONGEST",
-    "MOST_MESSAGES",
-    "MOST_SHOWN",
+    "MAX_LENGTH",
+    "MAX_MESSAGES",
+    "MAX_SHOWN",
     "Mark",
     "NewMessage",
     "Place",
@@ -115,7 +120,7 @@ __all__ = [
     "SessionArchivedError",
     "TimelinePage",
     "What",
-    "Witness",
+    "PreviewRecorder",
     "activity_recount",
     "address_change",
     "addresses_lock",
@@ -172,9 +177,9 @@ __all__ = [
     "speaker_of",
     "text_for",
     "text_of",
-    "text_scrub",
+    "text_redact",
     "token_chats",
-    "told_where",
+    "exposure_of",
     "turn_failed",
     "unstored_forget",
     "window_closes",

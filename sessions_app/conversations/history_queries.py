@@ -10,7 +10,7 @@ from itertools import chain
 from django.db.models import Q, QuerySet
 
 from cards_app.rules.lines import Line
-from cards_app.rules.passage import SHORTEST_PASSAGE, shortened_lines
+from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
@@ -18,11 +18,11 @@ from sessions_app.models import AssistantProfile, ChatSession, Message, Summariz
 from sessions_app.models.messages import Role
 
 FIRST_BATCH = 50
-LARGEST_BATCH = 1_600
+MAX_BATCH = 1_600
 # Of a longer gap between the summary and the history the newest messages are told.
 PASSAGE_MESSAGES = 60
 # So many messages are answered one after the other, with numbers beyond the last of them.
-LONGEST_BURST = 20
+MAX_BURST = 20
 KEEP_LAST = 2
 
 
@@ -135,7 +135,7 @@ def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> l
     question is summed up, so the walk goes a little further than that."""
     gap: list[Message] = []
     for message in chain([first], walk):
-        if _place(message) <= summarized - LONGEST_BURST or len(gap) >= PASSAGE_MESSAGES:
+        if _place(message) <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
             break
         if message.order_num > summarized:
             gap.append(message)
@@ -168,7 +168,7 @@ def _backwards(last: Message) -> Iterator[Message]:
         if len(batch) < size:
             return
         before = batch[-1].order_num
-        size = min(size * 2, LARGEST_BATCH)
+        size = min(size * 2, MAX_BATCH)
 
 
 def _said(session_id: object) -> QuerySet[Message]:
@@ -181,7 +181,7 @@ def _said(session_id: object) -> QuerySet[Message]:
 
 def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
     """The gap's messages, each shortened; nothing where there is no room for any."""
-    if longest * CHARACTERS_A_TOKEN < SHORTEST_PASSAGE:
+    if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
         return ""
     lines = [
         Line(speaker_of(message, user_role=turn.user_role), text_of(message))

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from memoryproject.foundation.text.token_estimate import estimate_tokens
-from sessions_app.conversations.activity import activity_said
+from sessions_app.conversations.activity import activity_record
 from sessions_app.conversations.card_requests import cards_outdate, session_grew
 from sessions_app.conversations.errors import DataValidationError, SessionArchivedError
 from sessions_app.conversations.history_window import window_prune
@@ -68,7 +68,7 @@ def messages_add(
     if any(message.role != Role.SUMMARY for message in messages):
         # A summary that a worker adds is no sign of life: the session expires as it would have.
         session.last_active = now
-        activity_said(chat_id=session.chat_id, at=now)
+        activity_record(chat_id=session.chat_id, at=now)
     window_prune(session=session, token_limit=token_limit)
     session.save(update_fields=["message_counter", "total_tokens", "last_active", "window_start"])
     session_grew(session=session)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 # So many of each kind are shown; of more there is a number.
-MOST_SHOWN = 100
-LONGEST_SHOWN = 600
+MAX_SHOWN = 100
+MAX_SHOWN_LENGTH = 600
 
 
 class What(Enum):
@@ -37,7 +37,7 @@ class Seen:
     left: str = ""
 
 
-class Witness:
+class PreviewRecorder:
     """Keeps the first ``most`` of each kind and counts them all; by default none and nothing."""
 
     def __init__(self, most: int = 0) -> None:
@@ -60,4 +60,4 @@ class Witness:
 
 
 def _shown(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else text[: MAX_SHOWN_LENGTH - 1] + "…"

@@ -13,12 +13,12 @@ from memoryproject.foundation.text.shorten import cut_at_word
 from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn, TurnReplay
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
-from sessions_app.recall.facade import LONGEST_NEIGHBOUR
+from sessions_app.recall.facade import MAX_NEIGHBOUR_LENGTH
 
 GONE = "[deleted by the sender]"
 
 
-def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
+def text_redact(*, message: Message, texts: Iterable[str]) -> None:
     """Remove a revoked message's texts from the raw deliveries about it, from the replay of
     the turns that had it in their prompt, and from what staff noted."""
     if message.provider_message_id:
@@ -31,7 +31,9 @@ def text_scrub(*, message: Message, texts: Iterable[str]) -> None:
     turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
     kept = [text for text in texts if text.strip()]
     # As the neighbour of a recalled message it may stand there shortened.
-    kept += [cut_at_word(text, LONGEST_NEIGHBOUR) for text in kept if len(text) > LONGEST_NEIGHBOUR]
+    kept += [
+        cut_at_word(text, MAX_NEIGHBOUR_LENGTH) for text in kept if len(text) > MAX_NEIGHBOUR_LENGTH
+    ]
     wanted = [_as_written(text) for text in kept]
     # An answer that repeats it may stand there shortened, too.
     parts = Fragments(text for text in kept if len(text.split()) >= RUN)

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.recall.facade import said_in_part, said_newest
+from sessions_app.recall.facade import messages_with_parts, newest_messages_found
 
 PAGE = 50
 FOUND = 50
@@ -119,8 +119,8 @@ def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> 
     """The newest messages with all words of this text in whatever form, in any language; and of
     the chat's newest ``parts_among`` those that have it as it is, also within a word."""
     said = chat.messages.all()
-    found = {message.pk: message for message in said_newest(said, text, 0, FOUND)}
-    part = said_in_part(said, text, recent=parts_among)
+    found = {message.pk: message for message in newest_messages_found(said, text, 0, FOUND)}
+    part = messages_with_parts(said, text, recent=parts_among)
     if part is not None:
         newest = said.filter(part).defer("terms").order_by("-received_at", "-order_num")
         found.update((message.pk, message) for message in newest[:FOUND])

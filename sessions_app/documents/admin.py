@@ -147,7 +147,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
             blocks=form.cleaned_data["file"].chunks(),
             name=form.cleaned_data["file"].name,
             folder=documents_folder(),
-            most_bytes=build_document_limits().size,
+            max_bytes=build_document_limits().size,
             chat=form.cleaned_data["whatsapp_chat"],
             visibility=form.cleaned_data["visibility"],
             actor=_staff(request),

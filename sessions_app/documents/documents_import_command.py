@@ -81,23 +81,23 @@ class Command(BaseCommand):
 
 
 def _read(path: Path, chat: Chat | None, visibility: str) -> dict[str, Any]:
-    tools = build_file_dependencies()
+    dependencies = build_file_dependencies()
     result: dict[str, Any] = {"file": str(path)}
     try:
         with path.open("rb") as file:
             received = document_upload(
                 blocks=iter(lambda: file.read(BLOCK), b""),
                 name=path.name,
-                folder=tools.folder,
-                most_bytes=tools.limits.size,
+                folder=dependencies.folder,
+                max_bytes=dependencies.limits.size,
                 chat=chat,
                 visibility=visibility,
                 actor=COMMAND_LINE,
             )
         document = document_store(
             document_id=received.document.document_id,
-            folder=tools.folder,
-            extractor=tools.extractor,
+            folder=dependencies.folder,
+            extractor=dependencies.extractor,
             embedder=embedder(),
             actor=COMMAND_LINE,
         )

@@ -16,7 +16,7 @@ def document_upload(
     blocks: Iterable[bytes],
     name: str,
     folder: Path,
-    most_bytes: int,
+    max_bytes: int,
     actor: Actor,
     chat: Chat | None = None,
     visibility: str = "",
@@ -28,7 +28,7 @@ def document_upload(
     document_receive.
     """
     default = Visibility.OWNER if chat is None else Visibility.CHAT
-    with IncomingFile(folder, most_bytes=most_bytes) as file:
+    with IncomingFile(folder, max_bytes=max_bytes) as file:
         for block in blocks:
             file.write(block)
         return document_receive(

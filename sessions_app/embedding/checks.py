@@ -11,16 +11,17 @@ from django.db import DatabaseError
 
 from memories_app.embedding_models.facade import model_verify
 from memories_app.models import EmbeddingModel, EmbeddingState
+from memoryproject.checks import SETTINGS
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
-from memoryproject.foundation.integrations.embedders.recorded import AbsentEmbedder
+from memoryproject.foundation.integrations.embedders.registered import AbsentEmbedder
 from sessions_app.embedding import choice
 
 # A start doesn't wait long for a server that is down.
 TIMEOUT_SECONDS = 3.0
 
 
-@register()
+@register(SETTINGS)
 def embedder_is_there(**_: Any) -> list[CheckMessage]:
     """What EMBEDDER=model2vec needs: the package, and the model's files."""
     if settings.EMBEDDER != "model2vec":

@@ -21,9 +21,9 @@ from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.recorded import (
+from memoryproject.foundation.integrations.embedders.registered import (
     AbsentEmbedder,
-    RecordedEmbedder,
+    RegisteredEmbedder,
 )
 from sessions_app.embedding.reembed import Target
 
@@ -106,7 +106,7 @@ def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embe
     except EmbedderError as error:
         reason = error_text(error)
         return AbsentEmbedder(model.model_id, model.dimensions, model.calibration, reason)
-    return RecordedEmbedder(made, model.model_id, model.dimensions, model.calibration)
+    return RegisteredEmbedder(made, model.model_id, model.dimensions, model.calibration)
 
 
 def target(chosen: Choice, *, recorded: bool = True) -> Target:

@@ -35,7 +35,7 @@ SAME = 0.99
 FAR = 0.3
 # Even a whole index can't reach a few texts, where many are equally far from each other. What
 # lost its entries misses most.
-MOST_ASTRAY = 0.2
+MAX_ASTRAY = 0.2
 
 
 @dataclass
@@ -119,7 +119,7 @@ def _look_by_index(model: EmbeddingModel, found: Inspection) -> None:
         found.problems.append(f"The index can't be read: {error}".strip())
         return
     found.looked_from = len(sample)
-    if found.astray > MOST_ASTRAY * len(sample):
+    if found.astray > MAX_ASTRAY * len(sample):
         found.problems.append(
             f"The index leads astray from {found.astray} of {len(sample)} memories."
         )

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.patient import PatientEmbedder
+from memoryproject.foundation.integrations.embedders.retrying import RetryingEmbedder
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding import choice
 from sessions_app.embedding.exclusive import ReembedRunningError
@@ -140,7 +140,7 @@ class Command(BaseCommand):
         return {**asdict(done), "removed": tended["removed"]}, text
 
     def _make(self, target: Target) -> Reembedded:
-        patient = PatientEmbedder(target.embedder, sleep=time.sleep)
+        patient = RetryingEmbedder(target.embedder, sleep=time.sleep)
         return reembed(
             target=Target(patient, target.kind, target.name), progress=ProgressBar(self.stderr)
         )

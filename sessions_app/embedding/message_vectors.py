@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 from sessions_app.models.messages import Role
 
@@ -84,7 +84,7 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
 
 def _embed(lacking: list[Message], embedder: Embedder) -> int:
     """Make and store vectors; returns how many. Raises EmbedderError."""
-    vectors = covered_vectors(embedder, [message.content for message in lacking])
+    vectors = embed_covered(embedder, [message.content for message in lacking])
     made = {
         message.pk: (message.content, vector)
         for message, vector in zip(lacking, vectors, strict=True)

@@ -35,7 +35,7 @@ from sessions_app.models import ChatSession, Message
 logger = logging.getLogger(__name__)
 
 # Memories keep coming in: what came since the last look is made up for, so many times.
-MOST_LOOKS = 20
+MAX_LOOKS = 20
 # And then so few may still be without a vector for a moment; their words find them.
 FEW = 100
 LOCK_TIMEOUT = "5s"
@@ -137,13 +137,13 @@ class _Work:
 
 def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
     """Switch at a moment at which no memory lacks its vector; returns the model before."""
-    for look in range(1, MOST_LOOKS + 1):
+    for look in range(1, MAX_LOOKS + 1):
         work.memories()
         try:
             with transaction.atomic():
                 _hold_writers()
                 left = memories_untried(model_id=model.model_id, uncovered=work.uncovered)
-                if left == 0 or (look == MOST_LOOKS and left <= FEW):
+                if left == 0 or (look == MAX_LOOKS and left <= FEW):
                     return _switch(model, actor)
         except OperationalError as error:
             if not isinstance(error.__cause__, LockNotAvailable):

@@ -17,10 +17,10 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelE
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.text.language import detect_language
 from sessions_app.extraction.claims import ExtractionLease, extraction_claim
-from sessions_app.extraction.fact_store import Outcome, SaidChangedError, facts_store
+from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.model_facts import FactsFormError, read_facts
 from sessions_app.extraction.prompt import Written, learning_request
-from sessions_app.extraction.source_text import Said, said_in
+from sessions_app.extraction.source_text import SourceText, source_text_of
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ FAILURES = (
     FactsFormError,
     EmbedderError,
     MemoryValidationError,
-    SaidChangedError,
+    SourceChangedError,
     DatabaseError,
 )
 
@@ -77,7 +77,7 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
 
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
     for reading in range(1, READINGS + 1):
-        said = said_in(lease.turn_id, memory_enabled=extractor.memory_enabled)
+        said = source_text_of(lease.turn_id, memory_enabled=extractor.memory_enabled)
         if said is None:
             lease.finish(NOTHING)
             return Outcome()
@@ -95,14 +95,14 @@ def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
                 min_confidence=extractor.min_confidence,
                 memory_enabled=extractor.memory_enabled,
             )
-        except SaidChangedError as changed:
+        except SourceChangedError as changed:
             if reading == READINGS:
                 raise
             logger.info("A turn is read again: %s", changed)
     raise AssertionError("not reached")
 
 
-def _request(said: Said, extractor: Extractor) -> ChatRequest:
+def _request(said: SourceText, extractor: Extractor) -> ChatRequest:
     return learning_request(
         messages=[Written(text, name) for text, name in zip(said.texts, said.names, strict=True)],
         question=said.question,

@@ -13,13 +13,13 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.extraction.claims import ExtractionLease
 from sessions_app.extraction.model_facts import Fact, is_carried, quoted_in
-from sessions_app.extraction.source_text import Said, said_in
+from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession
 
 NOTHING_LEARNED = "nothing worth learning"
 
 
-class SaidChangedError(Exception):
+class SourceChangedError(Exception):
     """What was read was edited, revoked or forgotten meanwhile: begin again."""
 
 
@@ -41,7 +41,7 @@ class Outcome:
 def facts_store(
     *,
     facts: Sequence[Fact],
-    said: Said,
+    said: SourceText,
     lease: ExtractionLease,
     embedder: Embedder,
     forgotten: Callable[[str, str], bool],
@@ -50,10 +50,10 @@ def facts_store(
 ) -> Outcome:
     """Store the facts that people said and end the work, in one transaction.
 
-    Raises LeaseLostError and SaidChangedError, and what memories_remember raises; then nothing
+    Raises LeaseLostError and SourceChangedError, and what memories_remember raises; then nothing
     is stored.
     """
-    told, unsaid = _said_ones(facts, said, min_confidence)
+    told, unsaid = _source_messages(facts, said, min_confidence)
     new = [each for each in told if not forgotten(each.content, _scope(each))]
     waiting = sum(each.proposed for each in new)
     outcome = Outcome(
@@ -63,24 +63,26 @@ def facts_store(
         forgotten=len(told) - len(new),
     )
 
-    def still_said() -> None:
+    def source_is_current() -> None:
         forgetting_wait(Reader(said.chat_id, sees_all=said.is_owners))
         ChatSession.objects.select_for_update(no_key=True).filter(pk=said.session_id).first()
         lease.lock()
-        now = said_in(lease.turn_id, memory_enabled=memory_enabled)
+        now = source_text_of(lease.turn_id, memory_enabled=memory_enabled)
         if now is None or (now.chat_id, now.seen) != (said.chat_id, said.seen):
-            raise SaidChangedError(f"the messages of turn {lease.turn_id} changed meanwhile")
+            raise SourceChangedError(f"the messages of turn {lease.turn_id} changed meanwhile")
         if any(forgotten(each.content, _scope(each)) for each in new):
-            raise SaidChangedError("what was learned was forgotten meanwhile")
+            raise SourceChangedError("what was learned was forgotten meanwhile")
         lease.finish(str(outcome))
 
     actor = Actor("system", chat_id=said.chat_id)
-    memories_remember(memories=new, embedder=embedder, actor=actor, before_storing=still_said)
+    memories_remember(
+        memories=new, embedder=embedder, actor=actor, before_storing=source_is_current
+    )
     return outcome
 
 
-def _said_ones(
-    facts: Sequence[Fact], said: Said, min_confidence: float
+def _source_messages(
+    facts: Sequence[Fact], said: SourceText, min_confidence: float
 ) -> tuple[list[NewMemory], int]:
     """The facts whose quote stands in a message, each once, with the message that says it; and
     how many have none."""

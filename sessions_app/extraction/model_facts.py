@@ -18,15 +18,15 @@ from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokens import Token, tokenize
 from sessions_app.extraction.prompt import FactType
 
-MOST_FACTS = 20
-LONGEST_FACT = 1_000
+MAX_FACTS = 20
+MAX_FACT_LENGTH = 1_000
 _TELLING = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 _Text = Annotated[
     str,
     StringConstraints(
-        strip_whitespace=True, min_length=1, max_length=LONGEST_FACT, pattern=r"^[^\x00]*$"
+        strip_whitespace=True, min_length=1, max_length=MAX_FACT_LENGTH, pattern=r"^[^\x00]*$"
     ),
 ]
 
@@ -50,7 +50,7 @@ class Fact(BaseModel):
 class _Answer(BaseModel):
     model_config = _STRICT
 
-    facts: list[Fact] = Field(max_length=MOST_FACTS)
+    facts: list[Fact] = Field(max_length=MAX_FACTS)
 
 
 def read_facts(answer: str) -> list[Fact]:

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from memoryproject.foundation.integrations.llm.base import AnswerSchema, ChatMessage, ChatRequest
 
 FactType = Literal["fact", "preference", "contact", "date", "task"]
-LONGEST_QUESTION = 1_000
-LONGEST_NAME = 60
+MAX_QUESTION_LENGTH = 1_000
+MAX_NAME_LENGTH = 60
 
 _FACT: dict[str, Any] = {
     "type": "object",
@@ -87,9 +87,9 @@ def learning_request(
     lines = [f"Written on {local:%A}, {local:%Y-%m-%d %H:%M} ({time_zone})."]
     if question.strip():
         # Questions stand at the end.
-        lines.append(_fenced("assistant", fence, question.strip()[-LONGEST_QUESTION:]))
+        lines.append(_fenced("assistant", fence, question.strip()[-MAX_QUESTION_LENGTH:]))
     for message in messages:
-        name = " ".join(message.name.split())[:LONGEST_NAME]
+        name = " ".join(message.name.split())[:MAX_NAME_LENGTH]
         if name:
             lines.append(_fenced("name", fence, name))
         lines.append(_fenced("message", fence, message.text))

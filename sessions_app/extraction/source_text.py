@@ -14,11 +14,11 @@ from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turns import TurnState
 
 # Longer bursts than anybody writes.
-MOST_MERGED = 100
+MAX_MERGED = 100
 
 
 @dataclass(frozen=True)
-class Said:
+class SourceText:
     """``messages`` are the person's own, oldest first; ``question`` is what the assistant said
     right before. ``is_late``: later turns of the chat were learned from already."""
 
@@ -44,7 +44,7 @@ class Said:
         return self.messages[-1].timestamp
 
 
-def said_in(turn_id: int, *, memory_enabled: bool) -> Said | None:
+def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
     """None where there is nothing to learn from: memory is off by now, or the messages were
     revoked, deleted, or are commands."""
     turn = Turn.objects.select_related("chat").filter(pk=turn_id).first()
@@ -58,7 +58,7 @@ def said_in(turn_id: int, *, memory_enabled: bool) -> Said | None:
     ]
     if not said:
         return None
-    return Said(
+    return SourceText(
         chat_id=turn.chat_id,
         session_id=turn.session_id,
         is_owners=turn.user_role == GODFATHER,
@@ -77,7 +77,7 @@ def turn_with_merged(turn: Turn) -> list[int]:
         chat_id=turn.chat_id, pk__lt=turn.pk, state=TurnState.MERGED
     ).order_by("-pk")
     ids, tokens = [turn.pk], {str(turn.turn_id)}
-    for older in merged.only("turn_id", "context")[:MOST_MERGED]:
+    for older in merged.only("turn_id", "context")[:MAX_MERGED]:
         if older.context.get("merged_into") not in tokens:
             break
         ids.append(older.pk)

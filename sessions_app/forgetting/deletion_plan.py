@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db.models import Q
 
 from memories_app.facts.facade import fact_key
-from memories_app.models import Memory, MemoryRevision, MemoryTelling, MergeProposal, SourceDocument
+from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
 from memories_app.store.facade import with_older
-from memoryproject.foundation.text.fragments import Fragments, is_one_telling_word
-from sessions_app.conversations.facade import told_where
+from memoryproject.foundation.text.fragments import Fragments, is_single_informative_word
+from sessions_app.conversations.facade import exposure_of
 from sessions_app.models import Message
 
 # Clocks and transactions: what was made of a text may bear a slightly earlier time.
@@ -21,7 +21,7 @@ MARGIN = timedelta(minutes=1)
 
 
 @dataclass
-class Doomed:
+class DeletionPlan:
     """Rows to delete, the texts to sweep out of everything else, the facts to bury (scope and
     text), and in which chats since when the texts may have been told again.
 
@@ -47,7 +47,9 @@ class Doomed:
 
     def words(self) -> Fragments:
         """The texts of one word. They are looked for only in what had the fact in reach."""
-        return Fragments((text for text in self.texts if is_one_telling_word(text)), fewest_words=1)
+        return Fragments(
+            (text for text in self.texts if is_single_informative_word(text)), fewest_words=1
+        )
 
     def add_memories(self, memory_ids: Collection[UUID]) -> None:
         """Memories with what they superseded, and the messages that say nothing else."""
@@ -57,7 +59,7 @@ class Doomed:
             return
         self.memories |= {memory.pk for memory in fresh}
         self._add_wordings(fresh)
-        self.chats |= set(told_where(memory.pk for memory in fresh))
+        self.chats |= set(exposure_of(memory.pk for memory in fresh))
         self._add_sources(fresh, {memory.fact_key for memory in fresh})
 
     def add_messages(self, message_ids: Collection[UUID], *, texts: bool = True) -> None:
@@ -73,9 +75,9 @@ class Doomed:
             told = [message.content, *(entry["content"] for entry in message.history)]
             for text in told if texts else []:
                 self._add_text(text, message.received_at, [message.chat_id])
-        told_by = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
-        learned = Memory.objects.filter(told_by).distinct()
-        elsewhere = MemoryTelling.objects.exclude(source_message_id__in=ids)
+        error_of_response = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
+        learned = Memory.objects.filter(error_of_response).distinct()
+        elsewhere = MemorySource.objects.exclude(source_message_id__in=ids)
         alone = learned.exclude(tellings__in=elsewhere).filter(document__isnull=True)
         self.add_memories(list(alone.values_list("pk", flat=True)))
         brought = SourceDocument.objects.filter(source_message_id__in=ids)
@@ -90,7 +92,7 @@ class Doomed:
         scopes = {memory.pk: (memory.scope, memory.content) for memory in passages.iterator()}
         self.memories |= set(scopes)
         self.facts |= set(scopes.values())
-        where = told_where(scopes)
+        where = exposure_of(scopes)
         self.chats |= set(where)
         told = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
         self._add_wordings(list(passages.filter(pk__in=told)))
@@ -112,7 +114,7 @@ class Doomed:
         """The messages that told these memories: those that say nothing but the fact go, with
         their confirmations."""
         ids = [memory.pk for memory in memories]
-        told = MemoryTelling.objects.filter(memory__in=ids)
+        told = MemorySource.objects.filter(memory__in=ids)
         sources = {*told.values_list("source_message_id", flat=True)}
         sources |= {memory.source_message_id for memory in memories}
         said = Message.objects.filter(pk__in=[key for key in sources if key is not None])
@@ -127,7 +129,7 @@ class Doomed:
             answers__in=nothing_else, metadata__has_key="system_text"
         )
         self.messages |= {*nothing_else, *confirmations.values_list("pk", flat=True)}
-        if any(is_one_telling_word(memory.content) for memory in memories):
+        if any(is_single_informative_word(memory.content) for memory in memories):
             # The word alone is looked for hardly anywhere; the words around it are told apart.
             gone = Message.objects.filter(pk__in=self.messages)
             self.texts.update(dict.fromkeys(gone.values_list("content", flat=True)))

@@ -8,14 +8,14 @@ from django_q.tasks import async_task
 
 from memories_app.documents.dependencies import documents_folder
 from sessions_app.embedding.facade import embedder as embedder
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.transcript_files.dependencies import build_transcript_backups
 
 
-def build_forget_dependencies() -> ForgetTools:
+def build_forget_dependencies() -> ForgetDependencies:
     """With what is forgotten."""
-    return ForgetTools(
+    return ForgetDependencies(
         embedder=embedder(),
         chat_memory=build_chat_memory(),
         transcripts=build_transcript_backups(),
@@ -25,4 +25,4 @@ def build_forget_dependencies() -> ForgetTools:
 
 def enqueue_forgetting(run_id: UUID) -> None:
     """Let a worker forget what was chosen."""
-    async_task("sessions_app.tasks.carry_out_forgetting", str(run_id), task_name=f"forget {run_id}")
+    async_task("sessions_app.tasks.run_forgetting", str(run_id), task_name=f"forget {run_id}")

@@ -19,7 +19,7 @@ from memories_app.models import (
     Memory,
     MemoryEmbedding,
     MemoryRevision,
-    MemoryTelling,
+    MemorySource,
     MergeProposal,
     SourceDocument,
 )
@@ -28,8 +28,14 @@ from memoryproject.foundation.audit.events import Actor, actor_name, audit_recor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
-from sessions_app.conversations.facade import Held, What, Witness, activity_recount, rest_begin
-from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.conversations.facade import (
+    Held,
+    PreviewRecorder,
+    What,
+    activity_recount,
+    rest_begin,
+)
+from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.forgetting.scopes import memories_hold
 from sessions_app.forgetting.statistics import statistics_renew
@@ -46,7 +52,7 @@ BACKUP_FILES = "transcript backups"
 
 
 @dataclass(frozen=True)
-class ForgetTools:
+class ForgetDependencies:
     """With what is forgotten: the history of conversations is rewritten by ``chat_memory``,
     and looked for with ``embedder``. ``transcripts``: backups that may hold it, too.
     ``documents``: where files lie until they are read. ``witness`` notes what goes, for who is
@@ -56,16 +62,16 @@ class ForgetTools:
     chat_memory: ChatMemoryService
     transcripts: Backups | None = None
     documents: Path | None = None
-    witness: Witness = field(default_factory=Witness)
+    witness: PreviewRecorder = field(default_factory=PreviewRecorder)
 
 
-def carry_out(
+def execute_plan(
     *,
     kind: str,
     object_id: UUID,
-    doomed: Doomed,
+    doomed: DeletionPlan,
     prober: Prober,
-    tools: ForgetTools,
+    dependencies: ForgetDependencies,
     held: Held,
     actor: Actor,
     keep_turn: int | None = None,
@@ -75,18 +81,18 @@ def carry_out(
     before."""
     now = timezone.now()
     sweep = Sweep(
-        chat_memory=tools.chat_memory,
+        chat_memory=dependencies.chat_memory,
         doomed=doomed,
         object_id=object_id,
-        witness=tools.witness,
+        witness=dependencies.witness,
         held=held,
         keep_turn=keep_turn,
         now=now,
     )
-    _note(doomed, tools.witness)
+    _note(doomed, dependencies.witness)
     with hooks_gathered():
         _delete(doomed, sweep, held, actor, keep_turn)
-    _remove_files(doomed, tools)
+    _remove_files(doomed, dependencies)
     tombstones_add(facts=doomed.facts)
     if sweep.texts and doomed.since is not None:
         sweep.out_of_chats(doomed.chats, since=doomed.since)
@@ -101,7 +107,7 @@ def carry_out(
     statistics_renew(sweep.texts)
     prober.look_at_rest(texts=sweep.texts, since=doomed.since)
     # The last that can fail: files don't come back when the transaction is rolled back.
-    _sweep_backups(doomed, sweep, tools)
+    _sweep_backups(doomed, sweep, dependencies)
     held.count()
     return receipt_write(
         kind=kind,
@@ -114,15 +120,15 @@ def carry_out(
     )
 
 
-def _remove_files(doomed: Doomed, tools: ForgetTools) -> None:
+def _remove_files(doomed: DeletionPlan, dependencies: ForgetDependencies) -> None:
     """The documents that still wait to be read; once it is certain that they are forgotten."""
-    folder = tools.documents
+    folder = dependencies.documents
     if folder is not None:
         for key in doomed.documents:
             transaction.on_commit(partial(file_remove, folder, key))
 
 
-def _note(doomed: Doomed, witness: Witness) -> None:
+def _note(doomed: DeletionPlan, witness: PreviewRecorder) -> None:
     """Memories and documents, while they are there."""
     if not witness.most:
         return
@@ -135,25 +141,25 @@ def _note(doomed: Doomed, witness: Witness) -> None:
         witness.saw(What.DOCUMENT, key, name)
 
 
-def _sweep_backups(doomed: Doomed, sweep: Sweep, tools: ForgetTools) -> None:
-    if tools.transcripts is None or not sweep.texts:
+def _sweep_backups(doomed: DeletionPlan, sweep: Sweep, dependencies: ForgetDependencies) -> None:
+    if dependencies.transcripts is None or not sweep.texts:
         return
     batches = TranscriptBatch.objects.filter(chat__in=doomed.chats)
     try:
-        files = tools.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
+        files = dependencies.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
     except OSError as error:
         raise StillFoundError(ErrorText("backup_not_swept", why=error)) from error
     if files:
         sweep.swept[BACKUP_FILES] += files
 
 
-def backups_remove(*, names: Iterable[str], tools: ForgetTools) -> dict[str, int]:
+def backups_remove(*, names: Iterable[str], dependencies: ForgetDependencies) -> dict[str, int]:
     """Remove whole backups of transcripts, at the very end; how many files that were. Raises
     StillFoundError."""
-    if tools.transcripts is None:
+    if dependencies.transcripts is None:
         return {}
     try:
-        return {BACKUP_FILES: tools.transcripts.remove(names)}
+        return {BACKUP_FILES: dependencies.transcripts.remove(names)}
     except OSError as error:
         raise StillFoundError(ErrorText("backup_not_removed", why=error)) from error
 
@@ -199,7 +205,9 @@ def receipt_write(
     return receipt
 
 
-def _delete(doomed: Doomed, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None) -> None:
+def _delete(
+    doomed: DeletionPlan, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None
+) -> None:
     """The rows themselves, with what hangs on them."""
     messages = Message.objects.filter(pk__in=doomed.messages)
     if keep_turn is not None:
@@ -208,7 +216,7 @@ def _delete(doomed: Doomed, sweep: Sweep, held: Held, actor: Actor, keep_turn: i
     sweep.count(MessageEmbedding, of_messages.count())
     sweep.messages_delete(messages)
     memories_hold(doomed, held)
-    of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemoryTelling]
+    of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
     for model in of_memories:
         rows = model._default_manager.filter(memory__in=doomed.memories)
         sweep.count(model, rows.count())
@@ -221,7 +229,7 @@ def _delete(doomed: Doomed, sweep: Sweep, held: Held, actor: Actor, keep_turn: i
     sweep.count(SourceDocument, len(doomed.documents))
     memories_delete(memory_ids=list(doomed.memories), actor=actor)
     # Told by others too: it stays, but no longer points to what told it.
-    told = MemoryTelling.objects.filter(source_message_id__in=doomed.messages)
-    sweep.count(MemoryTelling, told.count())
+    told = MemorySource.objects.filter(source_message_id__in=doomed.messages)
+    sweep.count(MemorySource, told.count())
     told.delete()
     Memory.objects.filter(source_message_id__in=doomed.messages).update(source_message_id=None)

@@ -19,18 +19,23 @@ from memoryproject.foundation.audit.events import SYSTEM, Actor
 from memoryproject.foundation.audit.pseudonyms import person_cut_loose
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
-from sessions_app.cards.facade import cards_take_back
+from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     Held,
+    PreviewRecorder,
     Scopes,
     ScopesGrewError,
     What,
-    Witness,
     addresses_lock,
     forgetting_begin,
 )
-from sessions_app.forgetting.deletion_plan import Doomed
-from sessions_app.forgetting.execute import ForgetTools, backup_names, backups_remove, carry_out
+from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.forgetting.execute import (
+    ForgetDependencies,
+    backup_names,
+    backups_remove,
+    execute_plan,
+)
 from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.plans import (
     NothingToForgetError,
@@ -42,7 +47,7 @@ from sessions_app.forgetting.plans import (
     session_plan,
 )
 from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.probe_queries import prober_for
+from sessions_app.forgetting.probe_queries import build_prober
 from sessions_app.forgetting.scopes import scopes_of
 from sessions_app.history.facade import session_empty
 from sessions_app.models import (
@@ -66,8 +71,8 @@ class Step:
     """What the steps of a forgetting may need. ``swept`` counts rows beside the sweep's."""
 
     object_id: UUID
-    doomed: Doomed
-    tools: ForgetTools
+    doomed: DeletionPlan
+    dependencies: ForgetDependencies
     swept: Counter[str]
 
 
@@ -81,7 +86,7 @@ class Way:
     NothingToForgetError. ``lock`` takes the rows that must not change from then on. ``before``
     removes what the sweep needn't see, ``after`` the thing itself."""
 
-    plan: Callable[[UUID], Doomed]
+    plan: Callable[[UUID], DeletionPlan]
     lock: Callable[[UUID], object] = _nothing
     before: Callable[[Step], None] = _nothing
     after: Callable[[Step, ForgetReceipt], None] = _nothing
@@ -91,7 +96,7 @@ def object_forget(
     *,
     kind: str,
     object_id: UUID,
-    tools: ForgetTools,
+    dependencies: ForgetDependencies,
     actor: Actor = SYSTEM,
     prober: Prober | None = None,
 ) -> ForgetReceipt:
@@ -102,7 +107,7 @@ def object_forget(
     """
     try:
         return object_forget_within(
-            kind=kind, object_id=object_id, tools=tools, actor=actor, prober=prober
+            kind=kind, object_id=object_id, dependencies=dependencies, actor=actor, prober=prober
         )
     except StillFoundError as error:
         attempt_record(kind=kind, object_id=object_id, error=error, actor=actor)
@@ -113,7 +118,7 @@ def object_forget_within(
     *,
     kind: str,
     object_id: UUID,
-    tools: ForgetTools,
+    dependencies: ForgetDependencies,
     actor: Actor = SYSTEM,
     prober: Prober | None = None,
     keep_turn: int | None = None,
@@ -127,7 +132,7 @@ def object_forget_within(
     locks that ``begin`` takes; what it raises goes through.
     """
     way = _WAYS[kind]
-    prober = prober or prober_for(kind=kind, object_id=object_id, embedder=tools.embedder)
+    prober = prober or build_prober(kind=kind, object_id=object_id, embedder=dependencies.embedder)
     scopes = scopes_of(way.plan(object_id), keep_turn=keep_turn)
     while True:
         try:
@@ -135,15 +140,15 @@ def object_forget_within(
                 held = begin(scopes)
                 check()
                 way.lock(object_id)
-                step = Step(object_id, way.plan(object_id), tools, Counter())
+                step = Step(object_id, way.plan(object_id), dependencies, Counter())
                 held.require(scopes_of(step.doomed, keep_turn=keep_turn))
                 way.before(step)
-                receipt = carry_out(
+                receipt = execute_plan(
                     kind=kind,
                     object_id=object_id,
                     doomed=step.doomed,
                     prober=prober,
-                    tools=tools,
+                    dependencies=dependencies,
                     held=held,
                     actor=actor,
                     keep_turn=keep_turn,
@@ -156,13 +161,15 @@ def object_forget_within(
 
 
 def memories_forget(
-    *, memory_ids: Iterable[UUID], tools: ForgetTools, actor: Actor = SYSTEM
+    *, memory_ids: Iterable[UUID], dependencies: ForgetDependencies, actor: Actor = SYSTEM
 ) -> list[ForgetReceipt]:
     """Forget several memories, each with its receipt. One that went with another is left out."""
     kind, receipts = str(ForgottenKind.MEMORY), []
     for key in memory_ids:
         try:
-            receipts.append(object_forget(kind=kind, object_id=key, tools=tools, actor=actor))
+            receipts.append(
+                object_forget(kind=kind, object_id=key, dependencies=dependencies, actor=actor)
+            )
         except NothingToForgetError:
             continue
     return receipts
@@ -188,7 +195,7 @@ def _chat_before(step: Step) -> None:
     chat = Chat.objects.get(pk=step.object_id)
     batches = TranscriptBatch.objects.filter(chat=chat)
     step.doomed.backups |= backup_names(batches)
-    step.swept.update(_chat_delete(chat, step.tools.witness))
+    step.swept.update(_chat_delete(chat, step.dependencies.witness))
     step.doomed.chats.discard(step.object_id)
     step.doomed.messages.clear()
 
@@ -200,18 +207,18 @@ def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
     backups = backup_names(batches)
     # What was asked for again while its messages went has no session any more.
     step.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
-    cards_take_back(chat_id=session.chat_id, session_ids=[session.pk])
+    cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     ChatSession.objects.filter(pk=session.pk).delete()
     step.swept[ChatSession._meta.db_table] += 1
-    step.swept.update(backups_remove(names=backups, tools=step.tools))
+    step.swept.update(backups_remove(names=backups, dependencies=step.dependencies))
 
 
 def _messages_after(step: Step, receipt: ForgetReceipt) -> None:
     session = ChatSession.objects.select_for_update(no_key=True).get(pk=step.object_id)
     backups = backup_names(TranscriptBatch.objects.filter(session=session))
-    cards_take_back(chat_id=session.chat_id, session_ids=[session.pk])
+    cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     session_empty(session=session, now=receipt.forgotten_at)
-    step.swept.update(backups_remove(names=backups, tools=step.tools))
+    step.swept.update(backups_remove(names=backups, dependencies=step.dependencies))
 
 
 def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
@@ -220,7 +227,7 @@ def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
     person_cut_loose(chat_id=chat_id)
     step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
-    step.swept.update(backups_remove(names=step.doomed.backups, tools=step.tools))
+    step.swept.update(backups_remove(names=step.doomed.backups, dependencies=step.dependencies))
 
 
 _WAYS = {
@@ -246,7 +253,7 @@ def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
     return counts
 
 
-def _chat_delete(chat: Chat, witness: Witness) -> dict[str, int]:
+def _chat_delete(chat: Chat, witness: PreviewRecorder) -> dict[str, int]:
     """The chat with its sessions, messages, turns, deliveries and addresses, and whatever else
     hangs on them."""
     said = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")

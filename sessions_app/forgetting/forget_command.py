@@ -60,12 +60,12 @@ class Command(BaseCommand):
         self._show(receipts, as_json=options["json"])
 
     def _forget(self, kind: str, what: str, options: dict[str, Any]) -> list[ForgetReceipt]:
-        tools = build_forget_dependencies()
+        dependencies = build_forget_dependencies()
         if kind == "search":
             found = memories_with_words(memories_for_staff(), what)
             self._ask(f"{found.count()} memories", options)
             ids = list(found.values_list("pk", flat=True))
-            return memories_forget(memory_ids=ids, tools=tools, actor=COMMAND_LINE)
+            return memories_forget(memory_ids=ids, dependencies=dependencies, actor=COMMAND_LINE)
         if kind == "chat":
             chat = chat_at(what)
             if chat is None:
@@ -73,10 +73,16 @@ class Command(BaseCommand):
             if options["export"]:
                 self._export(chat, options["export"])
             self._ask(f"the chat {what} with everything in it", options)
-            return [object_forget(kind=kind, object_id=chat.pk, tools=tools, actor=COMMAND_LINE)]
+            return [
+                object_forget(
+                    kind=kind, object_id=chat.pk, dependencies=dependencies, actor=COMMAND_LINE
+                )
+            ]
         key = _id(what)
         self._ask(f"the {kind} {key}", options)
-        return [object_forget(kind=kind, object_id=key, tools=tools, actor=COMMAND_LINE)]
+        return [
+            object_forget(kind=kind, object_id=key, dependencies=dependencies, actor=COMMAND_LINE)
+        ]
 
     def _ask(self, what: str, options: dict[str, Any]) -> None:
         if options["yes"]:

@@ -6,58 +6,58 @@ from __future__ import annotations
 from uuid import UUID
 
 from memories_app.models import Memory, SourceDocument
-from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.sweep import BESIDE
 from sessions_app.models import Chat, ChatSession, Message, TurnReplay
 
 # A longer session's texts are looked for elsewhere only where they were recalled.
-MOST_TEXTS = 2_000
+MAX_TEXTS = 2_000
 
 
 class NothingToForgetError(Exception):
     """There is no such thing, or not any more."""
 
 
-def memory_plan(memory_id: UUID) -> Doomed:
+def memory_plan(memory_id: UUID) -> DeletionPlan:
     """A memory, what it had superseded, and the messages that say nothing but it with their
     confirmations."""
     _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
-    doomed = Doomed()
+    doomed = DeletionPlan()
     doomed.add_memories([memory_id])
     return doomed
 
 
-def message_plan(message_id: UUID) -> Doomed:
+def message_plan(message_id: UUID) -> DeletionPlan:
     """A message, what was learned from it alone, and the documents that it brought."""
     _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
-    doomed = Doomed()
+    doomed = DeletionPlan()
     doomed.add_messages([message_id])
     return doomed
 
 
-def document_plan(document_id: UUID) -> Doomed:
+def document_plan(document_id: UUID) -> DeletionPlan:
     """A document with its passages."""
     found = SourceDocument.objects.filter(pk=document_id).exists()
     _there(found, "document", document_id)
-    doomed = Doomed()
+    doomed = DeletionPlan()
     doomed.add_documents([document_id])
     return doomed
 
 
-def session_plan(session_id: UUID) -> Doomed:
+def session_plan(session_id: UUID) -> DeletionPlan:
     """A session with its messages, and what was learned in it alone."""
     session = ChatSession.objects.filter(pk=session_id).first()
     if session is None:
         raise NothingToForgetError(f"There is no session {session_id}.")
     messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
-    doomed = Doomed(chats={session.chat_id}, erased={str(session_id)})
-    doomed.add_messages(messages, texts=len(messages) <= MOST_TEXTS)
-    if len(messages) > MOST_TEXTS:
+    doomed = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
+    doomed.add_messages(messages, texts=len(messages) <= MAX_TEXTS)
+    if len(messages) > MAX_TEXTS:
         _add_recalled(doomed, session_id)
     return doomed
 
 
-def messages_plan(session_id: UUID) -> Doomed:
+def messages_plan(session_id: UUID) -> DeletionPlan:
     """All messages of a session, which stays, empty, and goes on counting where it was."""
     doomed = session_plan(session_id)
     if not doomed.messages:
@@ -66,12 +66,12 @@ def messages_plan(session_id: UUID) -> Doomed:
     return doomed
 
 
-def chat_plan(chat_id: UUID) -> Doomed:
+def chat_plan(chat_id: UUID) -> DeletionPlan:
     """The memories and documents that came from a chat, for which it is looked elsewhere."""
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         raise NothingToForgetError(f"There is no chat {chat_id}.")
-    doomed = Doomed(chats={chat_id}, erased=_within(chat), names=_names(chat))
+    doomed = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
     own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
     doomed.add_memories(list(own.values_list("pk", flat=True)))
     brought = SourceDocument.objects.filter(chat_id=chat_id)
@@ -101,7 +101,7 @@ def _names(chat: Chat) -> set[str]:
     return (names | numbers) - {""}
 
 
-def _add_recalled(doomed: Doomed, session_id: UUID) -> None:
+def _add_recalled(doomed: DeletionPlan, session_id: UUID) -> None:
     """The texts of a long session that answers outside of it had in reach."""
     others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
     others = others.exclude(turn__session=session_id)

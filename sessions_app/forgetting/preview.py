@@ -19,15 +19,15 @@ from django.db.models import QuerySet
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.events import SYSTEM
 from sessions_app.conversations.facade import (
-    MOST_SHOWN,
+    MAX_SHOWN,
     Held,
+    PreviewRecorder,
     ScopeBusyError,
     Scopes,
     What,
-    Witness,
     forgetting_try,
 )
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget_within
 from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.forgetting.probe import Prober, StillFoundError
@@ -37,12 +37,12 @@ from sessions_app.transcript_files.facade import Backups, UntouchedBackups
 logger = logging.getLogger(__name__)
 
 # While it is tried out nobody can store an answer in the chats that it concerns.
-MOST_SECONDS = 8.0
-MOST_WAIT_SECONDS = 2.0
+MAX_SECONDS = 8.0
+MAX_WAIT_SECONDS = 2.0
 BETWEEN_TRIES = 0.05
 # More than these aren't tried out at all.
-MOST_THINGS = 60
-MOST_MESSAGES = 3_000
+MAX_OBJECTS = 60
+MAX_MESSAGES = 3_000
 
 Chosen = tuple[str, UUID]
 
@@ -55,7 +55,7 @@ class Preview:
     themselves were counted."""
 
     tables: Counter[str] = field(default_factory=Counter)
-    witness: Witness = field(default_factory=lambda: Witness(MOST_SHOWN))
+    witness: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
     there: int = 0
     found: int = 0
     tried: bool = True
@@ -65,30 +65,30 @@ class _TooLongError(Exception):
     """The time is up."""
 
 
-def preview_make(*, chosen: Sequence[Chosen], tools: ForgetTools) -> Preview:
+def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     """Try it out; where that would hold up others for too long, count."""
-    if len(chosen) > MOST_THINGS or _messages_of(chosen) > MOST_MESSAGES:
+    if len(chosen) > MAX_OBJECTS or _messages_of(chosen) > MAX_MESSAGES:
         return _counted(chosen)
     try:
-        return _tried(chosen, tools)
+        return _tried(chosen, dependencies)
     except (_TooLongError, ScopeBusyError, OperationalError) as reason:
         logger.info("A forgetting is counted, not tried out: %s.", type(reason).__name__)
         return _counted(chosen)
 
 
-def _tried(chosen: Sequence[Chosen], tools: ForgetTools) -> Preview:
+def _tried(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     preview = Preview()
     untouched: Backups | None = None
-    if tools.transcripts is not None:
-        untouched = UntouchedBackups(tools.transcripts.root)
-    tools = replace(tools, witness=preview.witness, transcripts=untouched)
-    until = time.monotonic() + MOST_SECONDS
+    if dependencies.transcripts is not None:
+        untouched = UntouchedBackups(dependencies.transcripts.root)
+    dependencies = replace(dependencies, witness=preview.witness, transcripts=untouched)
+    until = time.monotonic() + MAX_SECONDS
     with transaction.atomic():
         _limit()
         for kind, key in chosen:
             if time.monotonic() > until:
                 raise _TooLongError
-            _try(kind, key, tools, preview)
+            _try(kind, key, dependencies, preview)
         transaction.set_rollback(True)
     return preview
 
@@ -97,20 +97,20 @@ def _limit() -> None:
     """For this transaction: neither a statement nor the wait for a lock takes long."""
     with connection.cursor() as cursor:
         for name, seconds in (
-            ("statement_timeout", MOST_SECONDS),
-            ("lock_timeout", MOST_WAIT_SECONDS),
+            ("statement_timeout", MAX_SECONDS),
+            ("lock_timeout", MAX_WAIT_SECONDS),
         ):
             cursor.execute("SELECT set_config(%s, %s, true)", [name, f"{int(seconds * 1000)}ms"])
 
 
-def _try(kind: str, key: UUID, tools: ForgetTools, preview: Preview) -> None:
+def _try(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Preview) -> None:
     # Nobody is asked for a vector: the rows and texts are looked through all the same.
-    prober = Prober([], tools.embedder)
+    prober = Prober([], dependencies.embedder)
     try:
         receipt = object_forget_within(
             kind=kind,
             object_id=key,
-            tools=tools,
+            dependencies=dependencies,
             actor=SYSTEM,
             prober=prober,
             begin=_soon,
@@ -128,7 +128,7 @@ def _try(kind: str, key: UUID, tools: ForgetTools, preview: Preview) -> None:
 def _soon(scopes: Scopes) -> Held:
     """Try for the locks, again and again for a while: who holds those of one thing and waited
     for those of the next could wait in a circle. Raises ScopeBusyError."""
-    until = time.monotonic() + MOST_WAIT_SECONDS
+    until = time.monotonic() + MAX_WAIT_SECONDS
     while True:
         try:
             with transaction.atomic():
@@ -143,8 +143,8 @@ def _messages_of(chosen: Sequence[Chosen]) -> int:
     """How many messages go, up to a few more than are tried out."""
     count = 0
     for said in _said(chosen):
-        count += said.order_by()[: MOST_MESSAGES + 1].count()
-        if count > MOST_MESSAGES:
+        count += said.order_by()[: MAX_MESSAGES + 1].count()
+        if count > MAX_MESSAGES:
             break
     return count
 
@@ -200,7 +200,7 @@ def _counted(chosen: Sequence[Chosen]) -> Preview:
 
 def _count(preview: Preview, rows: QuerySet[Memory] | QuerySet[Message], what: What) -> None:
     count = rows.count()
-    shown = rows[:MOST_SHOWN]
+    shown = rows[:MAX_SHOWN]
     for row in shown:
         preview.witness.saw(what, row.pk, row.content)
     preview.witness.saw_more(what, max(0, count - len(shown)))

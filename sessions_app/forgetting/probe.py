@@ -13,9 +13,9 @@ from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
     EmbedderError,
 )
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.text.fragments import MARK, Fragments
-from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe_columns import Column, made_by_nobody, made_since
 from sessions_app.forgetting.probe_record import ProbeRecord
 from sessions_app.forgetting.probe_search import (
@@ -34,7 +34,7 @@ T = TypeVar("T")
 # So many are asked for by their own text, as anybody would. Of more a sample must do, spread
 # over all of them: a question takes a tenth of a second while nobody can store anything in these
 # chats. What was made in them is read through for any part of any text, one and all.
-MOST_ASKED = 20
+MAX_PROBES = 20
 TOP_K = 10
 
 
@@ -56,7 +56,7 @@ class Prober:
         self._embedder = _Prepared(self._asked, embedder)
         self.record = ProbeRecord()
 
-    def look(self, *, doomed: Doomed, texts: Fragments) -> None:
+    def look(self, *, doomed: DeletionPlan, texts: Fragments) -> None:
         """Look through everything of ours that was made in these chats since, and ask for the
         texts as anybody would."""
         self.record = ProbeRecord()
@@ -102,7 +102,7 @@ class Prober:
             if hit.id in gone or _is_ours(hit, texts):
                 raise self._found(_still("found", hit.source, hit.id))
 
-    def _search(self, text: str, doomed: Doomed, texts: Fragments) -> None:
+    def _search(self, text: str, doomed: DeletionPlan, texts: Fragments) -> None:
         """As staff search, by words."""
         memories = memories_found(text, most=TOP_K)
         messages = messages_found(text, doomed.chats, most=TOP_K)
@@ -134,10 +134,10 @@ def _still(how: str, what: str, key: object) -> ErrorText:
 
 
 def spread(all_of_them: Sequence[T]) -> list[T]:
-    """At most ``MOST_ASKED`` of them, from first to last."""
-    if len(all_of_them) <= MOST_ASKED:
+    """At most ``MAX_PROBES`` of them, from first to last."""
+    if len(all_of_them) <= MAX_PROBES:
         return list(all_of_them)
-    return [all_of_them[place * len(all_of_them) // MOST_ASKED] for place in range(MOST_ASKED)]
+    return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
 
 
 def _tells(texts: Fragments, told: Any) -> bool:
@@ -165,7 +165,7 @@ class _Prepared:
         self._vectors: dict[str, list[float]] = {}
         try:
             self.dimensions = embedder.dimensions
-            vectors = covered_vectors(embedder, texts)
+            vectors = embed_covered(embedder, texts)
         except EmbedderError:
             # Without vectors it is looked for by words.
             self.dimensions = 1

@@ -13,7 +13,7 @@ from sessions_app.forgetting.probe import Prober, spread
 from sessions_app.models import ForgottenKind, Message
 
 
-def prober_for(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
+def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
     """Made before the transaction that forgets: an embedder may be asked over the network."""
     rows: dict[str, QuerySet[Any]] = {
         str(ForgottenKind.MEMORY): Memory.objects.filter(pk=object_id),

@@ -9,7 +9,7 @@ from django.db import connection
 
 from memories_app.search.facade import memories_for_staff, memories_with_words
 from sessions_app.models import Message
-from sessions_app.recall.facade import said_newest
+from sessions_app.recall.facade import newest_messages_found
 
 RECALLED_TABLES = (
     "memories_app_memory",
@@ -27,7 +27,7 @@ def memories_found(text: str, *, most: int) -> list[UUID]:
 
 def messages_found(text: str, chats: Collection[UUID], *, most: int) -> list[Message]:
     """Return the newest messages of these chats that staff find by these words."""
-    return said_newest(Message.objects.filter(chat__in=list(chats)), text, 0, most)
+    return newest_messages_found(Message.objects.filter(chat__in=list(chats)), text, 0, most)
 
 
 def indexes_of(tables: Sequence[str]) -> list[str]:

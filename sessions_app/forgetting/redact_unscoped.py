@@ -22,7 +22,7 @@ from sessions_app.models import InboundDelivery
 
 ROWS_AT_ONCE = 200
 # A shorter name or number stands in too much that is about something else.
-SHORTEST_NAME = 4
+MIN_NAME_LENGTH = 4
 
 # How cards are told from other answers, as JSON and as YAML.
 OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
@@ -47,7 +47,7 @@ class RestSweep:
         self._texts = texts
         self._ids = set(ids)
         self._erased = {_bare(key) for key in erased}
-        self._names = sorted(name for name in names if len(name) >= SHORTEST_NAME)
+        self._names = sorted(name for name in names if len(name) >= MIN_NAME_LENGTH)
         self._carded = set(carded)
 
     def sweep(self) -> None:

@@ -21,12 +21,12 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.forget import object_forget_within
 from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.probe_queries import prober_for
+from sessions_app.forgetting.probe_queries import build_prober
 from sessions_app.models import (
     ChatAddress,
     ChatSession,
@@ -43,10 +43,10 @@ logger = logging.getLogger(__name__)
 # After so long a worker lets others go first, and the run is enqueued again.
 AT_ONCE_SECONDS = 60.0
 # Workers that die over one thing leave it after so many tries.
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 # What was chosen and never confirmed.
 DRAFTS_KEPT = timedelta(days=1)
-MOST_ITEMS = 10_000
+MAX_ITEMS = 10_000
 DIED = ErrorText("worker_died")
 
 Chosen = tuple[str, UUID]
@@ -54,7 +54,7 @@ Enqueue = Callable[[UUID], None]
 
 
 class TooManyError(ValueError):
-    """More than ``MOST_ITEMS`` were chosen."""
+    """More than ``MAX_ITEMS`` were chosen."""
 
 
 def run_draft(*, chosen: Iterable[Chosen], asked_by: str) -> ForgetRun:
@@ -63,8 +63,8 @@ def run_draft(*, chosen: Iterable[Chosen], asked_by: str) -> ForgetRun:
     items = list(dict.fromkeys(chosen))
     if not items:
         raise ValueError("Nothing is chosen.")
-    if len(items) > MOST_ITEMS:
-        raise TooManyError(f"{len(items)} are chosen; at most {MOST_ITEMS} are forgotten at once.")
+    if len(items) > MAX_ITEMS:
+        raise TooManyError(f"{len(items)} are chosen; at most {MAX_ITEMS} are forgotten at once.")
     traces = _traces([key for kind, key in items if kind == str(ForgottenKind.CHAT)])
     with transaction.atomic():
         run = ForgetRun.objects.create(asked_by=asked_by, total=len(items))
@@ -134,7 +134,7 @@ def run_claim(run_id: UUID, *, now: datetime | None = None) -> Lease[ForgetRun] 
 def run_work(
     *,
     run_id: UUID,
-    tools: ForgetTools,
+    dependencies: ForgetDependencies,
     enqueue: Enqueue,
     seconds: float = AT_ONCE_SECONDS,
 ) -> int:
@@ -150,7 +150,7 @@ def run_work(
             if over and time.monotonic() > until:
                 break
             lease.renew()
-            _one(item, lease, tools)
+            _one(item, lease, dependencies)
             over += 1
     except LeaseLostError as lost:
         logger.warning("%s", lost)
@@ -167,18 +167,18 @@ def _next(run_id: UUID) -> ForgetItem | None:
     return waiting.order_by("number").first()
 
 
-def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
+def _one(item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependencies) -> None:
     """Forget one thing, and note what came of it. Raises LeaseLostError."""
-    if item.attempts >= MOST_ATTEMPTS:
+    if item.attempts >= MAX_ATTEMPTS:
         _note(item, lease, str(ItemState.FAILED), error=DIED)
         return
     # For itself: it must be there when this worker dies over it.
     ForgetItem.objects.filter(pk=item.pk).update(attempts=F("attempts") + 1)
-    prober = prober_for(kind=item.kind, object_id=item.object_id, embedder=tools.embedder)
+    prober = build_prober(kind=item.kind, object_id=item.object_id, embedder=dependencies.embedder)
     try:
         with transaction.atomic():
             run = lease.lock()
-            receipt = _forget(item, run, tools, prober)
+            receipt = _forget(item, run, dependencies, prober)
             _over(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
     except NothingToForgetError:
         _nothing_there(item, lease)
@@ -198,11 +198,13 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], tools: ForgetTools) -> None:
         _note(item, lease, str(ItemState.FAILED), error=type(error).__name__)
 
 
-def _forget(item: ForgetItem, run: ForgetRun, tools: ForgetTools, prober: Prober) -> ForgetReceipt:
+def _forget(
+    item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies, prober: Prober
+) -> ForgetReceipt:
     return object_forget_within(
         kind=item.kind,
         object_id=item.object_id,
-        tools=tools,
+        dependencies=dependencies,
         actor=Actor("staff", name=run.asked_by),
         prober=prober,
     )

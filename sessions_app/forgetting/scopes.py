@@ -11,15 +11,17 @@ from django.db.models import Q
 from memories_app.models import Memory, MemoryRevision, SourceDocument
 from memories_app.store.facade import scope_of, scopes_lock
 from sessions_app.conversations.facade import Held, Scopes, chat_scope
-from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.models import Message, TranscriptBatch, Turn
 
 
-def scopes_of(doomed: Doomed, *, keep_turn: int | None = None) -> Scopes:
+def scopes_of(doomed: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     """Return the scopes of what is to go, as they are now. ``keep_turn`` asks for it."""
-    told_by = Q(pk__in=doomed.memories) | Q(tellings__source_message_id__in=doomed.messages)
-    told_by |= Q(source_message_id__in=doomed.messages)
-    memories = set(Memory.objects.filter(told_by).values_list("pk", flat=True))
+    error_of_response = Q(pk__in=doomed.memories) | Q(
+        tellings__source_message_id__in=doomed.messages
+    )
+    error_of_response |= Q(source_message_id__in=doomed.messages)
+    memories = set(Memory.objects.filter(error_of_response).values_list("pk", flat=True))
     chats = doomed.chats | _chats_of(doomed.messages)
     chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
     names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
@@ -31,7 +33,7 @@ def scopes_of(doomed: Doomed, *, keep_turn: int | None = None) -> Scopes:
     return Scopes(frozenset(names), bool(memories or doomed.documents), frozenset(backups))
 
 
-def memories_hold(doomed: Doomed, held: Held) -> None:
+def memories_hold(doomed: DeletionPlan, held: Held) -> None:
     """Lock the memories that go, and make sure that nobody else could see them meanwhile: an
     edit or a merge of chats, which takes no lock of ours, may have moved them. Raises
     ScopesGrewError."""

@@ -15,15 +15,15 @@ from django.db.models import Q, QuerySet
 from memories_app.models import Memory
 from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.text.query import query_terms, telling_terms
+from memoryproject.foundation.text.query import informative_terms, query_terms
 from sessions_app.models import ForgottenKind, Message
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 # By meaning there is no end: who looks for what to forget sees the nearest.
-MOST_BY_MEANING = 50
-LOWEST_SCORE = 0.35
-MOST_SECONDS = 10
+MAX_BY_MEANING = 50
+MIN_SCORE = 0.35
+MAX_SECONDS = 10
 
 MEMORY, MESSAGE = str(ForgottenKind.MEMORY), str(ForgottenKind.MESSAGE)
 
@@ -74,13 +74,13 @@ def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
     if wanted.by_meaning:
         found = _by_meaning(wanted, embedder)
         totals = {kind: sum(1 for each in found if each.kind == kind) for kind in wanted.kinds}
-        return Matches(found[:MOST_SHOWN], totals)
+        return Matches(found[:MAX_SHOWN], totals)
     with _soon():
         shown: list[Match] = []
         totals = {}
         for kind, rows in _by_words(wanted).items():
             totals[kind] = rows.count()
-            room = MOST_SHOWN - len(shown)
+            room = MAX_SHOWN - len(shown)
             shown += [_match(kind, row) for row in rows[:room]] if room else []
     return Matches(shown, totals)
 
@@ -105,7 +105,7 @@ def _soon() -> Iterator[None]:
         # Taken back at the end: it only reads, and the limit ends with it.
         with transaction.atomic():
             with connection.cursor() as cursor:
-                limit = f"{MOST_SECONDS}s"
+                limit = f"{MAX_SECONDS}s"
                 cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
             yield
             transaction.set_rollback(True)
@@ -128,7 +128,7 @@ def _by_words(wanted: Wanted) -> dict[str, QuerySet[Any]]:
 
 def _with_words(messages: QuerySet[Message], text: str) -> QuerySet[Message]:
     """As memories_with_words."""
-    terms = telling_terms(query_terms(text))
+    terms = informative_terms(query_terms(text))
     if not terms:
         return messages.none()
     for term in terms:
@@ -163,8 +163,8 @@ def _recalled(wanted: Wanted, viewer: Viewer, source: str, embedder: Embedder) -
         query=wanted.words,
         viewer=viewer,
         embedder=embedder,
-        top_k=MOST_BY_MEANING,
-        min_similarity=LOWEST_SCORE,
+        top_k=MAX_BY_MEANING,
+        min_similarity=MIN_SCORE,
         sources=[source],
         memories_where=_narrowed(wanted, "created_at"),
         messages_where=_narrowed(wanted, "received_at"),

@@ -14,17 +14,17 @@ from django.db.models import Model, Q, QuerySet, Sum
 
 from cards_app.models import MemoryCard
 from memoryproject.foundation.text.fragments import MARK, Fragments
-from sessions_app.cards.facade import cards_take_back
+from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     Held,
+    PreviewRecorder,
     Scopes,
     What,
-    Witness,
     cards_outdate,
     chat_scope,
     parse_command,
 )
-from sessions_app.forgetting.deletion_plan import Doomed
+from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.redact_unscoped import RestSweep
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import (
@@ -42,11 +42,11 @@ from sessions_app.models import (
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState
-from sessions_app.summaries.facade import summaries_take_back
+from sessions_app.summaries.facade import summaries_retract
 
 ROWS_AT_ONCE = 200
 # Each round may turn up another text that retells it; a chain of this many was never seen.
-MOST_ROUNDS = 10
+MAX_ROUNDS = 10
 
 # Where a turn and its replay hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
@@ -69,9 +69,9 @@ class Sweep:
         self,
         *,
         chat_memory: ChatMemoryService,
-        doomed: Doomed,
+        doomed: DeletionPlan,
         object_id: UUID,
-        witness: Witness,
+        witness: PreviewRecorder,
         held: Held,
         keep_turn: int | None = None,
         now: datetime,
@@ -99,7 +99,7 @@ class Sweep:
 
     def out_of_chats(self, chat_ids: Collection[UUID], *, since: datetime) -> None:
         """Take the texts out of everything that these chats made of them since then."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             if not self._once(chat_ids, since):
                 return
 
@@ -161,7 +161,7 @@ class Sweep:
             first.setdefault(message.session_id, message.order_num)
         for session_id, order_num in first.items():
             session = ChatSession.objects.select_for_update(no_key=True).get(pk=session_id)
-            self._take_back(session, order_num)
+            self._retract(session, order_num)
             self._cards_away(session)
             here = Message.objects.filter(pk__in=ids, session=session)
             in_window = here.filter(order_num__gte=session.window_start)
@@ -210,7 +210,7 @@ class Sweep:
         for message in _in_batches(said.filter(role=Role.ASSISTANT)):
             is_retelling = message.pk in retold or "system_text" in message.metadata
             if is_retelling or self.texts.are_in(message.content):
-                further |= self._retell(message)
+                further |= self._rewrite_answer(message)
         for message in said.filter(metadata__has_key="quoted").only("metadata"):
             quoted = message.metadata["quoted"]
             if self.texts.cleaned(quoted) != quoted:
@@ -290,7 +290,7 @@ class Sweep:
             gone = gone + words_gone
         return kept, gone
 
-    def _retell(self, message: Message) -> bool:
+    def _rewrite_answer(self, message: Message) -> bool:
         """Take out of an answer what retells the texts; whether that is new."""
         kept, gone = self._cut(message.content, had_it=message.pk in self.reached)
         if not gone:
@@ -328,14 +328,14 @@ class Sweep:
             if not SummarizationMetadata.objects.filter(pk=record.pk).exists():
                 continue  # an earlier one took it along
             session = ChatSession.objects.select_for_update(no_key=True).get(pk=record.session_id)
-            self._take_back(session, record.last_order)
+            self._retract(session, record.last_order)
             self._chat_memory.manage_after_commit(session)
             further = True
         return further
 
-    def _take_back(self, session: ChatSession, order_num: int) -> None:
+    def _retract(self, session: ChatSession, order_num: int) -> None:
         before = session.summarizations.count()
-        for text in summaries_take_back(session=session, order_num=order_num):
+        for text in summaries_retract(session=session, order_num=order_num):
             self._witness.saw(What.SUMMARY, text, text)
             self.texts.add_quoted(text)
         self.count(SummarizationMetadata, before - session.summarizations.count())
@@ -348,7 +348,7 @@ class Sweep:
         for card in MemoryCard.objects.filter(pk=locked.pk).only("title"):
             self._witness.saw(What.CARD, card.pk, card.title)
         self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
-        cards_take_back(chat_id=locked.chat_id, session_ids=[locked.pk])
+        cards_retract(chat_id=locked.chat_id, session_ids=[locked.pk])
 
     def _extractions(self, chat_ids: Collection[UUID]) -> None:
         """What a model's server said when it refused may quote what it was sent."""

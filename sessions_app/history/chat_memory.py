@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.events import SYSTEM, Actor
 from sessions_app.conversations.facade import (
-    MOST_MESSAGES,
+    MAX_MESSAGES,
     ConversationMessage,
     ConversationNotFoundError,
     DataValidationError,
@@ -34,7 +34,7 @@ from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.roles import CLIENT, Limits, user_role
-from sessions_app.summaries.facade import sizes_for, summaries_take_back
+from sessions_app.summaries.facade import sizes_for, summaries_retract
 
 logger = logging.getLogger(__name__)
 
@@ -100,9 +100,9 @@ class ChatMemoryService:
         DataValidationError, which is a ValueError, and names the message and the field;
         GenericMemoryError.
         """
-        if len(messages) > MOST_MESSAGES:
+        if len(messages) > MAX_MESSAGES:
             raise DataValidationError(
-                f"messages: {len(messages)} at once; at most {MOST_MESSAGES} are taken."
+                f"messages: {len(messages)} at once; at most {MAX_MESSAGES} are taken."
             )
         new = [
             checked(message, place=place, image_root=self.image_root)
@@ -141,7 +141,7 @@ class ChatMemoryService:
         the old one is taken back and made again. Returns the texts that went with it."""
         session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
         limit = self.limits.tokens_for(self.role_in_session(session))
-        gone = summaries_take_back(session=session, order_num=message.order_num)
+        gone = summaries_retract(session=session, order_num=message.order_num)
         message_retext(message=message, content=content, session=session, token_limit=limit)
         if gone:
             self.manage_after_commit(session)

@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
+from memoryproject.checks import SETTINGS
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from sessions_app.conversations.facade import text_for
-from sessions_app.inbound.api.chat_serializers import answer_of
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -24,6 +24,9 @@ NOBODY = "console@c.us"
 
 class Command(BaseCommand):
     """Each line is one message; an empty line or Ctrl-D ends the conversation."""
+
+    # Not those of the addresses and the admin: importing these takes longer than an answer.
+    requires_system_checks = (SETTINGS,)
 
     help = (
         "Talk to the assistant as one of its chats. Nothing is sent to WhatsApp. "
@@ -71,7 +74,7 @@ class Command(BaseCommand):
             return talk(
                 whatsapp_chat=chat,
                 content=text,
-                tools=build_turn_dependencies(),
+                dependencies=build_turn_dependencies(),
                 rules=build_intake_rules(),
                 now=timezone.now(),
             )
@@ -85,4 +88,7 @@ class Command(BaseCommand):
 
 def _as_json(said: Talk) -> str:
     """As POST chat/ answers."""
+    # The API's packages are slow to import, and only --json needs them.
+    from sessions_app.inbound.api.chat_serializers import answer_of  # noqa: PLC0415
+
     return json.dumps(answer_of(said), ensure_ascii=False, indent=2)

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from memories_app.documents.facade import message_documents_forget
-from memories_app.store.facade import memories_take_back
+from memories_app.store.facade import memories_retract
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
@@ -21,8 +21,8 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Party,
     Reaction,
 )
-from sessions_app.cards.facade import cards_take_back
-from sessions_app.conversations.facade import text_scrub, unstored_forget
+from sessions_app.cards.facade import cards_retract
+from sessions_app.conversations.facade import text_redact, unstored_forget
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
@@ -119,7 +119,7 @@ def message_edit(
         message.media = media
     message.save()
     person = Actor("person", chat_id=message.chat_id)
-    memories_take_back(message_id=message.pk, actor=person)
+    memories_retract(message_id=message.pk, actor=person)
     extraction_repeat(message)
 
 
@@ -136,11 +136,11 @@ def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: dat
     message.save()
     open_turns = Turn.objects.filter(message=message, state__in=OPEN_STATES)
     turns_move(open_turns, TurnState.CANCELLED, finished_at=now, lease_token=None)
-    text_scrub(message=message, texts=texts)
-    cards_take_back(chat_id=message.chat_id, session_ids=[message.session_id])
+    text_redact(message=message, texts=texts)
+    cards_retract(chat_id=message.chat_id, session_ids=[message.session_id])
     person = Actor("person", chat_id=message.chat_id)
     message_documents_forget(message_id=message.pk, actor=person)
-    memories_take_back(message_id=message.pk, actor=person)
+    memories_retract(message_id=message.pk, actor=person)
 
 
 def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime) -> str:

@@ -13,7 +13,7 @@ from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.turns.facade import Tools, chat_answer
+from sessions_app.turns.facade import Dependencies, chat_answer
 
 CONSOLE = "console"
 
@@ -40,7 +40,7 @@ def talk(
     *,
     whatsapp_chat: str,
     content: str,
-    tools: Tools,
+    dependencies: Dependencies,
     rules: IntakeRules,
     now: datetime,
     ref: str | None = None,
@@ -50,7 +50,7 @@ def talk(
     there. Nothing of it is sent to WhatsApp. See the two halves. Raises NoAnswerError.
     """
     turn = talk_begin(whatsapp_chat=whatsapp_chat, content=content, rules=rules, now=now, ref=ref)
-    return talk_finish(turn=turn, tools=tools, patience=patience)
+    return talk_finish(turn=turn, dependencies=dependencies, patience=patience)
 
 
 def talk_begin(
@@ -71,12 +71,14 @@ def talk_begin(
     raise NoAnswerError("The message was stored; by the group's policy it is not answered.")
 
 
-def talk_finish(*, turn: Turn, tools: Tools, patience: timedelta | None = None) -> Talk:
+def talk_finish(
+    *, turn: Turn, dependencies: Dependencies, patience: timedelta | None = None
+) -> Talk:
     """Answer the turn, or wait until somebody has; ``patience``: how long at most. Raises
     NoAnswerError."""
     until = None if patience is None else time.monotonic() + patience.total_seconds()
     while turn.state in (*WAITING_STATES, TurnState.SENDING):
-        if not chat_answer(chat_id=turn.chat_id, tools=tools):
+        if not chat_answer(chat_id=turn.chat_id, dependencies=dependencies):
             # Another worker is at work in this chat.
             if until is not None and time.monotonic() > until:
                 raise NotYetAnsweredError("The chat is busy: the answer isn't there yet.")

@@ -20,9 +20,9 @@ from django.utils import timezone
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
-    MOST_NEWS,
+    MAX_UNREAD,
     SAID,
-    last_said,
+    last_message_place,
     news_count,
     news_there,
     place_marked,
@@ -69,7 +69,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Row:
-    """A chat in the list. ``unread``: news to who looks, at most MOST_NEWS; ``failed`` and
+    """A chat in the list. ``unread``: news to who looks, at most MAX_UNREAD; ``failed`` and
     ``unconfirmed``: turns that went wrong since the last review; ``reviewed``: up to its end."""
 
     chat: Chat
@@ -131,7 +131,7 @@ def inbox_pages(chats: QuerySet[Chat]) -> BoundedPaginator:
 def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     """What the list shows of these chats, by as many queries for one as for a page."""
     keys = [chat.pk for chat in chats]
-    lasts = last_said(keys)
+    lasts = last_message_place(keys)
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
     messages = of_messages.select_related("session").defer("terms").in_bulk()
     unread = _unread(keys, user)
@@ -201,7 +201,7 @@ def _assigned(chats: QuerySet[Chat], who: str, user: User) -> QuerySet[Chat]:
 def _unread(keys: Collection[UUID], user: User) -> dict[UUID, int]:
     marks = {mark.chat_id: mark for mark in ReadMark.objects.filter(user=user, chat__in=keys)}
     places = {key: place_marked(marks.get(key)) for key in keys}
-    return news_count(places, FROM_PEOPLE, MOST_NEWS)
+    return news_count(places, FROM_PEOPLE, MAX_UNREAD)
 
 
 def _since_review(keys: Collection[UUID]) -> dict[UUID, int]:

@@ -6,7 +6,7 @@ from sessions_app.inbox.move_markers import chat_look, chats_mark_read, chats_re
 from sessions_app.inbox.notes import note_write
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
-    MOST_NEWS,
+    MAX_UNREAD,
     SAID,
     news_count,
     news_first,
@@ -15,7 +15,7 @@ from sessions_app.inbox.read_markers import (
 
 __all__ = [
     "FROM_PEOPLE",
-    "MOST_NEWS",
+    "MAX_UNREAD",
     "SAID",
     "bookmark_set",
     "chat_look",

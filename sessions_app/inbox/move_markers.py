@@ -17,7 +17,12 @@ from memoryproject.foundation.audit.events import Actor
 from sessions_app.conversations.facade import Place
 from sessions_app.inbox.chat_locks import chats_lock, chats_record
 from sessions_app.inbox.errors import ReviewError
-from sessions_app.inbox.read_markers import FROM_PEOPLE, just_before, last_said, place_fields
+from sessions_app.inbox.read_markers import (
+    FROM_PEOPLE,
+    just_before,
+    last_message_place,
+    place_fields,
+)
 from sessions_app.models import Message, ReadMark, ReviewedMark
 from sessions_app.models.review import UpTo
 
@@ -39,7 +44,7 @@ def chats_mark_read(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> 
     """Nothing in these chats is news to this one any more; returns how many chats."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        places = {key: place for key, (_id, place) in last_said(chats).items()}
+        places = {key: place for key, (_id, place) in last_message_place(chats).items()}
         _set_read(user, places)
         chats_record("chat.mark_read", chats, actor)
     return len(chats)
@@ -49,7 +54,7 @@ def chats_mark_unread(*, user: User, chat_ids: Collection[UUID], actor: Actor) -
     """The last thing that each person said is news again; returns how many chats."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        found = last_said(chats, FROM_PEOPLE)
+        found = last_message_place(chats, FROM_PEOPLE)
         _set_read(user, {key: just_before(place) for key, (_id, place) in found.items()})
         chats_record("chat.mark_unread", chats, actor)
     return len(chats)
@@ -71,7 +76,7 @@ def chats_review(
     """
     with transaction.atomic():
         chats = chats_lock(chat_ids)
-        places = {key: place for key, (_id, place) in last_said(chats).items()}
+        places = {key: place for key, (_id, place) in last_message_place(chats).items()}
         places |= _places_of({key: seen[key] for key in chats if seen and key in seen})
         now = timezone.now()
         # What nobody can have seen yet isn't reviewed.

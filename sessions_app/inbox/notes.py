@@ -16,7 +16,7 @@ from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.inbox.chat_locks import chats_lock
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.models import Message, Note
-from sessions_app.models.review import LONGEST_NOTE
+from sessions_app.models.review import MAX_NOTE_LENGTH
 
 
 def note_write(
@@ -84,9 +84,9 @@ def _checked(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\x00", "").strip()
     if not text:
         raise ReviewError(_("Write something first: an empty note tells nobody anything."))
-    if len(text) > LONGEST_NOTE:
+    if len(text) > MAX_NOTE_LENGTH:
         told = _("A note has at most %(most)s characters; this one has %(length)s.")
-        raise ReviewError(told % {"most": LONGEST_NOTE, "length": len(text)})
+        raise ReviewError(told % {"most": MAX_NOTE_LENGTH, "length": len(text)})
     return text
 
 

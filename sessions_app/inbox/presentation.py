@@ -1,7 +1,7 @@
 """What pages and REST resources of other packages use of those of the inbox."""
 
 from sessions_app.inbox.admin.inbox import (
-    LONGEST_QUERY,
+    MAX_QUERY_LENGTH,
     Hit,
     chosen_chats,
     inbox_page,
@@ -12,7 +12,7 @@ from sessions_app.inbox.admin.review import review_urls
 
 __all__ = [
     "Hit",
-    "LONGEST_QUERY",
+    "MAX_QUERY_LENGTH",
     "NoteForm",
     "chosen_chats",
     "inbox_page",

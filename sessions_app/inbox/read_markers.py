@@ -22,7 +22,7 @@ from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 
 # More new messages than this are told as "99+".
-MOST_NEWS = 100
+MAX_UNREAD = 100
 
 # What the person says is news to who reads; to who reviews also what was answered.
 FROM_PEOPLE = (Role.USER,)
@@ -118,7 +118,9 @@ def news_first(marks: Mapping[UUID, Place], roles: Collection[str]) -> dict[UUID
     return _found(_ask(FIRST, *_columns(marks), list(roles)))
 
 
-def last_said(chat_ids: Collection[UUID], roles: Collection[str] = SAID) -> dict[UUID, Found]:
+def last_message_place(
+    chat_ids: Collection[UUID], roles: Collection[str] = SAID
+) -> dict[UUID, Found]:
     """The last message of each chat; chats without one are left out."""
     return _found(_ask(LAST, list(chat_ids), list(roles)))
 

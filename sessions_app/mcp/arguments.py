@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories_app.memory_document_format.categories import CATEGORIES
-from memoryproject.foundation.rest_kit.pages import DEFAULT_LIMIT, LARGEST_LIMIT
+from memoryproject.foundation.rest_kit.pages import DEFAULT_LIMIT, MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth, Whole
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
@@ -47,7 +47,7 @@ class SessionsArguments(Strict):
     limit = Whole(
         required=False,
         min_value=1,
-        max_value=LARGEST_LIMIT,
+        max_value=MAX_LIMIT,
         help_text=f"How many a page holds at most; by default {DEFAULT_LIMIT}.",
     )
     cursor = Text(required=False, help_text="next or previous of the page before, as it is.")

@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from memoryproject.foundation.rest_kit.bodies import LARGEST_BODY
+from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE
 
 
 @async_to_sync
@@ -18,7 +18,7 @@ async def exchange(server: Server[Any], headers: Mapping[str, str], body: bytes)
     """Block until the answer is there. The tools' work is done in the calling thread, so that it
     has its own database connection, and no event loop runs there."""
     manager = StreamableHTTPSessionManager(
-        app=server, json_response=True, stateless=True, max_request_body_size=LARGEST_BODY
+        app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_SIZE
     )
     # Not a client, which would add headers of its own.
     transport = httpx.ASGITransport(manager.handle_request)

@@ -16,7 +16,7 @@ from memoryproject.foundation.rest_kit.authentication import caller_with
 from memoryproject.foundation.rest_kit.bodies import refuse_unstorable
 from sessions_app.conversations.system_texts import text_for
 from sessions_app.mcp.rest import FAILED, Refused, Rest
-from sessions_app.mcp.running import Arguments, Told
+from sessions_app.mcp.running import Arguments, ToolResult
 from sessions_app.mcp.tools import TOOLS, Tool
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def _checked(tool: Tool, given: Arguments) -> Arguments:
     return checked
 
 
-def _answer(told: Told) -> types.CallToolResult:
+def _answer(told: ToolResult) -> types.CallToolResult:
     text = told.text
     if text is None:
         text = json.dumps(told.document, ensure_ascii=False, indent=2)

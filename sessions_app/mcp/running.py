@@ -30,7 +30,7 @@ Arguments = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Told:
+class ToolResult:
     """``document``: the API's answer; ``text``: it in another form than JSON; ``note``: what the
     API says by its status or headers."""
 
@@ -39,25 +39,25 @@ class Told:
     note: str = ""
 
 
-def remember(rest: Rest, given: Arguments) -> Told:
+def remember(rest: Rest, given: Arguments) -> ToolResult:
     answer = rest.call(REMEMBER, body=given)
     known = answer.response.status_code == 200
     note = "It was known already, and counts as told again." if known else "It is remembered."
-    return Told(answer.document, note=note)
+    return ToolResult(answer.document, note=note)
 
 
-def recall(rest: Rest, given: Arguments) -> Told:
-    return Told(rest.call(RECALL, body=given).document)
+def recall(rest: Rest, given: Arguments) -> ToolResult:
+    return ToolResult(rest.call(RECALL, body=given).document)
 
 
-def forget(rest: Rest, given: Arguments) -> Told:
-    return Told(rest.call(FORGET, memory_id=given["memory_id"]).document)
+def forget(rest: Rest, given: Arguments) -> ToolResult:
+    return ToolResult(rest.call(FORGET, memory_id=given["memory_id"]).document)
 
 
-def get_context(rest: Rest, given: Arguments) -> Told:
+def get_context(rest: Rest, given: Arguments) -> ToolResult:
     question = {name: given[name] for name in ("query", "max_tokens") if name in given}
     session_id = given.get("session_id") or _active_session(rest, given["whatsapp_chat"])
-    return Told(rest.call(CONTEXT, body=question, session_id=session_id).document)
+    return ToolResult(rest.call(CONTEXT, body=question, session_id=session_id).document)
 
 
 def _active_session(rest: Rest, whatsapp_chat: str) -> str:
@@ -69,22 +69,22 @@ def _active_session(rest: Rest, whatsapp_chat: str) -> str:
     return str(found[0]["session_id"])
 
 
-def list_sessions(rest: Rest, given: Arguments) -> Told:
+def list_sessions(rest: Rest, given: Arguments) -> ToolResult:
     page = rest.call(SESSIONS, query=given).document
-    return Told({**page, **{way: _cursor(page[way]) for way in ("next", "previous")}})
+    return ToolResult({**page, **{way: _cursor(page[way]) for way in ("next", "previous")}})
 
 
 def _cursor(address: str | None) -> str | None:
     return None if address is None else parse_qs(urlsplit(address).query)["cursor"][0]
 
 
-def get_card(rest: Rest, given: Arguments) -> Told:
+def get_card(rest: Rest, given: Arguments) -> ToolResult:
     answer = rest.call(CARD, session_id=given["session_id"])
     card: Any = answer.response
-    return Told(answer.document, text=card.data.yaml if given.get("format") == YAML else None)
+    return ToolResult(answer.document, text=card.data.yaml if given.get("format") == YAML else None)
 
 
-def save_document(rest: Rest, given: Arguments) -> Told:
+def save_document(rest: Rest, given: Arguments) -> ToolResult:
     answer = rest.call(
         SAVE,
         category=given["category"],
@@ -93,17 +93,19 @@ def save_document(rest: Rest, given: Arguments) -> Told:
         body=given["content"],
     )
     done = "Created" if answer.response.status_code == 201 else "Saved"
-    return Told(answer.document, note=f"{done}: {_place(answer)}.")
+    return ToolResult(answer.document, note=f"{done}: {_place(answer)}.")
 
 
-def load_document(rest: Rest, given: Arguments) -> Told:
+def load_document(rest: Rest, given: Arguments) -> ToolResult:
     answer = rest.call(
         LOAD,
         category=given["category"],
         identifier=given["identifier"],
         query={"archived": "true" if given.get("archived") else "false"},
     )
-    return Told(answer.document, text=answer.response.content.decode(), note=f"{_place(answer)}.")
+    return ToolResult(
+        answer.document, text=answer.response.content.decode(), note=f"{_place(answer)}."
+    )
 
 
 def _place(answer: Answer) -> str:

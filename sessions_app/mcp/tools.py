@@ -25,7 +25,7 @@ from sessions_app.mcp.arguments import (
     SessionsArguments,
 )
 from sessions_app.mcp.rest import Operation, Rest
-from sessions_app.mcp.running import Arguments, Told
+from sessions_app.mcp.running import Arguments, ToolResult
 from sessions_app.mcp.schemas import schema_of
 from sessions_app.memories.api import examples as memories
 from sessions_app.memories.api.recall import RecallAnswerSerializer, RecallSerializer
@@ -46,7 +46,7 @@ class Tool:
     title: str
     description: str
     operation: Operation
-    run: Callable[[Rest, Arguments], Told]
+    run: Callable[[Rest, Arguments], ToolResult]
     arguments: type[Serializer[Any]]
     answer: type[Serializer[Any]]
     example: Arguments

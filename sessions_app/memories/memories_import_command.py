@@ -20,7 +20,7 @@ from sessions_app.memories.transfer import ImportReport, memories_import
 
 SHOWN = 20
 # A memory with vectors of several models has a tenth of it.
-MOST_OF_A_LINE = 8 * 1024 * 1024
+MAX_LINE_CHARACTERS = 8 * 1024 * 1024
 
 
 class Command(BaseCommand):
@@ -78,11 +78,11 @@ def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
     """The lines; of one that is too long its beginning, which is no JSON and is refused."""
     progress = ProgressBar(sys.stderr)
     done = 0
-    while line := file.readline(MOST_OF_A_LINE):
+    while line := file.readline(MAX_LINE_CHARACTERS):
         done += len(line)
         rest = line
-        while len(rest) == MOST_OF_A_LINE and not rest.endswith(b"\n"):
-            rest = file.readline(MOST_OF_A_LINE)
+        while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE_CHARACTERS)
             done += len(rest)
         yield line
         progress(min(done, size), size)

@@ -14,15 +14,22 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.models import Memory
-from memories_app.store.facade import AT_ONCE, BringIn, Record, RecordError, read_record, records_of
+from memories_app.store.facade import (
+    AT_ONCE,
+    MemoryImport,
+    Record,
+    RecordError,
+    read_record,
+    records_of,
+)
 from memoryproject.foundation.audit.events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.facade import LONGEST, chat_at, chat_at_or_new
+from sessions_app.conversations.facade import MAX_LENGTH, chat_at, chat_at_or_new
 from sessions_app.models import Chat
 
 # More of them are counted only, so that a file that is all wrong can't fill the memory.
-MOST_ERRORS = 1_000
-_MOST_CHATS = 10_000
+MAX_ERRORS = 1_000
+_MAX_CHATS = 10_000
 # How Python begins to say so; where it was follows.
 TOO_DEEP = "maximum recursion depth exceeded"
 
@@ -37,7 +44,7 @@ class ImportReport:
     errors_left_out: int = 0
 
     def refuse(self, line: int, detail: str) -> None:
-        if len(self.errors) < MOST_ERRORS:
+        if len(self.errors) < MAX_ERRORS:
             self.errors.append({"line": line, "detail": detail})
         else:
             self.errors_left_out += 1
@@ -80,7 +87,7 @@ def memories_import(
     Raises EmbedderError and DatabaseError; what came before stays, and it can be run again.
     """
     report = ImportReport()
-    bring_in = BringIn(embedder=embedder, actor=actor)
+    bring_in = MemoryImport(embedder=embedder, actor=actor)
     chats = _Chats()
     part: list[Record] = []
     for number, line in enumerate(lines, start=1):
@@ -98,7 +105,7 @@ def memories_import(
     return report
 
 
-def _add(bring_in: BringIn, part: list[Record], report: ImportReport) -> None:
+def _add(bring_in: MemoryImport, part: list[Record], report: ImportReport) -> None:
     if part:
         stored = bring_in.add(part)
         report.created += sum(stored)
@@ -158,14 +165,14 @@ class _Chats:
             return self._keep(whatsapp_chat, chat_at_or_new(whatsapp_chat))
 
     def _keep(self, whatsapp_chat: str, chat: Chat) -> UUID:
-        if len(self._known) > _MOST_CHATS:
+        if len(self._known) > _MAX_CHATS:
             self._known.clear()
         self._known[whatsapp_chat] = chat.pk
         return chat.pk
 
 
 def _is_address(text: str) -> bool:
-    return 0 < len(text) <= LONGEST and text.isprintable() and not any(map(str.isspace, text))
+    return 0 < len(text) <= MAX_LENGTH and text.isprintable() and not any(map(str.isspace, text))
 
 
 def _chat_names(ids: Collection[UUID]) -> Mapping[UUID, str]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.models.chats import Chat
 from sessions_app.models.messages import Message
 
-LONGEST_NOTE = 10_000
+MAX_NOTE_LENGTH = 10_000
 
 
 class UpTo(models.Model):

@@ -13,7 +13,7 @@ from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
 
 # The ids of the memories of which an answer was made, and of those that it lists.
-TOLD_IDS = "jsonb_path_query_array(recalled, '$[*].id') || shown"
+RECALLED_IDS = "jsonb_path_query_array(recalled, '$[*].id') || shown"
 
 
 class TurnReplay(models.Model):
@@ -58,7 +58,7 @@ class TurnReplay(models.Model):
             models.Index(fields=["model", "-turn"], condition=~Q(model=""), name="turns_by_model"),
             # Where a memory was told, when it is forgotten.
             GinIndex(
-                models.Func(models.F("recalled"), models.F("shown"), template=f"({TOLD_IDS})"),
+                models.Func(models.F("recalled"), models.F("shown"), template=f"({RECALLED_IDS})"),
                 name="turns_telling",
             ),
         ]

@@ -11,14 +11,19 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from sessions_app.models import Chat, InboundDelivery, Message, MessageEmbedding, OutboundPart
-from sessions_app.recall.facade import NEWEST_BY_NO_INDEX, messages_with, said_in_part, said_newest
+from sessions_app.recall.facade import (
+    MAX_UNINDEXED_ROWS,
+    messages_with,
+    messages_with_parts,
+    newest_messages_found,
+)
 
-MOST_CHATS = 1_000
-MOST_MESSAGES = 2_000
+MAX_CHATS = 1_000
+MAX_MESSAGES = 2_000
 # A WhatsApp address, or so much of a number that it can't be meant as a word.
 _ADDRESS = re.compile(r"\S*@\S*|\+?\d{6,}")
 # Providers' ids are long and hold no space.
-_SHORTEST_ID = 15
+_MIN_ID_LENGTH = 15
 
 
 def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
@@ -41,18 +46,18 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
     wanted = messages_with(asked)
     # Not ``exists``: PostgreSQL takes every word for a frequent one, and would look for it from row
     # to row.
-    if wanted is not None and said_newest(Message.objects.all(), asked, 0, 1):
+    if wanted is not None and newest_messages_found(Message.objects.all(), asked, 0, 1):
         return queryset.filter(wanted)
-    part = said_in_part(Message.objects.all(), asked)
+    part = messages_with_parts(Message.objects.all(), asked)
     return queryset.none() if part is None else queryset.filter(part)
 
 
 def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:
-    """As their messages are found, of which the newest MOST_MESSAGES count."""
+    """As their messages are found, of which the newest MAX_MESSAGES count."""
     if not _asked(term):
         return queryset
-    messages = messages_found(Message.objects.order_by(NEWEST_BY_NO_INDEX), term)
-    return queryset.filter(message__in=messages.values("pk")[:MOST_MESSAGES])
+    messages = messages_found(Message.objects.order_by(MAX_UNINDEXED_ROWS), term)
+    return queryset.filter(message__in=messages.values("pk")[:MAX_MESSAGES])
 
 
 def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet[InboundDelivery]:
@@ -91,7 +96,7 @@ def _uuid(asked: str) -> UUID | None:
 
 
 def _may_be_id(asked: str) -> bool:
-    return len(asked) >= _SHORTEST_ID and not any(map(str.isspace, asked))
+    return len(asked) >= _MIN_ID_LENGTH and not any(map(str.isspace, asked))
 
 
 def _chats_addressed(asked: str) -> Sequence[Any]:
@@ -99,4 +104,4 @@ def _chats_addressed(asked: str) -> Sequence[Any]:
     asked = asked.lstrip("+")
     addressed = Q(whatsapp_chat__icontains=asked) | Q(addresses__address__icontains=asked)
     chats = Chat.objects.filter(addressed).order_by().values_list("pk", flat=True)
-    return list(chats.distinct()[:MOST_CHATS])
+    return list(chats.distinct()[:MAX_CHATS])

@@ -9,12 +9,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
-from sessions_app.conversations.facade import MOST_MESSAGES
+from sessions_app.conversations.facade import MAX_MESSAGES
 from sessions_app.models import Chat, ForgottenKind
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 
-LONGEST_ADDRESS = 255
+MAX_ADDRESS_LENGTH = 255
 
 # No white space, no control characters, nothing invisible. As JSON Schema writes it.
 ADDRESS = re.compile(
@@ -24,14 +24,14 @@ ADDRESS = re.compile(
 
 
 @extend_schema_field(
-    {"type": "string", "minLength": 1, "maxLength": LONGEST_ADDRESS, "pattern": ADDRESS.pattern}
+    {"type": "string", "minLength": 1, "maxLength": MAX_ADDRESS_LENGTH, "pattern": ADDRESS.pattern}
 )
 class WhatsAppChat(Text):
     """Who is talked to, such as 15550100123@c.us, …@g.us or …@bsuid. Another form is taken with
     a WARNING, too (ERR-SESSION-007)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("max_length", LONGEST_ADDRESS)
+        kwargs.setdefault("max_length", MAX_ADDRESS_LENGTH)
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> str:
@@ -81,12 +81,12 @@ class NewMessageSerializer(Strict):
     content = Text(allow_blank=True, help_text="Kept byte for byte; it may be empty.")
     timestamp = Moment(required=False, help_text="Default: now.")
     metadata = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
-    sender = Text(required=False, allow_blank=True, max_length=LONGEST_ADDRESS)
-    recipient = Text(required=False, allow_blank=True, max_length=LONGEST_ADDRESS)
+    sender = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
+    recipient = Text(required=False, allow_blank=True, max_length=MAX_ADDRESS_LENGTH)
 
 
 class NewMessagesSerializer(Strict):
-    messages = serializers.ListField(child=NewMessageSerializer(), max_length=MOST_MESSAGES)
+    messages = serializers.ListField(child=NewMessageSerializer(), max_length=MAX_MESSAGES)
 
 
 class StoredMessagesSerializer(serializers.Serializer[Any]):

@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from sessions_app.models import AssistantProfile
 
-LONGEST = 20_000
+MAX_LENGTH = 20_000
 CODES = re.compile(r"[a-z]{2,3}(?:\s*,\s*[a-z]{2,3})*\s*,?")
 
 
@@ -30,7 +30,7 @@ def _area(label: Any, help_text: Any = "", rows: int = 6) -> TextField:
     # Hebrew is written from the right as soon as it begins.
     widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": rows})
     return TextField(
-        label=label, help_text=help_text, required=False, max_length=LONGEST, widget=widget
+        label=label, help_text=help_text, required=False, max_length=MAX_LENGTH, widget=widget
     )
 
 

@@ -1,24 +1,24 @@
 """Public face of recall: what other packages may use."""
 
 from sessions_app.recall.memory_queries import memories_for_bound, memories_named
-from sessions_app.recall.neighbours import LONGEST_NEIGHBOUR
+from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH
 from sessions_app.recall.recall import MEMORIES, MESSAGES, Hit, RecallResult, Viewer, recall
 from sessions_app.recall.staff_search import (
-    NEWEST_BY_NO_INDEX,
+    MAX_UNINDEXED_ROWS,
     RECENT,
     Snippet,
     messages_with,
-    said_in_part,
-    said_newest,
+    messages_with_parts,
+    newest_messages_found,
     snippet_of,
 )
 
 __all__ = [
     "Hit",
-    "LONGEST_NEIGHBOUR",
+    "MAX_NEIGHBOUR_LENGTH",
     "MEMORIES",
     "MESSAGES",
-    "NEWEST_BY_NO_INDEX",
+    "MAX_UNINDEXED_ROWS",
     "RECENT",
     "RecallResult",
     "Snippet",
@@ -27,7 +27,7 @@ __all__ = [
     "memories_named",
     "messages_with",
     "recall",
-    "said_in_part",
-    "said_newest",
+    "messages_with_parts",
+    "newest_messages_found",
     "snippet_of",
 ]

@@ -37,7 +37,7 @@ def placed(said: QuerySet[Message]) -> QuerySet[Message]:
     return said.annotate(place=Coalesce("answers__order_num", "order_num"))
 
 
-def lines_near(
+def lines_around(
     said: QuerySet[Message], spans: Sequence[Span], *, beside: Sequence[UUID]
 ) -> QuerySet[Message]:
     """Of ``said``, with their ``place``: the lines that are or may be placed in these spans, and

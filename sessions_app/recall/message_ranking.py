@@ -25,18 +25,18 @@ from memoryproject.foundation.retrieval.message_features import (
     BY_WORDS,
     REACH,
     WITH_VECTORS,
-    Judge,
     Line,
+    Scorer,
     everyday_words,
     features_of,
     speaker_named,
 )
 from memoryproject.foundation.retrieval.relevance import IN_USE, LexicalQuery
-from memoryproject.foundation.retrieval.subqueries import Asked
+from memoryproject.foundation.retrieval.subqueries import QueryPart
 from memoryproject.foundation.text.periods import Period, best_fit, periods_asked
 from memoryproject.foundation.text.query import text_without
 from sessions_app.models import MessageEmbedding
-from sessions_app.recall.message_positions import lines_near, placed
+from sessions_app.recall.message_positions import lines_around, placed
 
 # So many lines are looked at with what was said around them.
 SEEDS = 100
@@ -56,7 +56,7 @@ ORDER BY span, place, answer_to NULLS FIRST, order_num
 
 
 @dataclass(frozen=True)
-class SaidQuestion:
+class MessageQuestion:
     """A question to a conversation: with ``topics``, its texts without the words that are
     everywhere in the conversation, and a vector for each of them."""
 
@@ -66,7 +66,7 @@ class SaidQuestion:
     today: date
 
 
-def topics_of(asked: Sequence[Asked], found: WordSearch) -> list[str]:
+def topics_of(asked: Sequence[QueryPart], found: WordSearch) -> list[str]:
     """Each text of the question without what says nothing in this conversation."""
     return [
         text_without(
@@ -78,18 +78,18 @@ def topics_of(asked: Sequence[Asked], found: WordSearch) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Judges:
+class Scorers:
     """Who judges lines: ``with_vectors`` where the question has one, else ``by_words``."""
 
-    with_vectors: Judge = WITH_VECTORS
-    by_words: Judge = BY_WORDS
+    with_vectors: Scorer = WITH_VECTORS
+    by_words: Scorer = BY_WORDS
 
 
-IN_OFFICE = Judges()
+DEFAULT_WEIGHTS = Scorers()
 
 
-def rank_said(
-    asked: SaidQuestion, said: QuerySet[Any], *, top_k: int, judges: Judges = IN_OFFICE
+def rank_messages(
+    asked: MessageQuestion, said: QuerySet[Any], *, top_k: int, judges: Scorers = DEFAULT_WEIGHTS
 ) -> list[Ranked]:
     """The ``top_k`` lines that answer best, best first. ``said``: what may be found.
 
@@ -137,7 +137,7 @@ def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) ->
     answer stands with its question."""
     seeds = placed(said.order_by()).filter(pk__in=any_of(keys))
     spans = _spans(seeds.values_list("session_id", "place"))
-    columns = lines_near(said.order_by(), spans, beside=keys).values_list(
+    columns = lines_around(said.order_by(), spans, beside=keys).values_list(
         "pk",
         "session_id",
         "place",
@@ -187,10 +187,10 @@ def _in_runs(rows: Sequence[tuple[Any, ...]]) -> list[_Row]:
 def _scores(
     place: int,
     query: LexicalQuery,
-    asked: SaidQuestion,
+    asked: MessageQuestion,
     rows: Sequence[_Row],
     cosines: Sequence[float | None],
-    judge: Judge,
+    judge: Scorer,
 ) -> list[float]:
     """The chance of each line that it answers one text of the question."""
     text = asked.question.asked[place].text
@@ -201,7 +201,9 @@ def _scores(
     return chances
 
 
-def _line(row: _Row, cosine: float | None, asked: SaidQuestion, periods: Sequence[Period]) -> Line:
+def _line(
+    row: _Row, cosine: float | None, asked: MessageQuestion, periods: Sequence[Period]
+) -> Line:
     curve = asked.question.calibration
     return Line(
         text=row.content,

@@ -10,9 +10,9 @@ from django.db.models import F, Q, QuerySet
 
 from memoryproject.foundation.text.shorten import cut_at_word
 from sessions_app.models import Message
-from sessions_app.recall.message_positions import lines_near, placed
+from sessions_app.recall.message_positions import lines_around, placed
 
-LONGEST_NEIGHBOUR = 200
+MAX_NEIGHBOUR_LENGTH = 200
 # Commands and the like may stand between two messages; beyond this they are no neighbours.
 REACH = 6
 
@@ -45,7 +45,7 @@ def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Ma
         near |= Q(session_id=session_id, place__range=(place - REACH, place + REACH))
         spans.append((session_id, place - REACH, place + REACH))
     in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
-    around = lines_near(said.defer("terms"), spans, beside=message_ids).filter(near)
+    around = lines_around(said.defer("terms"), spans, beside=message_ids).filter(near)
     lines = list(around.order_by(*in_order)) if near else []
     told = set(message_ids)
     found = {}
@@ -62,17 +62,17 @@ def _around(message_id: UUID, lines: Sequence[Message], told: Collection[UUID]) 
     if place is None:
         return Around()
 
-    def told_now(other: int) -> Message | None:
+    def current_neighbours(other: int) -> Message | None:
         if not 0 <= other < len(lines) or lines[other].pk in told:
             return None
         return lines[other] if lines[other].session_id == lines[place].session_id else None
 
-    return Around(told_now(place - 1), told_now(place + 1))
+    return Around(current_neighbours(place - 1), current_neighbours(place + 1))
 
 
 def _shown(message: Message) -> dict[str, str]:
     return {
         "message_id": str(message.pk),
         "role": message.role,
-        "content": cut_at_word(message.content, LONGEST_NEIGHBOUR),
+        "content": cut_at_word(message.content, MAX_NEIGHBOUR_LENGTH),
     }

@@ -29,11 +29,11 @@ from memories_app.search.facade import (
     search_words,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.retrieval.subqueries import Asked, asked_texts
+from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
-from sessions_app.recall.message_ranking import SaidQuestion, rank_said, topics_of
+from sessions_app.recall.message_ranking import MessageQuestion, rank_messages, topics_of
 from sessions_app.recall.neighbours import neighbours_of
 
 logger = logging.getLogger(__name__)
@@ -108,12 +108,12 @@ def recall(
     A failing embedder leaves the search by words; a failing database query is tried once
     more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
     """
-    asked = asked_texts(query)
+    asked = query_parts(query)
     said = messages_visible(viewer, messages_where)
     found_said = None
     failed = False
     if MESSAGES in sources and viewer.chat_id is not None:
-        found_said = _try_twice(lambda: _search_said(asked, said))
+        found_said = _try_twice(lambda: _search_messages(asked, said))
         failed = found_said is None
     topics = topics_of(asked, found_said) if found_said and found_said.texts else []
     question, topic_vectors, embedded = prepare_query(asked, embedder, topics=topics)
@@ -121,7 +121,7 @@ def recall(
     if MEMORIES in sources:
         searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where, sure))
     if topics and found_said:
-        to_said = SaidQuestion(question, topic_vectors, found_said, timezone.now().date())
+        to_said = MessageQuestion(question, topic_vectors, found_said, timezone.now().date())
         searches.append(lambda: _recall_messages(to_said, said, top_k))
     found = [_try_twice(search) for search in searches]
     hits = [hit for part in found for hit in part or []]
@@ -135,7 +135,7 @@ def recall(
     return RecallResult(relevant if complete is None else complete, degraded)
 
 
-def _search_said(asked: Sequence[Asked], said: QuerySet[Message]) -> WordSearch:
+def _search_messages(asked: Sequence[QueryPart], said: QuerySet[Message]) -> WordSearch:
     try:
         return search_words(asked, said)
     except EmptyResultSet:
@@ -189,8 +189,8 @@ def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message
     return said if where is None else said.filter(where)
 
 
-def _recall_messages(asked: SaidQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
-    ranked = rank_said(asked, said, top_k=top_k)
+def _recall_messages(asked: MessageQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
+    ranked = rank_messages(asked, said, top_k=top_k)
     # As above: since it was ranked, one may have been taken back.
     found = said.defer("terms").in_bulk([item.key for item in ranked])
     return [

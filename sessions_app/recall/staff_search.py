@@ -12,7 +12,7 @@ from operator import and_
 
 from django.db.models import F, Q, QuerySet, Value
 
-from memoryproject.foundation.text.query import query_terms, telling_terms
+from memoryproject.foundation.text.query import informative_terms, query_terms
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokens import tokenize
 from sessions_app.models import Message
@@ -22,13 +22,13 @@ LOOSE = ("=", "@", "*", "?")
 AROUND = 80
 # Among so many of the newest messages a frequent word is looked for.
 RECENT = 5_000
-SHORTEST_PART = 2
+MIN_PART_LENGTH = 2
 # So many words of a message are looked through for the place to show.
-MOST_WORDS = 5_000
+MAX_WORDS = 5_000
 
 # The newest first, in an order that no index has. By the index of times PostgreSQL would go through
 # all messages to those it looks for; without it another index is left: the words', say.
-NEWEST_BY_NO_INDEX = (F("received_at") + Value(timedelta())).desc()
+MAX_UNINDEXED_ROWS = (F("received_at") + Value(timedelta())).desc()
 
 _WORD = re.compile(r"\w+(?:['’״׳]\w+)*")
 
@@ -50,7 +50,7 @@ def messages_with(text: str) -> Q | None:
     return reduce(and_, (Q(terms__overlap=sorted(forms)) for forms in words))
 
 
-def said_newest(
+def newest_messages_found(
     messages: QuerySet[Message], text: str, first: int, count: int, *, recent: int = RECENT
 ) -> list[Message]:
     """Those of the messages that hold every word of the text, from the ``first`` of the newest
@@ -69,14 +69,16 @@ def said_newest(
     among = list(newest.filter(received_at__gte=late)[first : first + count])
     if len(among) == count:
         return among
-    by_words = found.order_by(NEWEST_BY_NO_INDEX, "-order_num")
+    by_words = found.order_by(MAX_UNINDEXED_ROWS, "-order_num")
     return list(by_words[first : first + count])
 
 
-def said_in_part(messages: QuerySet[Message], text: str, *, recent: int = RECENT) -> Q | None:
+def messages_with_parts(
+    messages: QuerySet[Message], text: str, *, recent: int = RECENT
+) -> Q | None:
     """Messages that hold this very text, if only as a part of a word, such as the end of an order's
     number: among the newest ``recent``, since no index helps. None where the text is one letter."""
-    if len(text) < SHORTEST_PART and text.isalnum():
+    if len(text) < MIN_PART_LENGTH and text.isalnum():
         return None
     since = messages.order_by("-received_at").values_list("received_at", flat=True)
     late = since[recent - 1 : recent].first()
@@ -88,7 +90,7 @@ def snippet_of(content: str, text: str) -> Snippet:
     """Around the first word of the content that the text asks for; else its beginning."""
     forms = set().union(*_wanted(text))
     for place, found in enumerate(_WORD.finditer(content)):
-        if place == MOST_WORDS:
+        if place == MAX_WORDS:
             break
         if not forms.isdisjoint(_forms_of(found[0])):
             start, end = found.span()
@@ -103,7 +105,7 @@ def snippet_of(content: str, text: str) -> Snippet:
 def _wanted(text: str) -> list[set[str]]:
     """For each telling word the index terms that count as it."""
     found = []
-    for term in telling_terms(query_terms(text)):
+    for term in informative_terms(query_terms(text)):
         forms = {form for form, _ in term.alternatives if not form.startswith(LOOSE)}
         if forms:
             found.append(forms)

@@ -6,7 +6,7 @@ from sessions_app.summaries.sizes import sizes_for
 from sessions_app.summaries.skills import SKILLS, skill_named
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
 from sessions_app.summaries.summarizer import Summarizer
-from sessions_app.summaries.summary_store import summaries_take_back
+from sessions_app.summaries.summary_store import summaries_retract
 
 __all__ = [
     "SKILLS",
@@ -17,6 +17,6 @@ __all__ = [
     "sizes_for",
     "skill_named",
     "summaries_abandoned",
-    "summaries_take_back",
+    "summaries_retract",
     "summary_request",
 ]

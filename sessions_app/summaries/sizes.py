@@ -7,8 +7,8 @@ from dataclasses import dataclass
 # So many digests are folded into a chapter.
 FOLD = 6
 SHARE = 4
-LARGEST = 4_000
-SMALLEST_DIGEST = 60
+MAX_SIZE = 4_000
+MIN_DIGEST = 60
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Sizes:
 def sizes_for(token_limit: int) -> Sizes:
     """A quarter of the limit for the summary, which leaves the rest to the history. The open
     digests, at most FOLD - 1, then find room whole beside the last chapters."""
-    whole = min(token_limit // SHARE, LARGEST)
+    whole = min(token_limit // SHARE, MAX_SIZE)
     return Sizes(
         whole=whole,
-        digest=max(whole // 8, min(whole, SMALLEST_DIGEST)),
-        chapter=max(whole // 5, min(whole, SMALLEST_DIGEST)),
-        passage=max(whole // 2, min(whole, SMALLEST_DIGEST)),
+        digest=max(whole // 8, min(whole, MIN_DIGEST)),
+        chapter=max(whole // 5, min(whole, MIN_DIGEST)),
+        passage=max(whole // 2, min(whole, MIN_DIGEST)),
     )

@@ -20,7 +20,7 @@ from sessions_app.summaries.text_parts import halves, in_parts
 logger = logging.getLogger(__name__)
 
 EXCERPTS = {"en": "(excerpts)", "he": "(קטעים מתוך השיחה)"}
-SHORTEST = 40
+MIN_LENGTH = 40
 # A model that is asked for so many tokens is told a number of words.
 WORDS_A_TOKEN = 0.6
 # The estimate of four characters a token is low for Hebrew: half of the room is kept free.
@@ -120,7 +120,7 @@ def extract(lines: Sequence[Line], *, longest: int) -> Made:
     language = detect_language(" ".join(line.content for line in lines)) or "en"
     mark = EXCERPTS[language]
     room = longest * CHARACTERS_A_TOKEN - len(mark) - 1
-    text = extractive_summary(lines, longest=max(room, SHORTEST))
+    text = extractive_summary(lines, longest=max(room, MIN_LENGTH))
     return Made(f"{mark} {text}" if text else "", "extractive", is_extractive=True)
 
 

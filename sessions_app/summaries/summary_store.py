@@ -20,7 +20,7 @@ from sessions_app.summaries.summarizer import Made
 logger = logging.getLogger(__name__)
 
 # More chapters find no room in a summary.
-MOST_CHAPTERS = 20
+MAX_CHAPTERS = 20
 
 
 class ChunkChangedError(Exception):
@@ -109,7 +109,7 @@ def _parts(session: ChatSession, record: SummarizationMetadata) -> list[str]:
 def _chapter_numbers(number: int) -> list[int]:
     """The latest summaries before this one that hold a chapter."""
     last = (number - 1) // FOLD * FOLD
-    return list(range(last, 0, -FOLD))[:MOST_CHAPTERS]
+    return list(range(last, 0, -FOLD))[:MAX_CHAPTERS]
 
 
 def _delete(session: ChatSession, chunk: Chunk) -> None:
@@ -120,7 +120,7 @@ def _delete(session: ChatSession, chunk: Chunk) -> None:
     gone.delete()
 
 
-def summaries_take_back(*, session: ChatSession, order_num: int) -> list[str]:
+def summaries_retract(*, session: ChatSession, order_num: int) -> list[str]:
     """Remove the summary that covers a message, and those after it, which go on from it: the
     message's text has changed. Its run of messages waits for a summary again.
 

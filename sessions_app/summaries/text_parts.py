@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-SHORTEST_HALF = 200
+MIN_HALF_LENGTH = 200
 
 
 def in_parts(texts: Sequence[str], *, room: int) -> list[list[str]]:
@@ -36,7 +36,7 @@ def halves(texts: Sequence[str]) -> tuple[list[str], list[str]] | None:
     """The texts in two halves of about the same length; None where they are too short for
     that to help."""
     total = sum(len(text) for text in texts)
-    if total < 2 * SHORTEST_HALF:
+    if total < 2 * MIN_HALF_LENGTH:
         return None
     divided = in_parts(texts, room=total // 2 + 1)
     first, rest = divided[0], [text for part in divided[1:] for text in part]

@@ -26,7 +26,7 @@ from sessions_app.turns.facade import chat_locked, chat_pause, parts_store, paus
 # Who writes in between takes the chat over for so long.
 OWN_PAUSE = timedelta(hours=1)
 
-LONGEST = 20_000
+MAX_LENGTH = 20_000
 
 
 class ReplyRefusedError(Exception):
@@ -38,7 +38,7 @@ class EmptyReplyError(ReplyRefusedError):
 
 
 class TooLongError(ReplyRefusedError):
-    """It has more than LONGEST characters."""
+    """It has more than MAX_LENGTH characters."""
 
 
 class WindowClosedError(ReplyRefusedError):
@@ -89,7 +89,7 @@ def chat_reply(
     """
     if not text.strip():
         raise EmptyReplyError
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         raise TooLongError
     with transaction.atomic():
         chat = chat_locked(chat_id)

@@ -15,8 +15,8 @@ from sessions_app.transcript_files.transcript_text import TranscriptMessage
 Progress = Callable[[str, int, int], None]
 
 CHECKING = "Checking"
-MOST_PROBLEMS = 1_000
-MOST_NOTES = 100
+MAX_PROBLEMS = 1_000
+MAX_NOTES = 100
 
 
 def no_progress(_step: str, _done: int, _total: int) -> None:
@@ -48,7 +48,7 @@ class Check:
     strangers: list[str] = field(default_factory=list)
 
     def add_problems(self, problems: Sequence[Problem], further: int = 0) -> None:
-        room = MOST_PROBLEMS - len(self.problems)
+        room = MAX_PROBLEMS - len(self.problems)
         self.problems += problems[:room]
         self.further += further + len(problems[room:])
 
@@ -82,7 +82,7 @@ def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> No
     for message in reader.messages(content.data):
         check.signs.append(sign_of(role=message.role, content=message.content))
     check.add_problems(reader.problems.found, reader.problems.further)
-    check.notes += reader.notes[: MOST_NOTES - len(check.notes)]
+    check.notes += reader.notes[: MAX_NOTES - len(check.notes)]
     digest = hashlib.sha256(content.data).hexdigest()
     check.files.append(
         BatchFile(number, name, digest, len(content.data), reader.count, content.stamp)

@@ -13,7 +13,7 @@ from enum import Enum
 # One exchange may well be said twice; more than that is taken for the same conversation.
 ONE_EXCHANGE = 2
 # So many messages have to agree before others that don't are taken for changed ones.
-FEWEST_AGREEING = 3
+MIN_AGREEING = 3
 
 
 class Kind(Enum):
@@ -95,7 +95,7 @@ def _changed(stored: Sequence[bytes], told: Sequence[bytes]) -> Standing | None:
         return None
     shift, votes = max(agreeing.items(), key=lambda item: (item[1], item[0]))
     first, end = max(0, -shift), min(len(told), len(stored) - shift)
-    if votes < FEWEST_AGREEING or 2 * votes <= end - first:
+    if votes < MIN_AGREEING or 2 * votes <= end - first:
         return None
     for place in range(first, end):
         if told[place] != stored[place + shift]:

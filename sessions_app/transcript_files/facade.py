@@ -34,7 +34,7 @@ from sessions_app.transcript_files.exchanges import (
     exchanges,
 )
 from sessions_app.transcript_files.folder import BatchFolder
-from sessions_app.transcript_files.parse import LARGEST_FILE
+from sessions_app.transcript_files.parse import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
 from sessions_app.transcript_files.transcript_text import (
     ASSISTANT,
@@ -56,7 +56,7 @@ __all__ = [
     "FaultError",
     "FolderError",
     "Kind",
-    "LARGEST_FILE",
+    "MAX_FILE_SIZE",
     "LeftOut",
     "Problem",
     "Progress",

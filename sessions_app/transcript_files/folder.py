@@ -16,7 +16,7 @@ from sessions_app.transcript_files.batch_names import (
     numbering_problems,
 )
 from sessions_app.transcript_files.errors import BusyError, FolderError
-from sessions_app.transcript_files.parse import LARGEST_FILE
+from sessions_app.transcript_files.parse import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
 
 # What tells one state of a file from another: its inode, size and time of change.
@@ -87,7 +87,7 @@ class BatchFolder:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(0, "it is no plain file")
-            data = file.read(LARGEST_FILE + 1)
+            data = file.read(MAX_FILE_SIZE + 1)
             return Content(data, _stamp(os.fstat(descriptor)))
 
     def remove(self, name: str, stamp: Stamp) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sessions_app.transcript_files.problems import Problems
 from sessions_app.transcript_files.transcript_text import ASSISTANT, LABELS, USER, TranscriptMessage
 
-FEWEST_MESSAGES = 2
+MIN_MESSAGES = 2
 
 
 class Rules:
@@ -45,7 +45,7 @@ class Rules:
 
     def end(self) -> None:
         """Check the whole."""
-        if self.count < FEWEST_MESSAGES:
+        if self.count < MIN_MESSAGES:
             self._problems.add(
                 "too_few_messages",
                 f"A batch has at least 2 messages, User: and its Assistant:; this one has "

@@ -19,7 +19,7 @@ from sessions_app.transcript_files.transcript_text import (
     messages_in,
 )
 
-LARGEST_FILE = 16 * 1024 * 1024
+MAX_FILE_SIZE = 16 * 1024 * 1024
 BOM = "\ufeff"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -74,10 +74,10 @@ class Reader:
 
     def _decoded(self, data: bytes) -> str | None:
         """The text, also where some bytes aren't UTF-8: what else is wrong is told with them."""
-        if len(data) > LARGEST_FILE:
+        if len(data) > MAX_FILE_SIZE:
             self.problems.add(
                 "too_large",
-                f"The file is larger than {LARGEST_FILE // 1024 // 1024} MiB.",
+                f"The file is larger than {MAX_FILE_SIZE // 1024 // 1024} MiB.",
                 "Split it into several batches.",
             )
             return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # So many are told of one file; further ones are counted.
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 
 # The seven format rules of seed 000, by the code of their problem.
 RULES = {
@@ -62,7 +62,7 @@ class Problems:
         self.further = 0
 
     def add(self, code: str, what: str, mend: str, *, line: int | None = None) -> None:
-        if len(self.found) < MOST_PROBLEMS:
+        if len(self.found) < MAX_PROBLEMS:
             self.found.append(Problem(code, self.file, what, mend, line))
         else:
             self.further += 1

@@ -29,7 +29,7 @@ from sessions_app.presentation.lookup import session_within
 from sessions_app.presentation.renderings import TranscriptText
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.transcript_files.facade import (
-    LARGEST_FILE,
+    MAX_FILE_SIZE,
     BusyError,
     FaultError,
     FolderError,
@@ -147,15 +147,15 @@ class SessionTranscriptView(ApiView):
         `Transcript-Left-Out` says how many that are. `Accept: application/json` or
         `?format=json` tells which."""
         session = session_within(self.caller, session_id)
-        told = conversation_text(
+        as_response = conversation_text(
             conversation=Conversation(session.chat, session), actor=self.caller.actor
         )
-        headers = {"Transcript-Left-Out": str(len(told.left_out))}
+        headers = {"Transcript-Left-Out": str(len(as_response.left_out))}
         if isinstance(request.accepted_renderer, TranscriptText):
             # Also where it is empty, of which Response wouldn't say what it is.
             kind = "text/plain; charset=utf-8"
-            return HttpResponse(told.text.encode(), content_type=kind, headers=headers)
-        return Response(vars(told), headers=headers)
+            return HttpResponse(as_response.text.encode(), content_type=kind, headers=headers)
+        return Response(vars(as_response), headers=headers)
 
 
 class TextView(ApiView):
@@ -163,7 +163,7 @@ class TextView(ApiView):
 
     parser_classes = [JsonParser, TextParser]
     # One more than the text may have, so that its own error tells of the limit.
-    max_body_bytes = LARGEST_FILE + MEGABYTE
+    max_body_bytes = MAX_FILE_SIZE + MEGABYTE
     bodies = {
         "text/plain": OpenApiTypes.STR,
         "application/json": TextSerializer,
@@ -188,14 +188,14 @@ def refused(error: Exception) -> APIException:
     """Every problem with its line and rule."""
     refusal = instance(error, RefusedError)
     if all(problem.code in OF_THE_MOMENT for problem in refusal.problems):
-        return conflict(Exception(" ".join(told(problem) for problem in refusal.problems)))
-    errors = [ErrorDetail(told(problem), problem.code) for problem in refusal.problems]
+        return conflict(Exception(" ".join(as_response(problem) for problem in refusal.problems)))
+    errors = [ErrorDetail(as_response(problem), problem.code) for problem in refusal.problems]
     if refusal.further:
         errors.append(ErrorDetail(f"And {refusal.further} more.", "further"))
     return ValidationError({"text": errors})
 
 
-def told(problem: Problem) -> str:
+def as_response(problem: Problem) -> str:
     """Line 3, rule 4: what is wrong and how to mend it."""
     line = None if problem.line is None else f"line {problem.line}"
     rule = None if problem.rule is None else f"rule {problem.rule}"
@@ -320,7 +320,7 @@ class TranscriptsView(TextView):
             text=given["text"],
             target=target,
             folder=transcript_texts_folder(),
-            tools=build_save_dependencies(progress=no_progress),
+            dependencies=build_save_dependencies(progress=no_progress),
             actor=self.caller.actor,
             append=given["append"],
         ).as_dict()

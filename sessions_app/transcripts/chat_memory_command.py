@@ -31,7 +31,7 @@ from sessions_app.transcripts.target import DEFAULT_CHAT, Target
 
 ACTIONS = ("validate", "save", "export", "status")
 FOLDER = Path("chats/chat_memories/temp")
-LONGEST_ADDRESS = 255
+MAX_ADDRESS_LENGTH = 255
 SHOWN = 50
 
 
@@ -142,7 +142,7 @@ class Command(BaseCommand):
         saved = batches_save(
             folder=folder,
             target=target or Target(),
-            tools=build_save_dependencies(progress=StepBars()),
+            dependencies=build_save_dependencies(progress=StepBars()),
             append=options["append"],
         )
         if options["json"]:
@@ -243,7 +243,7 @@ def _target(options: dict[str, Any]) -> Target | None:
     address = options["chat"]
     if address is None:
         return None
-    if not address or len(address) > LONGEST_ADDRESS or not _is_word(address):
+    if not address or len(address) > MAX_ADDRESS_LENGTH or not _is_word(address):
         raise CommandError("--chat: give a WhatsApp chat such as 15550100123@c.us.", returncode=2)
     return Target(whatsapp_chat=address)
 

@@ -12,7 +12,7 @@ from sessions_app.transcript_files.dependencies import (
     transcript_retention,
 )
 from sessions_app.transcript_files.facade import Progress
-from sessions_app.transcripts.save import SaveTools
+from sessions_app.transcripts.save import SaveDependencies
 
 
 def transcript_texts_folder() -> Path:
@@ -20,9 +20,9 @@ def transcript_texts_folder() -> Path:
     return Path(settings.DATA_DIR) / "transcript-texts"
 
 
-def build_save_dependencies(*, progress: Progress) -> SaveTools:
+def build_save_dependencies(*, progress: Progress) -> SaveDependencies:
     """With what transcripts are saved."""
-    return SaveTools(
+    return SaveDependencies(
         rules=build_intake_rules(),
         backups=build_transcript_backups(),
         keep=transcript_retention(),

@@ -16,7 +16,7 @@ from memoryproject.foundation.process.private_folders import folder_make
 from sessions_app.backup.facade import name_file
 from sessions_app.transcript_files.facade import (
     ASSISTANT,
-    LARGEST_FILE,
+    MAX_FILE_SIZE,
     REASONS,
     TOO_LARGE,
     USER,
@@ -129,11 +129,11 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
             exported.left_out.append(left_out_at(found.row, found.reason))
             continue
         text = exchange_text(found)
-        if len(text) > LARGEST_FILE:
+        if len(text) > MAX_FILE_SIZE:
             for row in (found.asked, found.answered):
                 exported.left_out.append(left_out_at(row, TOO_LARGE))
             continue
-        if texts and (2 * len(texts) >= size or held + len(text) > LARGEST_FILE):
+        if texts and (2 * len(texts) >= size or held + len(text) > MAX_FILE_SIZE):
             yield b"".join(texts)
             texts, held = [], 0
         texts.append(text)

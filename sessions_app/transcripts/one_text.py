@@ -21,7 +21,7 @@ from sessions_app.transcripts.conversation_queries import (
     last_batch_number,
 )
 from sessions_app.transcripts.export import exchange_text, left_out_at
-from sessions_app.transcripts.save import Saved, SaveTools, batches_save
+from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.status import Validation, folder_validate
 from sessions_app.transcripts.target import Target
 
@@ -32,7 +32,7 @@ LEFT_SECONDS = 3_600
 
 
 @dataclass
-class Told:
+class TextResult:
     """A conversation's text. ``left_out``: each message that is in no exchange, by its place,
     and why."""
 
@@ -49,18 +49,26 @@ def text_validate(*, text: str, target: Target | None, folder: Path, append: boo
 
 
 def text_save(
-    *, text: str, target: Target, folder: Path, tools: SaveTools, actor: Actor, append: bool
+    *,
+    text: str,
+    target: Target,
+    folder: Path,
+    dependencies: SaveDependencies,
+    actor: Actor,
+    append: bool,
 ) -> Saved:
     """Save a text as the batch that follows the last one. What is stored already isn't stored
     again. Call it outside of a transaction. Raises what ``batches_save`` raises."""
     with _laid_down(text, target, folder) as laid:
-        return batches_save(folder=laid, target=target, tools=tools, append=append, actor=actor)
+        return batches_save(
+            folder=laid, target=target, dependencies=dependencies, append=append, actor=actor
+        )
 
 
-def conversation_text(*, conversation: Conversation, actor: Actor) -> Told:
+def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult:
     """The conversation's exchanges as one text; that it was read is audited. What can't
     alternate is left out and told."""
-    told, texts = Told(), []
+    told, texts = TextResult(), []
     with transaction.atomic():
         for found in conversation_exchanges(conversation=conversation):
             if isinstance(found, LeftOut):

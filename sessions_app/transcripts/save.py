@@ -42,7 +42,7 @@ CLEANING_UP = "Cleaning up"
 
 
 @dataclass(frozen=True)
-class SaveTools:
+class SaveDependencies:
     """``backups``: where copies go, and ``keep`` how long they stay. ``progress`` is told which
     step is at work, and how far it is."""
 
@@ -77,7 +77,7 @@ def batches_save(
     *,
     folder: BatchFolder,
     target: Target,
-    tools: SaveTools,
+    dependencies: SaveDependencies,
     append: bool = False,
     now: datetime | None = None,
     actor: Actor = COMMAND_LINE,
@@ -91,7 +91,7 @@ def batches_save(
     """
     now = now or timezone.now()
     with folder.locked(), alone_in(target):
-        check = folder_check(folder=folder, progress=tools.progress)
+        check = folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:
             raise RefusedError(check.problems, check.further)
         if not check.files:
@@ -103,22 +103,22 @@ def batches_save(
             check=check,
             target=target,
             folder=folder,
-            rules=tools.rules,
+            rules=dependencies.rules,
             append=append,
             backup=backup_name(now),
             now=now,
             actor=actor,
-            progress=tools.progress,
+            progress=dependencies.progress,
         )
-        copies = _copies(plan, tools.backups)
+        copies = _copies(plan, dependencies.backups)
         # What is forgotten meanwhile is forgotten when the backup can be swept, too.
         known = target.find()
         with backup_held(storing.backup, known.chat.pk if known else None):
             stored = storing.run(copies)
-            _back_up(stored, storing.backup, folder, tools)
-        saved = _saved(check, stored, tools)
-        _clean_up(check.files, stored.rows, saved, folder, tools)
-    _prune(tools, now)
+            _back_up(stored, storing.backup, folder, dependencies)
+        saved = _saved(check, stored, dependencies)
+        _clean_up(check.files, stored.rows, saved, folder, dependencies)
+    _prune(dependencies, now)
     _log(saved)
     return saved
 
@@ -138,12 +138,14 @@ def _copies(plan: Plan, backups: Backups) -> set[tuple[str, str]]:
     return {(row.backup, file.name) for file, row in plan.saved if backups.holds(row.backup, file)}
 
 
-def _back_up(stored: Stored, name: str, folder: BatchFolder, tools: SaveTools) -> None:
+def _back_up(
+    stored: Stored, name: str, folder: BatchFolder, dependencies: SaveDependencies
+) -> None:
     if not stored.to_back_up:
         return
     try:
-        tools.backups.write(
-            name=name, files=stored.to_back_up, folder=folder, progress=tools.progress
+        dependencies.backups.write(
+            name=name, files=stored.to_back_up, folder=folder, progress=dependencies.progress
         )
     except BackupError as error:
         logger.error("Saved transcripts were not backed up: %s", error)
@@ -153,7 +155,7 @@ def _back_up(stored: Stored, name: str, folder: BatchFolder, tools: SaveTools) -
         ) from error
 
 
-def _saved(check: Check, stored: Stored, tools: SaveTools) -> Saved:
+def _saved(check: Check, stored: Stored, dependencies: SaveDependencies) -> Saved:
     plan, session = stored.plan, stored.session
     return Saved(
         whatsapp_chat=session.chat.whatsapp_chat,
@@ -163,7 +165,7 @@ def _saved(check: Check, stored: Stored, tools: SaveTools) -> Saved:
         added=plan.add,
         overlap=plan.overlap,
         saved_before=len(plan.saved),
-        backups=[str(tools.backups.root / name) for name in _names(stored.rows)],
+        backups=[str(dependencies.backups.root / name) for name in _names(stored.rows)],
         left_alone=check.strangers,
         notes=check.notes,
     )
@@ -178,18 +180,18 @@ def _clean_up(
     rows: Sequence[TranscriptBatch],
     saved: Saved,
     folder: BatchFolder,
-    tools: SaveTools,
+    dependencies: SaveDependencies,
 ) -> None:
     """Remove the files, each as it was backed up. Raises FaultError."""
     left = []
     for done, file in enumerate(files):
-        tools.progress(CLEANING_UP, done, len(files))
+        dependencies.progress(CLEANING_UP, done, len(files))
         try:
             if not folder.remove(file.name, file.stamp):
                 left.append(f"{file.name} was changed meanwhile")
         except OSError as error:
             left.append(f"{file.name} can't be removed: {error.strerror}")
-    tools.progress(CLEANING_UP, len(files), len(files))
+    dependencies.progress(CLEANING_UP, len(files), len(files))
     saved.cleaned = len(files) - len(left)
     try:
         folder.sync()
@@ -208,8 +210,8 @@ def _clean_up(
     ).update(cleaned_at=timezone.now())
 
 
-def _prune(tools: SaveTools, now: datetime) -> None:
+def _prune(dependencies: SaveDependencies, now: datetime) -> None:
     try:
-        tools.backups.prune(before=now - tools.keep)
+        dependencies.backups.prune(before=now - dependencies.keep)
     except OSError as error:
         logger.warning("Old backups of transcripts can't be removed: %s", error.strerror)

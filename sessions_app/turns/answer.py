@@ -37,7 +37,7 @@ from sessions_app.turns.draft import Draft
 from sessions_app.turns.model_reply import model_reply
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 from sessions_app.turns.voice import KINDS as RECORDINGS
 from sessions_app.turns.voice import NotHeardError, recording_heard
 
@@ -50,7 +50,7 @@ STORAGE_PAUSE = timedelta(minutes=1)
 DRAFTS = 3
 
 
-def turn_run(*, lease: TurnLease, tools: Tools) -> None:
+def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """Answer a claimed turn and send the answer; ends with the lease given back.
 
     An unexpected fault leaves the turn for another try; after the third the person gets an
@@ -59,13 +59,13 @@ def turn_run(*, lease: TurnLease, tools: Tools) -> None:
     try:
         turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
         if turn.state == TurnState.RUNNING:
-            _answer(turn, lease, tools)
+            _answer(turn, lease, dependencies)
         if Turn.objects.filter(pk=turn.pk, state=TurnState.REPLIED).exists():
             reply_send(
                 lease=lease,
-                provider=tools.providers[turn.provider],
-                max_age=tools.rules.max_answer_age,
-                sleep=tools.sleep,
+                provider=dependencies.providers[turn.provider],
+                max_age=dependencies.rules.max_answer_age,
+                sleep=dependencies.sleep,
             )
     except LeaseLostError as lost:
         logger.warning("%s", lost)
@@ -73,7 +73,7 @@ def turn_run(*, lease: TurnLease, tools: Tools) -> None:
         logger.warning("Turn %s was forgotten while it was answered.", lease.turn_id)
     except Exception as error:
         if is_disk_full(error):
-            _storage_full(lease, tools)
+            _storage_full(lease, dependencies)
             return
         logger.exception("A turn failed.")
         _fault(lease, error)
@@ -90,13 +90,13 @@ def _release(lease: TurnLease) -> None:
             raise
 
 
-def _storage_full(lease: TurnLease, tools: Tools) -> None:
+def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
     """ERR-SESSION-002: the answer can't be stored. Nothing of it was (RECOVERY-004); the
     person is told, and the turn waits until there is space: that is no fault of its own."""
     logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
     turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
-    if tools.storage_notices is not None:
-        tools.storage_notices.tell(
+    if dependencies.storage_notices is not None:
+        dependencies.storage_notices.tell(
             provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
         )
     try:
@@ -111,17 +111,17 @@ def _storage_full(lease: TurnLease, tools: Tools) -> None:
         logger.warning("The turn is taken up again when its lease ends: %s", error)
 
 
-def _answer(turn: Turn, lease: TurnLease, tools: Tools) -> None:
+def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
     if turn.message is not None and turn.message.revoked_at:
         _end(turn, lease, TurnState.CANCELLED)
         return
-    if timezone.now() - turn.asked_at > tools.rules.max_answer_age:
+    if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
         _end(turn, lease, TurnState.MISSED)
         return
-    _show_as_read(turn, tools)
+    _show_as_read(turn, dependencies)
     for attempt in range(1, DRAFTS + 1):
         try:
-            _draft_and_store(turn, lease, tools)
+            _draft_and_store(turn, lease, dependencies)
         except ForgottenMeanwhileError:
             if attempt == DRAFTS:
                 raise
@@ -132,83 +132,83 @@ def _answer(turn: Turn, lease: TurnLease, tools: Tools) -> None:
             return
 
 
-def _draft_and_store(turn: Turn, lease: TurnLease, tools: Tools) -> None:
+def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
     """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
     mark = forgetting_mark(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
     started = time.monotonic()
     waited = timezone.now() - turn.created_at
-    draft = _draft(turn, lease, tools)
+    draft = _draft(turn, lease, dependencies)
     draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
     reply_store(
         lease=lease,
         draft=draft,
-        provider=tools.providers[turn.provider],
-        chat_memory=tools.chat_memory,
+        provider=dependencies.providers[turn.provider],
+        chat_memory=dependencies.chat_memory,
         mark=mark if draft.tells_of_memory else None,
-        learn=tools.learn,
+        learn=dependencies.learn,
     )
 
 
-def _draft(turn: Turn, lease: TurnLease, tools: Tools) -> Draft:
+def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """The answer, not stored yet."""
-    _check_role(turn, tools)
+    _check_role(turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
     if kind in RECORDINGS and not text.strip() and tries_left:
         try:
-            text = recording_heard(turn=turn, lease=lease, tools=tools)
+            text = recording_heard(turn=turn, lease=lease, dependencies=dependencies)
         except NotHeardError as error:
             return _say(error.text_name, turn)
     if kind == "document" and tries_left:
-        return _with_document(turn, text, lease, tools)
-    return _reply(turn, text, lease, tools)
+        return _with_document(turn, text, lease, dependencies)
+    return _reply(turn, text, lease, dependencies)
 
 
-def _check_role(turn: Turn, tools: Tools) -> None:
+def _check_role(turn: Turn, dependencies: Dependencies) -> None:
     """A turn that waited keeps no right that its chat has lost meanwhile."""
     if turn.user_role != GODFATHER:
         return
-    turn.user_role = tools.chat_memory.role_in(turn.chat)
+    turn.user_role = dependencies.chat_memory.role_in(turn.chat)
     if turn.user_role != GODFATHER:
         logger.warning("Turn %s isn't answered as the godfather's any more.", turn.turn_id)
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
 
 
-def _with_document(turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
+def _with_document(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """What is said of the document, and then the answer to what was written with it, which
     has the document in reach."""
-    note = document_note(turn=turn, lease=lease, tools=tools)
+    note = document_note(turn=turn, lease=lease, dependencies=dependencies)
     if not text.strip():
         return Draft(text=note, is_system_text=True)
-    draft = _reply(turn, text, lease, tools)
+    draft = _reply(turn, text, lease, dependencies)
     draft.text = f"{note}\n\n{draft.text}"
     return draft
 
 
-def _reply(turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
+def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
-        return command_reply(turn=turn, command=command, tools=tools)
+        return command_reply(turn=turn, command=command, dependencies=dependencies)
     if not text.strip():
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
         return _say("apology", turn)
-    return model_reply(turn=turn, text=text, lease=lease, tools=tools)
+    return model_reply(turn=turn, text=text, lease=lease, dependencies=dependencies)
 
 
 def _say(name: str, turn: Turn) -> Draft:
     return Draft(text=text_for(name, turn.chat.language), is_system_text=True)
 
 
-def _show_as_read(turn: Turn, tools: Tools) -> None:
+def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
     """Let the person see that the assistant is at work. Unimportant: a failure is logged."""
     if turn.attempts > 1 or not turn.provider_message_id:
         return
     try:
-        tools.providers[turn.provider].mark_read(
+        dependencies.providers[turn.provider].mark_read(
             provider_message_id=turn.provider_message_id, to=recipient_of(turn), typing=True
         )
     except SendError as error:

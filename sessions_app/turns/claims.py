@@ -18,7 +18,7 @@ from sessions_app.models import OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.turns.outcome import turn_settle
+from sessions_app.turns.outcome import turn_update_state
 from sessions_app.turns.pauses import paused_turns_hold
 
 logger = logging.getLogger(__name__)
@@ -100,12 +100,12 @@ def turns_sweep(
     Returns how many chats were enqueued and how many turns are unconfirmed now.
     """
     now = now or timezone.now()
-    unconfirmed = sendings_settle(now=now, unconfirmed_after=unconfirmed_after)
+    unconfirmed = sends_resolve(now=now, unconfirmed_after=unconfirmed_after)
     swept = LeasedKind("turns", turns_abandoned, enqueue).sweep(now)
     return {"enqueued": swept, "unconfirmed": unconfirmed}
 
 
-def sendings_settle(*, now: datetime, unconfirmed_after: timedelta) -> int:
+def sends_resolve(*, now: datetime, unconfirmed_after: timedelta) -> int:
     """Settle the sends that no worker is at: a part that was begun long ago counts as
     unconfirmed. Return how many turns are unconfirmed now."""
     sending = Turn.objects.filter(state=TurnState.SENDING)
@@ -125,12 +125,12 @@ def sendings_settle(*, now: datetime, unconfirmed_after: timedelta) -> int:
     waits = Exists(of_turn.filter(state=PartState.SENDING))
     failed = Exists(of_turn.filter(state=PartState.FAILED))
     settled = Turn.objects.filter(~waits | failed, pk__in=[turn.pk for turn in left])
-    return sum(_sending_settle(turn) for turn in settled.order_by("id"))
+    return sum(_send_resolve(turn) for turn in settled.order_by("id"))
 
 
-def _sending_settle(turn: Turn) -> bool:
+def _send_resolve(turn: Turn) -> bool:
     """Settle one turn; return whether it is unconfirmed now."""
-    turn_settle(turn=turn)
+    turn_update_state(turn=turn)
     turn.refresh_from_db()
     if turn.state != TurnState.UNCONFIRMED:
         return False

@@ -26,7 +26,7 @@ from sessions_app.extraction.dependencies import (
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.transcript_files.dependencies import build_transcript_backups
 from sessions_app.turns.storage_notices import StorageNotices
-from sessions_app.turns.turn_dependencies import AnswerRules, FileTools, Tools
+from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies, FileDependencies
 
 
 def build_answer_rules() -> AnswerRules:
@@ -42,9 +42,9 @@ def build_answer_rules() -> AnswerRules:
     )
 
 
-def build_turn_dependencies() -> Tools:
+def build_turn_dependencies() -> Dependencies:
     """All that a turn needs."""
-    return Tools(
+    return Dependencies(
         chat_model=configured_chat_model(),
         embedder=embedder(),
         providers=configured_providers(),
@@ -57,9 +57,9 @@ def build_turn_dependencies() -> Tools:
     )
 
 
-def build_file_dependencies() -> FileTools:
+def build_file_dependencies() -> FileDependencies:
     limits = build_document_limits()
-    return FileTools(
+    return FileDependencies(
         folder=documents_folder(),
         extractor=SandboxExtractor(limits),
         limits=limits,

@@ -15,29 +15,29 @@ from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
 from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.media_files import fetched, media_of
-from sessions_app.turns.turn_dependencies import FileTools, Tools
+from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies
 
 logger = logging.getLogger(__name__)
 
 MEGABYTE = 1024 * 1024
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 
 
-def document_note(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
+def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
     """Store the document of the turn's message as memories; returns what is to be said of
     it. Running it again for the same turn has no second effect.
 
     Raises LeaseLostError, DocumentBusyError and DatabaseError.
     """
-    files = tools.files
+    files = dependencies.files
     if files is None:
         return received_text("document", turn.chat.language)
-    if turn.message is None or not tools.rules.longterm_enabled:
+    if turn.message is None or not dependencies.rules.longterm_enabled:
         return _say("document_not_kept", turn, files)
     try:
-        document, known = _document_of(turn, lease, tools, files)
+        document, known = _document_of(turn, lease, dependencies, files)
         if not known:
-            document = _read(document, turn, lease, tools, files)
+            document = _read(document, turn, lease, dependencies, files)
     except MediaError as error:
         logger.warning("The document of turn %s could not be fetched: %s", turn.turn_id, error)
         too_large = error.code == "too_large"
@@ -51,7 +51,7 @@ def document_note(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
 
 
 def _document_of(
-    turn: Turn, lease: TurnLease, tools: Tools, files: FileTools
+    turn: Turn, lease: TurnLease, dependencies: Dependencies, files: FileDependencies
 ) -> tuple[SourceDocument, bool]:
     """The document, and whether it was known before this message. One that a killed worker
     left is found again; its file is fetched again only where it is gone."""
@@ -64,9 +64,9 @@ def _document_of(
     with fetched(
         turn=turn,
         lease=lease,
-        tools=tools,
+        dependencies=dependencies,
         folder=files.folder,
-        most_bytes=files.limits.size,
+        max_bytes=files.limits.size,
     ) as file:
         received = document_receive(
             file=file,
@@ -81,19 +81,23 @@ def _document_of(
 
 
 def _read(
-    document: SourceDocument, turn: Turn, lease: TurnLease, tools: Tools, files: FileTools
+    document: SourceDocument,
+    turn: Turn,
+    lease: TurnLease,
+    dependencies: Dependencies,
+    files: FileDependencies,
 ) -> SourceDocument:
     return document_store(
         document_id=document.document_id,
         folder=files.folder,
         extractor=files.extractor,
-        embedder=tools.embedder,
+        embedder=dependencies.embedder,
         actor=_person(turn),
         before_step=lease.renew,
     )
 
 
-def _told(document: SourceDocument, turn: Turn, files: FileTools, *, known: bool) -> str:
+def _told(document: SourceDocument, turn: Turn, files: FileDependencies, *, known: bool) -> str:
     language = turn.chat.language
     sizes = [counted("passage", document.memories.count(), language)]
     if document.pages is not None:
@@ -102,7 +106,7 @@ def _told(document: SourceDocument, turn: Turn, files: FileTools, *, known: bool
     return _say(name, turn, files, size=", ".join(sizes))
 
 
-def _say(name: str, turn: Turn, files: FileTools, **values: str) -> str:
+def _say(name: str, turn: Turn, files: FileDependencies, **values: str) -> str:
     return text_for(
         name,
         turn.chat.language,
@@ -118,7 +122,7 @@ def _name(turn: Turn) -> str:
     told = media_of(turn).filename
     name = " ".join("".join(char for char in told if char.isprintable()).split())
     if name:
-        return cut_at_word(name, LONGEST_NAME)
+        return cut_at_word(name, MAX_NAME_LENGTH)
     return "הקובץ" if turn.chat.language == "he" else "the document"
 
 

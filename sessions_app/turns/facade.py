@@ -1,8 +1,8 @@
 """Public face of answering: what other packages may use."""
 
-from sessions_app.turns.claims import sendings_settle, turns_abandoned, turns_sweep
+from sessions_app.turns.claims import sends_resolve, turns_abandoned, turns_sweep
 from sessions_app.turns.model_reply import profile_for_prompt
-from sessions_app.turns.outcome import turn_settle
+from sessions_app.turns.outcome import turn_update_state
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,
@@ -16,13 +16,13 @@ from sessions_app.turns.prompt import Line, PromptParts, Recalled, build_prompt
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.statuses import own_send_confirm, status_apply
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 __all__ = [
     "Line",
     "PromptParts",
     "Recalled",
-    "Tools",
+    "Dependencies",
     "build_prompt",
     "chat_answer",
     "chat_locked",
@@ -35,9 +35,9 @@ __all__ = [
     "pauses_end",
     "pauses_merge",
     "profile_for_prompt",
-    "sendings_settle",
+    "sends_resolve",
     "status_apply",
-    "turn_settle",
+    "turn_update_state",
     "turns_abandoned",
     "turns_sweep",
 ]

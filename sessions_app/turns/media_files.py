@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.whatsapp.media import MediaError, Med
 from sessions_app.models import Turn
 from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.send import recipient_of
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -27,24 +27,24 @@ def media_of(turn: Turn) -> Media:
 
 @contextmanager
 def fetched(
-    *, turn: Turn, lease: TurnLease, tools: Tools, folder: Path, most_bytes: int
+    *, turn: Turn, lease: TurnLease, dependencies: Dependencies, folder: Path, max_bytes: int
 ) -> Iterator[IncomingFile]:
     """The file of the turn's message, for as long as the ``with`` block lasts; tried again
     after 1, 2 and 4 seconds. Raises MediaError, DocumentError, OSError, LeaseLostError."""
-    provider = tools.providers[turn.provider]
+    provider = dependencies.providers[turn.provider]
     if not isinstance(provider, MediaProvider):
         raise MediaError("the provider hands out no files", code="gone", permanent=True)
     for delay in (*DELAYS, None):
         lease.renew()
         # A new one each time: a try that failed may have written a part.
-        with IncomingFile(folder, most_bytes=most_bytes) as file:
+        with IncomingFile(folder, max_bytes=max_bytes) as file:
             try:
                 provider.fetch_media(
                     media=media_of(turn),
                     provider_message_id=turn.provider_message_id,
                     chat=recipient_of(turn),
                     into=file,
-                    most_bytes=most_bytes,
+                    max_bytes=max_bytes,
                 )
             except MediaError as error:
                 if error.permanent or delay is None:
@@ -54,4 +54,4 @@ def fetched(
             else:
                 yield file
                 return
-        tools.sleep(wait)
+        dependencies.sleep(wait)

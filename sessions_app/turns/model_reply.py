@@ -35,28 +35,28 @@ from sessions_app.turns.prompt import (
     Recalled,
     build_prompt,
 )
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
-SAID_BY = {"user": "they wrote", "assistant": "you answered"}
+SPEAKERS = {"user": "they wrote", "assistant": "you answered"}
 
 
-def model_reply(*, turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Draft:
+def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
     """The model's answer, or one from memory alone where the model gives none."""
     draft = Draft(text="")
-    history = _history(turn, tools)
-    recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, tools))
-    cards = cards_in_reach(turn, history, tools)
+    history = _history(turn, dependencies)
+    recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
+    cards = cards_in_reach(turn, history, dependencies)
     lease.renew()
-    prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, tools))
+    prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, dependencies))
     dropped = prompt.dropped_history
-    if history is not None and dropped and tools.chat_memory.strategy.fills_gaps:
+    if history is not None and dropped and dependencies.chat_memory.strategy.fills_gaps:
         # What the model's context has no room for is to be told shortened, too.
         kept = history.messages[dropped:]
         room = sum(message.tokens for message in kept) + history.summary_tokens
-        history = _history(turn, tools, max_tokens=room)
-        prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, tools))
+        history = _history(turn, dependencies, max_tokens=room)
+        prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, dependencies))
         dropped += prompt.dropped_history
     _record(draft, history, recalled, cards, prompt, dropped)
     kept_texts = [hit.content for hit in recalled.hits[: len(prompt.kept_recalled)]]
@@ -65,12 +65,12 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Dra
         completion = _timed(
             draft,
             "model_ms",
-            lambda: tools.chat_model.complete(request, before_attempt=lease.renew),
+            lambda: dependencies.chat_model.complete(request, before_attempt=lease.renew),
         )
     except ChatModelError as error:
         logger.error("The chat model gave no answer: %s", error)
         draft.error = error_text(error)
-        draft.model = tools.chat_model.name
+        draft.model = dependencies.chat_model.name
         draft.text = _without_model(kept_texts, turn.chat.language)
         draft.is_system_text = True
     else:
@@ -84,33 +84,39 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, tools: Tools) -> Dra
     return draft
 
 
-def _history(turn: Turn, tools: Tools, *, max_tokens: int | None = None) -> History | None:
+def _history(
+    turn: Turn, dependencies: Dependencies, *, max_tokens: int | None = None
+) -> History | None:
     """None where memory is off: then there is the message alone."""
     if turn.message is None:
         return None
-    return tools.chat_memory.history(
-        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max_tokens
+    return dependencies.chat_memory.history(
+        turn=turn, max_messages=dependencies.rules.history_max_messages, max_tokens=max_tokens
     )
 
 
-def _recall(turn: Turn, text: str, history: History | None, tools: Tools) -> RecallResult:
-    if history is None or not tools.rules.longterm_enabled:
+def _recall(
+    turn: Turn, text: str, history: History | None, dependencies: Dependencies
+) -> RecallResult:
+    if history is None or not dependencies.rules.longterm_enabled:
         return RecallResult([])
     return recall(
         query=text,
         viewer=Viewer(user_role=turn.user_role or CLIENT, chat_id=turn.chat_id),
-        embedder=tools.embedder,
-        top_k=tools.rules.top_k,
-        min_similarity=tools.rules.min_similarity,
+        embedder=dependencies.embedder,
+        top_k=dependencies.rules.top_k,
+        min_similarity=dependencies.rules.min_similarity,
         messages_where=messages_left_out(turn=turn, history=history),
     )
 
 
-def cards_in_reach(turn: Turn, history: History | None, tools: Tools) -> list[CardHit]:
+def cards_in_reach(
+    turn: Turn, history: History | None, dependencies: Dependencies
+) -> list[CardHit]:
     """None where memory is off, or what lasts longer than a session."""
-    if history is None or not tools.rules.longterm_enabled:
+    if history is None or not dependencies.rules.longterm_enabled:
         return []
-    return cards_recall(turn=turn, most=tools.rules.cards_in_prompt)
+    return cards_recall(turn=turn, most=dependencies.rules.cards_in_prompt)
 
 
 def prompt_parts(
@@ -119,13 +125,13 @@ def prompt_parts(
     history: History | None,
     recalled: RecallResult,
     cards: Sequence[CardHit],
-    tools: Tools,
+    dependencies: Dependencies,
 ) -> PromptParts:
     lines = [_line(message, turn) for message in history.messages] if history else []
     return PromptParts(
         profile=profile_for_prompt(profile_current()),
         now=timezone.now(),
-        time_zone=tools.rules.time_zone,
+        time_zone=dependencies.rules.time_zone,
         fence=turn.turn_id.hex[:12],
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
@@ -134,7 +140,7 @@ def prompt_parts(
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
         history=lines or [Line("user", text)],
-        max_context_tokens=tools.rules.max_context_tokens,
+        max_context_tokens=dependencies.rules.max_context_tokens,
     )
 
 
@@ -163,12 +169,12 @@ def _line(message: Message, turn: Turn) -> Line:
 
 def _recalled(hit: Hit) -> Recalled:
     around = [
-        f"{name} that, {SAID_BY.get(hit.metadata[name]['role'], 'it was said')}: "
+        f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
         f"{hit.metadata[name]['content']}"
         for name in ("before", "after")
         if name in hit.metadata
     ]
-    label = SAID_BY.get(hit.metadata.get("role", ""), "memory")
+    label = SPEAKERS.get(hit.metadata.get("role", ""), "memory")
     return Recalled(content=hit.content, label=label, said_on=hit.created_at, around=around)
 
 

@@ -13,7 +13,7 @@ from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
 
 
-def turn_settle(*, turn: Turn) -> bool:
+def turn_update_state(*, turn: Turn) -> bool:
     """Bring the turn's state in line with its parts; returns whether more is to be sent.
 
     A part that is being sent, or whose fate is unknown yet, keeps the turn in ``sending``.

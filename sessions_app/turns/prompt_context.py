@@ -23,7 +23,7 @@ from sessions_app.turns.model_reply import (
     recalled_record,
 )
 from sessions_app.turns.prompt import Line, Prompt, PromptParts, build_prompt
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 
 class BudgetTooSmallError(ValueError):
@@ -51,7 +51,7 @@ class Context:
 def context_make(
     *,
     session: ChatSession,
-    tools: Tools,
+    dependencies: Dependencies,
     query: str | None = None,
     max_tokens: int | None = None,
     now: datetime,
@@ -60,15 +60,15 @@ def context_make(
     its last message. Where the last message is the query already, it stands there once.
     Nothing is stored. Raises BudgetTooSmallError.
     """
-    turn, after = _turn(session, tools, now), _after(session)
-    history = _history(turn, after, query, tools, max_tokens)
-    asked = query if query is not None else _last_said(session)
-    recalled = _recall(turn, asked, history, tools)
-    cards = cards_in_reach(turn, history, tools)
-    parts = prompt_parts(turn, asked, history, recalled, cards, tools)
+    turn, after = _turn(session, dependencies, now), _after(session)
+    history = _history(turn, after, query, dependencies, max_tokens)
+    asked = query if query is not None else _last_message(session)
+    recalled = _recall(turn, asked, history, dependencies)
+    cards = cards_in_reach(turn, history, dependencies)
+    parts = prompt_parts(turn, asked, history, recalled, cards, dependencies)
     lines = _lines(parts, history, after, query)
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
-    limit = _least(max_tokens, tools.rules.max_context_tokens)
+    limit = _least(max_tokens, dependencies.rules.max_context_tokens)
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
     if max_tokens is not None and prompt.tokens > max_tokens:
         raise BudgetTooSmallError(prompt.tokens)
@@ -88,14 +88,14 @@ def _told(
     )
 
 
-def _turn(session: ChatSession, tools: Tools, now: datetime) -> Turn:
+def _turn(session: ChatSession, dependencies: Dependencies, now: datetime) -> Turn:
     """A turn that is never saved: it would answer the session's last message. An answer stands
     with its question, so that the last one is never an answer: see _after."""
     return Turn(
         chat=session.chat,
         session=session,
         message=_said(session).filter(answers__isnull=True).first(),
-        user_role=tools.chat_memory.role_in_session(session),
+        user_role=dependencies.chat_memory.role_in_session(session),
         asked_at=now,
     )
 
@@ -116,34 +116,36 @@ def _history(
     turn: Turn,
     after: Sequence[Message],
     query: str | None,
-    tools: Tools,
+    dependencies: Dependencies,
     max_tokens: int | None,
 ) -> History | None:
     """What was said, within what the role's limit leaves beside the answer and the query."""
     if turn.message is None:
         return None
-    limit = tools.chat_memory.limits.tokens_for(turn.user_role)
+    limit = dependencies.chat_memory.limits.tokens_for(turn.user_role)
     limit = limit if max_tokens is None else min(limit, max_tokens)
     room = limit - sum(each.tokens for each in after) - estimate_tokens(query or "")
-    return tools.chat_memory.history(
-        turn=turn, max_messages=tools.rules.history_max_messages, max_tokens=max(room, 1)
+    return dependencies.chat_memory.history(
+        turn=turn, max_messages=dependencies.rules.history_max_messages, max_tokens=max(room, 1)
     )
 
 
-def _last_said(session: ChatSession) -> str:
+def _last_message(session: ChatSession) -> str:
     last = _said(session).filter(role=Role.USER).first()
     return last.content if last else ""
 
 
-def _recall(turn: Turn, asked: str, history: History | None, tools: Tools) -> RecallResult:
-    if not tools.rules.longterm_enabled or not asked.strip():
+def _recall(
+    turn: Turn, asked: str, history: History | None, dependencies: Dependencies
+) -> RecallResult:
+    if not dependencies.rules.longterm_enabled or not asked.strip():
         return RecallResult([])
     return recall(
         query=asked,
         viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
-        embedder=tools.embedder,
-        top_k=tools.rules.top_k,
-        min_similarity=tools.rules.min_similarity,
+        embedder=dependencies.embedder,
+        top_k=dependencies.rules.top_k,
+        min_similarity=dependencies.rules.min_similarity,
         messages_where=messages_left_out(turn=turn, history=history) if history else None,
     )
 

@@ -20,14 +20,16 @@ from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
 from sessions_app.turns.claims import TurnLease, turn_claim
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 
-def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(0)) -> int:
+def chat_answer(
+    *, chat_id: UUID, dependencies: Dependencies, debounce: timedelta = timedelta(0)
+) -> int:
     """Answer every turn that waits in the chat; returns how many were worked on.
 
     Who finds another worker in the chat leaves at once: that one looks for more work before
@@ -39,16 +41,16 @@ def chat_answer(*, chat_id: UUID, tools: Tools, debounce: timedelta = timedelta(
         worked += 1
         try:
             if debounce:
-                lease = burst_wait(lease=lease, debounce=debounce, sleep=tools.sleep)
+                lease = burst_wait(lease=lease, debounce=debounce, sleep=dependencies.sleep)
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
-        turn_run(lease=lease, tools=tools)
+        turn_run(lease=lease, dependencies=dependencies)
         turns = Turn.objects.filter(pk=lease.turn_id)
         sessions |= set(turns.values_list("session_id", flat=True))
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
-        messages_embed(session_id=session_id, embedder=tools.embedder)
+        messages_embed(session_id=session_id, embedder=dependencies.embedder)
     return worked
 
 

@@ -23,7 +23,7 @@ from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.claims import TurnLease
-from sessions_app.turns.outcome import turn_settle
+from sessions_app.turns.outcome import turn_update_state
 from sessions_app.turns.statuses import early_statuses_apply, message_status_refresh, part_locked
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ RETRY_DELAYS = (1.0, 2.0, 4.0)
 # After the quick retries: the provider is down or limits us. The chat waits in its order.
 LATER = timedelta(minutes=1)
 # A provider that asks for more (a day, for some of Meta's limits) would hold up the chat.
-LONGEST_WAIT = timedelta(minutes=15)
+MAX_WAIT = timedelta(minutes=15)
 
 
 def reply_send(
@@ -58,7 +58,7 @@ def reply_send(
             return
         _part_sent(part, result, is_console=provider.name == "console")
     with transaction.atomic():
-        turn_settle(turn=lease.turn())
+        turn_update_state(turn=lease.turn())
 
 
 def recipient_of(turn: Turn) -> Recipient:
@@ -162,14 +162,14 @@ def _part_failed(
         part.refresh_from_db()
         if part.state == PartState.SENT:
             # A status told meanwhile that it went out after all.
-            turn_settle(turn=turn)
+            turn_update_state(turn=turn)
             return
         logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)
         turn.error = error_text(error)
         part.error = error_text(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
-        elif error.permanent or _too_old(turn, now, max_age) or wait > LONGEST_WAIT:
+        elif error.permanent or _too_old(turn, now, max_age) or wait > MAX_WAIT:
             part.state = PartState.FAILED
             part.delivery_status = DeliveryStatus.FAILED
         else:
@@ -177,7 +177,7 @@ def _part_failed(
             turn_move(turn, TurnState.REPLIED, not_before=now + max(LATER, wait))
         part.save(update_fields=["state", "error", "delivery_status"])
         turn.save(update_fields=["error"])
-        turn_settle(turn=turn)
+        turn_update_state(turn=turn)
         message_status_refresh(turn=turn)
 
 

@@ -11,7 +11,7 @@ from sessions_app.conversations.facade import chat_find, chat_for_party
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.turns.outcome import turn_settle
+from sessions_app.turns.outcome import turn_update_state
 
 RANK = {
     "": 0,
@@ -61,7 +61,7 @@ def status_apply(*, event: StatusUpdate) -> Applied:
         part.error = event.error_text
     part.save()
     message_status_refresh(turn=part.turn)
-    due = turn_settle(turn=part.turn)
+    due = turn_update_state(turn=part.turn)
     return Applied(f"status {event.status}", part.turn.chat, due)
 
 
@@ -91,7 +91,7 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
     part.save()
     _name_message(part)
     early_statuses_apply(part=part)
-    return Applied("our own message: confirmed", chat, turn_settle(turn=part.turn))
+    return Applied("our own message: confirmed", chat, turn_update_state(turn=part.turn))
 
 
 def early_statuses_apply(*, part: OutboundPart) -> None:

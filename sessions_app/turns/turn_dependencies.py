@@ -34,7 +34,7 @@ class AnswerRules:
 
 
 @dataclass(frozen=True)
-class FileTools:
+class FileDependencies:
     """What looks into documents and recordings. ``folder``: where they lie meanwhile.
     ``transcriber`` None: recordings aren't listened to."""
 
@@ -45,7 +45,7 @@ class FileTools:
 
 
 @dataclass(frozen=True)
-class Tools:
+class Dependencies:
     """The models and providers, the memory of conversations, and the rules. Without
     ``files`` nothing looks into documents and recordings. ``transcripts``: the backups that
     forgetting sweeps. ``learn`` hands a chat to a worker
@@ -57,7 +57,7 @@ class Tools:
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
     rules: AnswerRules = field(default_factory=AnswerRules)
     storage_notices: StorageNotices | None = None
-    files: FileTools | None = None
+    files: FileDependencies | None = None
     transcripts: Backups | None = None
     learn: Callable[[UUID], None] | None = None
     sleep: Callable[[float], None] = time.sleep

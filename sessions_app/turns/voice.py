@@ -9,7 +9,7 @@ from django.db import transaction
 
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.speech.base import (
-    MOST_BYTES,
+    MAX_BYTES,
     Transcriber,
     Transcript,
     TranscriptionError,
@@ -19,7 +19,7 @@ from memoryproject.foundation.text.language import detect_language
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.media_files import fetched, media_of
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -34,27 +34,27 @@ class NotHeardError(Exception):
         self.text_name = text_name
 
 
-def recording_heard(*, turn: Turn, lease: TurnLease, tools: Tools) -> str:
+def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
     """The words of the turn's recording, stored as its message's text. The recording itself
     is not kept. Raises NotHeardError, LeaseLostError, DatabaseError."""
-    files = tools.files
+    files = dependencies.files
     if files is None or files.transcriber is None:
         raise NotHeardError("received_audio")
-    transcript = _transcript(turn, lease, tools, files.folder, files.transcriber)
+    transcript = _transcript(turn, lease, dependencies, files.folder, files.transcriber)
     # What no database takes is no word, either.
     text = transcript.text.replace("\x00", "").strip()
     if not text:
         raise NotHeardError("audio_silent")
-    _store(turn, lease, tools, text, transcript.model)
+    _store(turn, lease, dependencies, text, transcript.model)
     return text
 
 
 def _transcript(
-    turn: Turn, lease: TurnLease, tools: Tools, folder: Path, transcriber: Transcriber
+    turn: Turn, lease: TurnLease, dependencies: Dependencies, folder: Path, transcriber: Transcriber
 ) -> Transcript:
     try:
         with fetched(
-            turn=turn, lease=lease, tools=tools, folder=folder, most_bytes=MOST_BYTES
+            turn=turn, lease=lease, dependencies=dependencies, folder=folder, max_bytes=MAX_BYTES
         ) as file:
             return transcriber.transcribe(
                 file.read(), mime_type=media_of(turn).mime_type, before_attempt=lease.renew
@@ -64,7 +64,7 @@ def _transcript(
         raise NotHeardError("audio_failed") from error
 
 
-def _store(turn: Turn, lease: TurnLease, tools: Tools, text: str, model: str) -> None:
+def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, model: str) -> None:
     with transaction.atomic():
         if turn.message_id is None:
             held = lease.turn()
@@ -75,7 +75,7 @@ def _store(turn: Turn, lease: TurnLease, tools: Tools, text: str, model: str) ->
             ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
             message = Message.objects.select_for_update(no_key=True).get(pk=turn.message_id)
             lease.turn()
-            tools.chat_memory.retext(message=message, content=text)
+            dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
             message.save(update_fields=["metadata"])
             turn.message = message

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.admin_kit.stamped_form import GuardedForm
+from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
@@ -54,7 +54,7 @@ class ChatsField(forms.CharField):
         return "\n".join(value) if isinstance(value, list) else value
 
 
-class EndpointForm(GuardedForm):
+class EndpointForm(ConflictCheckedForm):
     event_types = forms.MultipleChoiceField(
         choices=lambda: [(name, f"{name}: {text}") for name, text in EVENT_TYPES.items()],
         required=False,

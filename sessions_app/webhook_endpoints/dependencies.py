@@ -9,7 +9,7 @@ from django_q.tasks import async_task
 
 from memoryproject.foundation.integrations.hooks.addresses import AddressRules
 from memoryproject.foundation.integrations.hooks.http import HttpPoster
-from memoryproject.foundation.outgoing_webhooks.sending import HookTools
+from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
 from sessions_app.conversations.facade import chat_name
 
 
@@ -26,9 +26,9 @@ def build_address_rules() -> AddressRules:
     )
 
 
-def build_webhook_dependencies() -> HookTools:
+def build_webhook_dependencies() -> WebhookDependencies:
     """With what webhooks are sent."""
-    return HookTools(
+    return WebhookDependencies(
         poster=HttpPoster(build_address_rules()),
         chat_name=chat_name,
         disable_after=timedelta(days=settings.WEBHOOKS_DISABLE_AFTER_DAYS),

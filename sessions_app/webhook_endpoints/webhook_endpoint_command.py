@@ -140,7 +140,7 @@ class Command(BaseCommand):
 
     def _test(self, options: dict[str, Any]) -> None:
         delivery = delivery_test(endpoint_id=_key(options))
-        sent = delivery_send(delivery=delivery, tools=build_webhook_dependencies())
+        sent = delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
         after = WebhookDelivery.objects.get(pk=delivery.pk)
         if sent is None and after.state == "pending":
             raise CommandError(

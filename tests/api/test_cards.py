@@ -111,7 +111,7 @@ def test_a_card_that_is_kept_for_a_key_goes_with_what_is_forgotten(api: Api) -> 
         made = api.post(f"{path}?format={form}", Idempotency_Key=key)
         assert "Yossi" in made.content.decode()
     message = Message.objects.get(content=said)
-    object_forget(kind="message", object_id=message.pk, tools=build_forget_dependencies())
+    object_forget(kind="message", object_id=message.pk, dependencies=build_forget_dependencies())
     bodies = IdempotentAnswer.objects.values_list("body", flat=True)
     assert not any("Yossi" in body for body in bodies)
     assert (

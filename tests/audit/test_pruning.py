@@ -52,7 +52,7 @@ def test_nfr_sec_005_older_events_go_and_the_rest_verifies(old: AuditLog) -> Non
     report = old.verify()
     assert report.verified, report.findings
     assert (report.events, report.first, report.pruned, report.checkpoints) == (3, 8, 7, 1)
-    assert "7 older ones were pruned rightly" in report.told()
+    assert "7 older ones were pruned rightly" in report.describe()
     assert old.prune() == 0
     old.record(2)
     assert old.verify().events == 5

@@ -9,13 +9,13 @@ from django.conf import settings
 from django.db import connection
 
 from memoryproject.foundation.audit.models import AuditEvent, AuditSetting
-from memoryproject.foundation.audit.tasks import note_settings
-from memoryproject.foundation.audit.watched import (
-    NOT_WATCHED,
-    WATCHED,
+from memoryproject.foundation.audit.setting_changes import (
+    TRACKED_SETTINGS,
+    UNTRACKED_SETTINGS,
     settings_note,
-    watched_values,
+    tracked_values,
 )
+from memoryproject.foundation.audit.tasks import note_settings
 from tests.docs.sources import settings_read
 
 KEY = "the key of a test"
@@ -32,8 +32,8 @@ def told() -> list[dict[str, object]]:
 
 
 def test_every_setting_is_watched_or_left_out_on_purpose() -> None:
-    assert settings_read() == {*WATCHED, *NOT_WATCHED}
-    assert watched_values(settings).keys() == set(WATCHED)
+    assert settings_read() == {*TRACKED_SETTINGS, *UNTRACKED_SETTINGS}
+    assert tracked_values(settings).keys() == set(TRACKED_SETTINGS)
 
 
 @pytest.mark.django_db
@@ -96,4 +96,4 @@ def test_processes_that_start_together_tell_it_once() -> None:
 def test_the_settings_of_this_process_are_noted() -> None:
     note_settings()
     assert note_settings() == []
-    assert AuditSetting.objects.count() == len(WATCHED) + 1
+    assert AuditSetting.objects.count() == len(TRACKED_SETTINGS) + 1

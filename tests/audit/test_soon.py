@@ -55,7 +55,7 @@ def test_the_callers_work_is_kept_when_the_queue_is_down(
     finally:
         execute("ALTER TABLE django_q_gone RENAME TO django_q_ormq")
     assert AuditEvent.objects.count() == 2
-    assert "seal_soon" in caplog.text
+    assert "schedule_seal" in caplog.text
     assert log.seal() == 2
     log.record(1)
     assert len(queued()) == 1

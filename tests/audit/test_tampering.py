@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.verify.report import MOST_FINDINGS
+from memoryproject.foundation.audit.verify.report import MAX_FINDINGS
 from tests.audit.log import AuditLog, execute, kinds, tamper
 
 COUNT = 9
@@ -319,9 +319,9 @@ def test_a_key_changed_half_way_would_be_found(sealed: AuditLog) -> None:
 
 
 def test_a_report_stays_short_however_much_is_wrong(log: AuditLog) -> None:
-    log.record(MOST_FINDINGS + 50)
+    log.record(MAX_FINDINGS + 50)
     log.seal()
     tamper(f"UPDATE {EVENT} SET actor = 'x'")
     report = log.verify()
-    assert report.found == MOST_FINDINGS + 50
-    assert len(report.findings) == MOST_FINDINGS
+    assert report.found == MAX_FINDINGS + 50
+    assert len(report.findings) == MAX_FINDINGS

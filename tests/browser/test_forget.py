@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
 from sessions_app.models import ForgetReceipt, ForgetRun, Message
-from sessions_app.tasks import carry_out_forgetting
+from sessions_app.tasks import run_forgetting
 from tests.browser.visit import Visit, is_scrolled_sideways, serious
 from tests.world import CLIENT, World
 
@@ -19,12 +19,12 @@ FACT = "The gate of the yard opens with the number of the old tram"
 RUNS = "/admin/sessions_app/forgetrun/"
 SEARCH = f"{RUNS}search/"
 NASTY = "<script>alert(1)</script> \u202egnitirw \u200b\u2066" + "x" * 100_000
-MOST_TABS = 150
+MAX_TABS = 150
 
 
 def tab_to(page: Page, selector: str) -> None:
     """Press Tab until the focus is there, as somebody does who has no mouse."""
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         page.keyboard.press("Tab")
         if page.evaluate("one => document.activeElement.matches(one)", selector):
             return
@@ -40,7 +40,7 @@ def press(page: Page, key: str = "Enter") -> None:
 def work() -> None:
     """What the workers do."""
     for run in ForgetRun.objects.filter(state="waiting"):
-        carry_out_forgetting(str(run.pk))
+        run_forgetting(str(run.pk))
 
 
 def test_by_the_keyboard_alone_from_a_list_to_the_receipt(
@@ -122,7 +122,7 @@ def test_every_page_fits_and_can_be_used_by_all(
         run.items.create(number=1, kind="message", object_id=key)
     over = ForgetRun.objects.create(asked_by="staff", total=1, state="waiting")
     over.items.create(number=1, kind="memory", object_id=Memory.objects.get().pk)
-    carry_out_forgetting(str(over.pk))
+    run_forgetting(str(over.pk))
     receipt = ForgetReceipt.objects.get()
     staff.set_viewport_size({"width": width, "height": 800})
     staff.emulate_media(color_scheme=scheme)

@@ -11,8 +11,8 @@ from django.utils import timezone
 from cards_app.models import MemoryCard
 from cards_app.rules.card import extract_card
 from cards_app.rules.lines import Line
-from cards_app.rules.telling import card_told
-from sessions_app.forgetting.execute import ForgetTools
+from cards_app.rules.prompt_text import render_card
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import ChatSession, Turn, TurnReplay
@@ -124,8 +124,8 @@ def test_where_the_context_is_small_cards_go_first(world: World) -> None:
 def test_forgetting_the_session_takes_its_card_out_of_replays(world: World) -> None:
     session = say_and_end(world, CLIENT, GARDEN)
     world.say(CLIENT, "Hello again")
-    tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    receipt = object_forget(kind="session", object_id=session.pk, tools=tools)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    receipt = object_forget(kind="session", object_id=session.pk, dependencies=dependencies)
     assert receipt.swept["cards_app_memorycard"] == 1
     assert not MemoryCard.objects.exists()
     assert _kept().count("garden") == 0
@@ -136,8 +136,8 @@ def test_forgetting_a_message_takes_even_the_keywords(world: World) -> None:
     world.say(CLIENT, "Hello again")
     assert "umbrellas" in _kept()
     message = session.messages.get(content="I like Umbrellas")
-    tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    object_forget(kind="message", object_id=message.pk, tools=tools)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    object_forget(kind="message", object_id=message.pk, dependencies=dependencies)
     assert "mbrellas" not in _kept()
     make_due()
     card = MemoryCard.objects.get(pk=session.pk)
@@ -150,7 +150,7 @@ def _kept() -> str:
 
 
 def told(*texts: str, longest: int = 1_000) -> str:
-    return card_told(extract_card([Line("user", text) for text in texts]), longest=longest)
+    return render_card(extract_card([Line("user", text) for text in texts]), longest=longest)
 
 
 def test_a_card_is_told_in_the_language_of_its_title() -> None:

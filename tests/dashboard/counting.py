@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.periods import DAYS, period_named
-from memoryproject.staff_site.dashboard.durations import ERROR, SHORTEST
+from memoryproject.staff_site.dashboard.durations import ERROR, MIN_LENGTH
 from memoryproject.staff_site.dashboard.figures import Figures, figures_of
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from sessions_app.models import ForgetReceipt, Message, Turn, TurnReplay
@@ -85,6 +85,6 @@ def _assert_same(figures: Figures) -> None:
         if not taken:
             assert told is None
             continue
-        exact = max(taken[ceil(share * len(taken)) - 1], SHORTEST)
+        exact = max(taken[ceil(share * len(taken)) - 1], MIN_LENGTH)
         assert told is not None
         assert exact / (ERROR * 1.001) <= told <= exact * ERROR * 1.001

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from memoryproject.foundation.admin_kit.bounded_pages import MOST_ROWS, BoundedPaginator
+from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS, BoundedPaginator
 from sessions_app.models import Chat, ChatActivity
 
 pytestmark = pytest.mark.django_db
@@ -59,22 +59,22 @@ def test_a_page_that_is_none_is_the_nearest_one() -> None:
 
 
 def test_an_endless_list_says_that_there_are_more(admin_client: Client) -> None:
-    chats(MOST_ROWS + 1)
+    chats(MAX_ROWS + 1)
     text = admin_client.get(CHATS).content.decode()
-    assert f"1–50 of more than {MOST_ROWS}" in text
-    last = admin_client.get(CHATS, {"p": MOST_ROWS // 50}).content.decode()
-    assert f"{MOST_ROWS - 49}–{MOST_ROWS} of more than {MOST_ROWS}" in last
+    assert f"1–50 of more than {MAX_ROWS}" in text
+    last = admin_client.get(CHATS, {"p": MAX_ROWS // 50}).content.decode()
+    assert f"{MAX_ROWS - 49}–{MAX_ROWS} of more than {MAX_ROWS}" in last
     Chat.objects.first().delete()  # type: ignore[union-attr]
-    assert f"1–50 of {MOST_ROWS}" in admin_client.get(CHATS).content.decode()
+    assert f"1–50 of {MAX_ROWS}" in admin_client.get(CHATS).content.decode()
 
 
 def test_a_list_of_the_admin_says_it_too(admin_client: Client) -> None:
-    made = chats(MOST_ROWS + 1)
+    made = chats(MAX_ROWS + 1)
     made[0].addresses.model.objects.bulk_create(
         made[0].addresses.model(chat=chat, address=chat.whatsapp_chat) for chat in made
     )
     text = admin_client.get(ADDRESSES).content.decode()
-    assert f"more than {MOST_ROWS} " in text
+    assert f"more than {MAX_ROWS} " in text
     few = admin_client.get(ADDRESSES, {"q": made[7].whatsapp_chat}).content.decode()
     assert "more than" not in few
     assert "1 chat address" in few

@@ -18,7 +18,7 @@ from django_q.models import Schedule
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.periods import DAYS
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -76,7 +76,9 @@ def busy(world: World) -> World:
     object_forget(
         kind="memory",
         object_id=memory.pk,
-        tools=ForgetTools(world.tools.embedder, world.tools.chat_memory),
+        dependencies=ForgetDependencies(
+            world.dependencies.embedder, world.dependencies.chat_memory
+        ),
     )
     return world
 

@@ -27,7 +27,7 @@ from memoryproject.staff_site.dashboard.figures import figures_of
 from memoryproject.staff_site.dashboard.prices import model_tokens
 from memoryproject.staff_site.dashboard.rollups import quarters_recount, rollups_recount, slots_read
 from memoryproject.staff_site.models import Day, Mark, Quarter
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import ForgetReceipt, Message, Turn
@@ -41,8 +41,8 @@ JERUSALEM = ZoneInfo("Asia/Jerusalem")
 CHANGES = ((3, 26), (3, 27), (10, 25))
 
 
-def forget_tools(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
+def forget_tools(world: World) -> ForgetDependencies:
+    return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
 def messages_today() -> int:
@@ -89,12 +89,14 @@ def test_what_is_forgotten_leaves_the_figures(world: World) -> None:
     world.say(CLIENT, "good morning")
     world.say(OTHER_CLIENT, "hello")
     rollups_recount(now=timezone.now(), most_seconds=60)
-    object_forget(kind="memory", object_id=Memory.objects.get().pk, tools=forget_tools(world))
+    object_forget(
+        kind="memory", object_id=Memory.objects.get().pk, dependencies=forget_tools(world)
+    )
     assert_right()
     spoken = Message.objects.get(content="good morning")
-    object_forget(kind="message", object_id=spoken.pk, tools=forget_tools(world))
+    object_forget(kind="message", object_id=spoken.pk, dependencies=forget_tools(world))
     assert_right()
-    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, tools=forget_tools(world))
+    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=forget_tools(world))
     figures = figures_of(period_named("today", now=timezone.now())).whole
     assert (figures.chats, figures.receipts, figures.memories_added) == (1, 3, 0)
     assert figures.memories_forgotten >= 1

@@ -138,7 +138,7 @@ def test_no_file_an_empty_one_and_one_that_is_too_large_are_refused(
     empty = upload(admin_client, b"")
     assert empty.status_code == 400
     assert "This file is empty." in empty.content.decode()
-    monkeypatch.setattr(transfer, "MOST_BYTES", 10)
+    monkeypatch.setattr(transfer, "MAX_BYTES", 10)
     large = upload(admin_client, b'{"content": "Dana likes tea"}')
     assert large.status_code == 400
     assert "The file is larger than 10" in large.content.decode()

@@ -49,7 +49,7 @@ def green(settings: Any) -> Iterator[GreenServer]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider_test, "QUIET_SECONDS", 0.2)
-    monkeypatch.setattr(provider_test, "LONGEST_SECONDS", 2.0)
+    monkeypatch.setattr(provider_test, "MAX_SECONDS", 2.0)
     cache.clear()
 
 
@@ -146,7 +146,7 @@ def test_a_provider_that_does_not_answer_holds_up_no_page(
     fault: Fault,
     told: str,
 ) -> None:
-    monkeypatch.setattr(provider_test, "LONGEST_SECONDS", 0.6)
+    monkeypatch.setattr(provider_test, "MAX_SECONDS", 0.6)
     graph.fail_next(fault)
     assert told in tried(admin_client)
 

@@ -16,12 +16,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.bounded_pages import MOST_ROWS
+from memoryproject.foundation.admin_kit.bounded_pages import MAX_ROWS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import Message, Turn, TurnReplay
 from tests.dashboard.staff import staff_with
@@ -106,8 +106,10 @@ def test_what_was_forgotten_since_is_shown_as_forgotten(
     admin_client: Client, recalled: World
 ) -> None:
     turn = newest()
-    tools = ForgetTools(embedder=recalled.tools.embedder, chat_memory=recalled.rules.chat_memory)
-    object_forget(kind="memory", object_id=Memory.objects.get().pk, tools=tools)
+    dependencies = ForgetDependencies(
+        embedder=recalled.dependencies.embedder, chat_memory=recalled.rules.chat_memory
+    )
+    object_forget(kind="memory", object_id=Memory.objects.get().pk, dependencies=dependencies)
     shown = plain(page(admin_client, address(turn)))
     assert "forgotten since" in shown
     assert "within 30 days" not in shown
@@ -117,8 +119,10 @@ def test_a_forgotten_question_is_told_and_not_shown(admin_client: Client, world:
     world.say(CLIENT, "My code is 4711")
     turn = newest()
     assert turn.message is not None
-    tools = ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
-    object_forget(kind="message", object_id=turn.message.pk, tools=tools)
+    dependencies = ForgetDependencies(
+        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
+    )
+    object_forget(kind="message", object_id=turn.message.pk, dependencies=dependencies)
     shown = plain(page(admin_client, address(turn)))
     assert "4711" not in shown
     assert "It isn't kept" in shown
@@ -156,7 +160,7 @@ def test_a_model_that_failed_is_told_in_words(admin_client: Client, world: World
     def fail(_: object) -> str:
         raise ChatModelError("the model is down", permanent=True)
 
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(fail))
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(fail))
     world.say(CLIENT, "Hi")
     shown = plain(page(admin_client, address(newest())))
     assert "The chat model gave no answer" in shown
@@ -400,4 +404,4 @@ def test_an_endless_list_is_never_counted_whole(admin_client: Client, world: Wor
     turns = [sql for sql in counting if '"sessions_app_turn"' in sql]
     assert turns
     assert all("LIMIT" in sql for sql in turns)
-    assert any(f"LIMIT {MOST_ROWS + 1})" in sql for sql in turns)
+    assert any(f"LIMIT {MAX_ROWS + 1})" in sql for sql in turns)

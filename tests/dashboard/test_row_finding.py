@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.recall.staff_search import said_newest
+from sessions_app.recall.staff_search import newest_messages_found
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +95,6 @@ def test_the_newest_are_found_in_their_order_however_many_are_looked_through_fir
 
     for recent in (0, 1, 2, 3, 100):
         for first, count in ((0, 2), (1, 2), (3, 2), (9, 2)):
-            newest = said_newest(asked, "invoices", first, count, recent=recent)
+            newest = newest_messages_found(asked, "invoices", first, count, recent=recent)
             assert newest == expected[first : first + count]
-    assert said_newest(asked, "zyqorvane", 0, 2, recent=1) == []
+    assert newest_messages_found(asked, "zyqorvane", 0, 2, recent=1) == []

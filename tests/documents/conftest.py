@@ -30,7 +30,7 @@ def receive(db: None, folder: Path) -> Receive:
     """Takes in bytes as an upload of staff."""
 
     def receiving(content: bytes, name: str = "terms.pdf", **changes: Any) -> Received:
-        with IncomingFile(folder, most_bytes=1_000_000) as file:
+        with IncomingFile(folder, max_bytes=1_000_000) as file:
             file.write(content)
             values = {"visibility": "owner", **changes}
             return document_receive(file=file, name=name, folder=folder, **values)

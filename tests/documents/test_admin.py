@@ -16,7 +16,7 @@ from django_q.models import OrmQ
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import ForgetRun
-from sessions_app.tasks import carry_out_forgetting, read_document, sweep_work
+from sessions_app.tasks import read_document, run_forgetting, sweep_work
 from tests.documents import files
 from tests.world import CLIENT, World
 
@@ -124,7 +124,7 @@ def test_forgetting_asks_first(upload: Upload, admin_client: Client) -> None:
     admin_client.post(
         reverse("admin:sessions_app_forgetrun_confirm", args=[run.pk]), {"typed": "FORGET"}
     )
-    carry_out_forgetting(str(run.pk))
+    run_forgetting(str(run.pk))
     assert not Memory.objects.exists()
     assert AuditEvent.objects.get(action="document.forget").actor == "admin"
     assert read_document(str(document.pk)).startswith("SourceDocument matching query")

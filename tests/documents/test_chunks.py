@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.chunks import MOST, TARGET, cut_text
+from memoryproject.foundation.text.chunks import MAX_COUNT, TARGET, cut_text
 
 PIECES = st.sampled_from(
     [
@@ -55,7 +55,7 @@ def test_passages_are_of_whole_sentences_and_near_the_target() -> None:
     for passage in passages:
         assert passage.text.startswith("Sentence")
         assert passage.text.endswith(".")
-    assert all(TARGET // 2 <= len(passage.text) <= MOST for passage in passages[:-1])
+    assert all(TARGET // 2 <= len(passage.text) <= MAX_COUNT for passage in passages[:-1])
 
 
 def test_hebrew_sentences_stay_whole() -> None:

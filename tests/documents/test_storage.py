@@ -231,7 +231,7 @@ def test_files_lie_for_their_owner_alone(receive: Receive, folder: Path) -> None
 
 
 def test_what_is_too_large_leaves_nothing(folder: Path) -> None:
-    with pytest.raises(DocumentError) as caught, IncomingFile(folder, most_bytes=10) as file:
+    with pytest.raises(DocumentError) as caught, IncomingFile(folder, max_bytes=10) as file:
         file.write(b"x" * 11)
     assert caught.value.code == "too_large"
     assert lying(folder) == []

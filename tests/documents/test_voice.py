@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.speech.scripted import ScriptedTransc
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.models import Turn
-from sessions_app.turns.turn_dependencies import FileTools
+from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.documents.conftest import as_if_killed_before_the_answer
 from tests.world import CLIENT, World
 
@@ -28,8 +28,10 @@ def listening(world: World, folder: Path) -> Listen:
 
     def use(*script: str | TranscriptionError) -> ScriptedTranscriber:
         transcriber = ScriptedTranscriber(*script)
-        tools = FileTools(folder=folder, extractor=DirectExtractor(), transcriber=transcriber)
-        world.tools = replace(world.tools, files=tools)
+        dependencies = FileDependencies(
+            folder=folder, extractor=DirectExtractor(), transcriber=transcriber
+        )
+        world.dependencies = replace(world.dependencies, files=dependencies)
         return transcriber
 
     return use
@@ -65,8 +67,8 @@ def test_hebrew_that_is_said_is_answered_in_hebrew(world: World, listening: List
 def test_without_a_model_it_is_stored_and_told(world: World, folder: Path) -> None:
     told = "I received your recording, but I can't listen to recordings yet."
     assert records(world)[0].startswith(told)
-    files = FileTools(folder=folder, extractor=DirectExtractor())
-    world.tools = replace(world.tools, files=files)
+    files = FileDependencies(folder=folder, extractor=DirectExtractor())
+    world.dependencies = replace(world.dependencies, files=files)
     assert records(world)[0].startswith(told)
     assert world.provider.fetched == []
     assert [message.content for message in world.messages(CLIENT)][::2] == ["", ""]

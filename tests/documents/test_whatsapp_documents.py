@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import Turn
 from sessions_app.turns.queue import chat_answer
-from sessions_app.turns.turn_dependencies import FileTools
+from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.documents import files
 from tests.documents.conftest import as_if_killed_before_the_answer
 from tests.events import revocation
@@ -55,8 +55,8 @@ def extractor() -> CountingExtractor:
 def world(world: World, folder: Path, extractor: CountingExtractor) -> Iterator[World]:
     """With something that reads documents."""
     limits = replace(extractor.limits, size=100_000)
-    tools = FileTools(folder=folder, extractor=extractor, limits=limits)
-    world.tools = replace(world.tools, files=tools)
+    dependencies = FileDependencies(folder=folder, extractor=extractor, limits=limits)
+    world.dependencies = replace(world.dependencies, files=dependencies)
     yield world
     assert not list(folder.glob("*")), "no file is left lying"
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_told(content: bytes, told: str, world: World) ->
 
 def test_a_file_that_cannot_be_fetched_is_tried_again_and_then_told(world: World) -> None:
     waits: list[float] = []
-    world.tools = replace(world.tools, sleep=waits.append)
+    world.dependencies = replace(world.dependencies, sleep=waits.append)
     world.provider.fail_next_media(*[MediaError("down")] * 3)
     assert sends(world, CLIENT, FACTS)[0].startswith("✅")
     assert waits == [1.0, 2.0, 4.0]
@@ -244,7 +244,7 @@ def test_a_burst_is_not_merged_over_a_document(world: World) -> None:
         message_from(CLIENT, "two"),
     )
     chat = world.chat(CLIENT)
-    chat_answer(chat_id=chat.pk, tools=world.tools, debounce=timedelta(seconds=1))
+    chat_answer(chat_id=chat.pk, dependencies=world.dependencies, debounce=timedelta(seconds=1))
     sent = [part.text.partition(":")[0] for part in world.provider.sent]
     assert sent == ["answer to", "✅ I read terms.pdf", "answer to"]
 

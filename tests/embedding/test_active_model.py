@@ -166,7 +166,7 @@ def test_err_memory_001_a_model_that_cannot_be_used_leaves_words_and_says_so(
     settings.EMBEDDER = "wordllama"
     settings.OPENAI_API_KEY = ""
     settings.OPENAI_BASE_URL = "https://api.openai.com/v1"
-    world.tools = replace(world.tools, embedder=embedder())
+    world.dependencies = replace(world.dependencies, embedder=embedder())
 
     (answer,) = world.say(CLIENT, "What about TestCorp's invoice?")
 

@@ -229,7 +229,7 @@ def test_half_precision_finds_the_same() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     index_ensure(model=EmbeddingModel(model_id="long", dimensions=3_072))
-    assert vector_search.MOST_NUMBERS_EXACTLY // 3_072 < 450, "large enough for the index"
+    assert vector_search.MAX_NUMBERS_EXACTLY // 3_072 < 450, "large enough for the index"
 
     found = nearest_keys(
         scope=Memory.objects.all(),

@@ -20,7 +20,7 @@ from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder, hashed_words
-from memoryproject.foundation.integrations.embedders.patient import DELAYS, PatientEmbedder
+from memoryproject.foundation.integrations.embedders.retrying import DELAYS, RetryingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.backup.checks import RestoreError, check_empty
 from sessions_app.embedding.choice import embedder
@@ -320,7 +320,7 @@ def test_rate_limits_are_waited_for(use_openai: OpenAIServer) -> None:
     for is tried for minutes more."""
     waited: list[float] = []
     failing = HashingEmbedder(failure=EmbedderError("slow down"))
-    patient = PatientEmbedder(failing, sleep=waited.append)
+    patient = RetryingEmbedder(failing, sleep=waited.append)
 
     with pytest.raises(EmbedderError, match="slow down"):
         patient.embed(["text"])

@@ -46,11 +46,11 @@ class Learning:
     during: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        tools = self.world.tools
-        self.world.tools = replace(tools, learn=self.handed.append)
+        dependencies = self.world.dependencies
+        self.world.dependencies = replace(dependencies, learn=self.handed.append)
         self.extractor = Extractor(
             chat_model=ScriptedChatModel(self._answer),
-            embedder=tools.embedder,
+            embedder=dependencies.embedder,
             forgotten=lambda content, scope: (content, scope) in self.forgotten,
         )
 

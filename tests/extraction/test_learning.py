@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from memories_app.models import MemoryStatus, MemoryTelling
+from memories_app.models import MemorySource, MemoryStatus
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
@@ -112,7 +112,7 @@ class TestOnlyWhatPeopleSaid:
         self, learning: Learning
     ) -> None:
         asks = ScriptedChatModel(lambda _: "Shall we deliver to 12 Main Street on Tuesday?")
-        learning.world.tools = replace(learning.world.tools, chat_model=asks)
+        learning.world.dependencies = replace(learning.world.dependencies, chat_model=asks)
         learning.say("I want to order")
         learning.say("yes", fact("Delivery goes to 12 Main Street on Tuesday", "yes"))
         (memory,) = memories()
@@ -206,7 +206,7 @@ class TestTold:
         message = learning.say("The rent is ₪4,000", fact("The rent is ₪4,000"))
         (memory,) = memories()
         assert memory.told_count == 2
-        assert MemoryTelling.objects.filter(source_message_id=message.pk).exists()
+        assert MemorySource.objects.filter(source_message_id=message.pk).exists()
 
     def test_one_message_tells_a_fact_once(self, learning: Learning) -> None:
         text = "The rent is ₪4,000, that's 4000 shekels"
@@ -264,7 +264,7 @@ class TestTheTurn:
         def down(_: object) -> None:
             raise ConnectionError("the broker is down")
 
-        learning.world.tools = replace(learning.world.tools, learn=down)
+        learning.world.dependencies = replace(learning.world.dependencies, learn=down)
         with django_capture_on_commit_callbacks(execute=True):
             assert learning.world.say(CLIENT, "I own a boat") == ["answer to: I own a boat"]
         assert Turn.objects.get().state == "sent"
@@ -277,8 +277,10 @@ class TestTheTurn:
             *(message_from(CLIENT, text) for text in ("Hi", "I own a boat", "and I like tea"))
         )
         _let_time_pass()
-        tools = replace(world.tools, sleep=lambda _: _let_time_pass())
-        chat_answer(chat_id=world.chat(CLIENT).pk, tools=tools, debounce=timedelta(minutes=1))
+        dependencies = replace(world.dependencies, sleep=lambda _: _let_time_pass())
+        chat_answer(
+            chat_id=world.chat(CLIENT).pk, dependencies=dependencies, debounce=timedelta(minutes=1)
+        )
         learning.teach(fact("I own a boat"), fact("I like tea"))
         assert learning.learn() == 2
         said = {message.pk: message.content for message in world.messages(CLIENT)}
@@ -306,7 +308,7 @@ class TestTheTurn:
 
 class TestOff:
     def test_without_the_setting_nothing_is_put_on_record(self, learning: Learning) -> None:
-        learning.world.tools = replace(learning.world.tools, learn=None)
+        learning.world.dependencies = replace(learning.world.dependencies, learn=None)
         learning.say("I own a boat", fact("I own a boat"))
         assert not ExtractionWork.objects.exists()
         assert contents() == []

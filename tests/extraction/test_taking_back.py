@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from memories_app.models import MemoryTelling
+from memories_app.models import MemorySource
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import ExtractionWork, Message
 from tests.extraction.learning import Learning, contents, fact, memories, work
@@ -91,7 +91,7 @@ class TestRevoked:
         learning.revoke(first)
         (memory,) = memories()
         assert (memory.told_count, memory.source_message_id) == (1, second.pk)
-        assert not MemoryTelling.objects.filter(source_message_id=first.pk).exists()
+        assert not MemorySource.objects.filter(source_message_id=first.pk).exists()
         learning.revoke(second)
         assert contents() == []
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from tests.world import World
 
 
-def tools_of(world: World, **changes: Any) -> ForgetTools:
-    return replace(ForgetTools(world.tools.embedder, world.tools.chat_memory), **changes)
+def dependencies_of(world: World, **changes: Any) -> ForgetDependencies:
+    return replace(
+        ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory), **changes
+    )

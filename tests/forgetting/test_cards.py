@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import ChatSession, ForgetReceipt, Message
@@ -49,13 +49,13 @@ def told_in_an_earlier_session(world: World) -> ChatSession:
 
 
 def forgotten(world: World, kind: str, session: ChatSession) -> ForgetReceipt:
-    tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
     if kind == "message":
         message = Message.objects.get(content=SAID)
-        return object_forget(kind="message", object_id=message.pk, tools=tools)
+        return object_forget(kind="message", object_id=message.pk, dependencies=dependencies)
     if kind == "session":
-        return object_forget(kind="session", object_id=session.pk, tools=tools)
-    return object_forget(kind="chat", object_id=session.chat_id, tools=tools)
+        return object_forget(kind="session", object_id=session.pk, dependencies=dependencies)
+    return object_forget(kind="chat", object_id=session.chat_id, dependencies=dependencies)
 
 
 @pytest.mark.parametrize("kind", ["message", "session", "chat"])
@@ -82,8 +82,8 @@ def test_an_answer_that_retold_a_memory_leaves_the_card(world: World) -> None:
     # What the client says on his own stays; the answers that repeat it don't.
     answers = Message.objects.filter(role="assistant", content__contains=SAID)
     assert answers.exists()
-    tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    receipt = object_forget(kind="memory", object_id=memory.pk, tools=tools)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    receipt = object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
     assert receipt.swept["cards_app_memorycard"] == 1
     assert not MemoryCard.objects.exists()
     assert not answers.exists()

@@ -18,9 +18,9 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Turn
-from sessions_app.turns.turn_dependencies import FileTools
+from sessions_app.turns.turn_dependencies import FileDependencies
 from tests.forgetting.dump import left_of, vectors_of
-from tests.forgetting.forgetting_tools import tools_of
+from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, GODFATHER, World, message_from, summing_up
 
 pytestmark = [
@@ -39,7 +39,7 @@ MATTERS = [WARRANTY, KEYS, HEBREW]
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any, tmp_path: Path) -> World:
+def world(transactional_db: None, rules: Any, dependencies: Any, tmp_path: Path) -> World:
     """With committed rows, so that a dump sees them. The model retells what it reads."""
 
     def answer(request: ChatRequest) -> str:
@@ -50,12 +50,12 @@ def world(transactional_db: None, rules: Any, tools: Any, tmp_path: Path) -> Wor
             return "I know nothing of that."
         return f"It says: {WARRANTY}" if "word for word" in read else ANSWER
 
-    tools = replace(
-        tools,
+    dependencies = replace(
+        dependencies,
         chat_model=ScriptedChatModel(answer),
-        files=FileTools(folder=tmp_path / "documents", extractor=DirectExtractor()),
+        files=FileDependencies(folder=tmp_path / "documents", extractor=DirectExtractor()),
     )
-    return World(rules=rules, tools=tools)
+    return World(rules=rules, dependencies=dependencies)
 
 
 def send(world: World, who: str, text: str) -> SourceDocument:
@@ -69,7 +69,9 @@ def send(world: World, who: str, text: str) -> SourceDocument:
 
 def forget(world: World) -> ForgetReceipt:
     document = SourceDocument.objects.get()
-    return object_forget(kind="document", object_id=document.pk, tools=tools_of(world))
+    return object_forget(
+        kind="document", object_id=document.pk, dependencies=dependencies_of(world)
+    )
 
 
 def test_answers_and_replays_that_told_of_it_are_swept(world: World) -> None:
@@ -118,7 +120,7 @@ def test_so_are_those_that_showed_a_memory(world: World, command: str) -> None:
     (shown,) = world.say(GODFATHER, command)
     assert all(fact in shown for fact in facts)
     for memory in Memory.objects.all():
-        object_forget(kind="memory", object_id=memory.pk, tools=tools_of(world))
+        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
     assert left_of(facts) == []
 
 
@@ -152,7 +154,7 @@ def test_what_staff_made_of_a_passage_goes_with_its_first_wording(world: World) 
     world.say(CLIENT, f"{QUESTION} Tell me word for word")
     corrected = f"TestCorp's newer terms: the guarantee ends after nine winters. {KEYS}"
     memory_update(
-        memory_id=passage.pk, content=corrected, embedder=world.tools.embedder, actor=SYSTEM
+        memory_id=passage.pk, content=corrected, embedder=world.dependencies.embedder, actor=SYSTEM
     )
     forget(world)
     assert left_of([*MATTERS, corrected]) == []
@@ -163,7 +165,9 @@ def test_a_message_that_brought_it_takes_it_along(world: World) -> None:
     world.say(CLIENT, QUESTION)
     world.say(GODFATHER, QUESTION)
     assert document.source_message_id
-    object_forget(kind="message", object_id=document.source_message_id, tools=tools_of(world))
+    object_forget(
+        kind="message", object_id=document.source_message_id, dependencies=dependencies_of(world)
+    )
     assert left_of(MATTERS, [RETOLD]) == []
     assert not SourceDocument.objects.exists()
 
@@ -175,11 +179,11 @@ def test_what_has_nothing_to_do_with_it_stays(world: World) -> None:
     pages = [f"{common} Page {number} is about nothing else. " * 30 for number in range(5)]
     rest = " ".join(f"Clause {number} was deleted." for number in range(60))
     send(world, CLIENT, "\n\n".join([*pages, rest, PASSAGE]))
-    quiet = replace(world.tools, chat_model=ScriptedChatModel(lambda _: common))
-    told = world.tools
-    world.tools = quiet
+    quiet = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: common))
+    told = world.dependencies
+    world.dependencies = quiet
     world.say(CLIENT, "Good morning")
-    world.tools = told
+    world.dependencies = told
     world.say(CLIENT, QUESTION)
     turn = Turn.objects.latest("id")
     assert WARRANTY in str(turn.replay.recalled)

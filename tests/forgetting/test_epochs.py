@@ -28,7 +28,7 @@ from sessions_app.conversations.epochs import (
     forgetting_mark,
     forgetting_wait,
 )
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget, object_forget_within
 from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.models import ForgetReceipt, Message, Turn
@@ -45,12 +45,12 @@ FACTS = (
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
+def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
+    return World(rules=rules, dependencies=dependencies)
 
 
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
+def dependencies_of(world: World) -> ForgetDependencies:
+    return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
 def elsewhere(work: Callable[[], Any]) -> Any:
@@ -68,7 +68,7 @@ def elsewhere(work: Callable[[], Any]) -> Any:
 
 def forget(world: World, fact: str) -> None:
     key = Memory.objects.get(content=fact).pk
-    object_forget(kind="memory", object_id=key, tools=tools_of(world))
+    object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world))
 
 
 def while_answering(world: World, *happenings: Callable[[], Any]) -> list[int]:
@@ -83,7 +83,7 @@ def while_answering(world: World, *happenings: Callable[[], Any]) -> list[int]:
             elsewhere(waiting.pop(0))
         return f"Draft {len(drafts)}"
 
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(answer))
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
     return drafts
 
 
@@ -104,7 +104,7 @@ def test_forgettings_in_another_chat_cost_an_answer_nothing(world: World) -> Non
 
 
 @pytest.mark.parametrize(
-    ("told_by", "asked_by", "visibility"),
+    ("error_of_response", "asked_by", "visibility"),
     [
         (CLIENT, CLIENT, "chat"),
         (GODFATHER, CLIENT, "public"),
@@ -114,9 +114,9 @@ def test_forgettings_in_another_chat_cost_an_answer_nothing(world: World) -> Non
     ],
 )
 def test_what_the_chat_could_have_read_is_answered_anew(
-    world: World, told_by: str, asked_by: str, visibility: str
+    world: World, error_of_response: str, asked_by: str, visibility: str
 ) -> None:
-    world.remember(told_by, FACTS[0])
+    world.remember(error_of_response, FACTS[0])
     Memory.objects.update(visibility=visibility)
     drafts = while_answering(world, lambda: forget(world, FACTS[0]))
     assert world.say(asked_by, "Hello there") == ["Draft 2"]
@@ -143,7 +143,7 @@ def test_messages_of_a_client_dont_concern_the_owner(world: World) -> None:
     message = Message.objects.get(content=FACTS[1])
 
     def forget_message() -> None:
-        object_forget(kind="message", object_id=message.pk, tools=tools_of(world))
+        object_forget(kind="message", object_id=message.pk, dependencies=dependencies_of(world))
 
     while_answering(world, forget_message)
     assert world.say(GODFATHER, "Hello there") == ["Draft 1"]
@@ -226,7 +226,7 @@ def test_two_forget_in_two_chats_at_once(world: World) -> None:
         receipt = object_forget_within(
             kind="memory",
             object_id=key,
-            tools=tools_of(world),
+            dependencies=dependencies_of(world),
             check=lambda: both_inside.wait(30) and None,
         )
         return receipt.probe
@@ -241,7 +241,9 @@ def test_who_forgets_the_same_at_once_leaves_one_receipt(world: World) -> None:
 
     def one() -> str:
         try:
-            return object_forget(kind="memory", object_id=key, tools=tools_of(world)).probe
+            return object_forget(
+                kind="memory", object_id=key, dependencies=dependencies_of(world)
+            ).probe
         except NothingToForgetError:
             return "gone"
 
@@ -260,7 +262,8 @@ def test_many_store_and_forget_at_once_and_nobody_waits_in_a_circle(world: World
 
     def forgets(mine: list[UUID]) -> Callable[[], list[str]]:
         return lambda: [
-            object_forget(kind="memory", object_id=key, tools=tools_of(world)).probe for key in mine
+            object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world)).probe
+            for key in mine
         ]
 
     def says(who: str) -> Callable[[], list[str]]:
@@ -291,7 +294,9 @@ def test_what_concerns_more_than_is_locked_begins_again(world: World) -> None:
             )
         return held
 
-    object_forget_within(kind="memory", object_id=key, tools=tools_of(world), begin=begin)
+    object_forget_within(
+        kind="memory", object_id=key, dependencies=dependencies_of(world), begin=begin
+    )
     assert [PUBLIC in names for names in seen] == [False, True]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memories_app.models import Memory
 from sessions_app.extraction.dependencies import build_extractor
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ExtractionWork
 from tests.extraction.learning import Learning, fact
@@ -30,11 +30,11 @@ def learning(world: World, settings: Any) -> Learning:
 
 
 def forget(learning: Learning) -> None:
-    tools = learning.world.tools
+    dependencies = learning.world.dependencies
     object_forget(
         kind="memory",
         object_id=Memory.objects.get().pk,
-        tools=ForgetTools(tools.embedder, tools.chat_memory),
+        dependencies=ForgetDependencies(dependencies.embedder, dependencies.chat_memory),
     )
 
 

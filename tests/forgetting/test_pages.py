@@ -24,7 +24,7 @@ from memoryproject.foundation.audit.wiring import audit_key
 from sessions_app.forgetting.admin.forms import WORDS
 from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
-from sessions_app.tasks import carry_out_forgetting
+from sessions_app.tasks import run_forgetting
 from tests.forgetting.pages import FACT, NOBODY, OTHER, RECEIPTS, RUNS, SEARCH, text
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -54,7 +54,7 @@ def confirm(staff: Client, address: str, typed: str) -> Any:
 def work() -> None:
     """What the workers do."""
     for run in ForgetRun.objects.filter(state="waiting"):
-        carry_out_forgetting(str(run.pk))
+        run_forgetting(str(run.pk))
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ from sessions_app.conversations.epochs import (
     forgetting_begin,
     forgetting_wait,
 )
-from sessions_app.conversations.preview_recorder import MOST_SHOWN, What
+from sessions_app.conversations.preview_recorder import MAX_SHOWN, What
 from sessions_app.forgetting import preview as previews
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.forgetting.preview import Chosen, Preview, preview_make
 from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
 from sessions_app.transcript_files.backups import Backups
 from tests.forgetting.dump import everything
-from tests.forgetting.forgetting_tools import tools_of
+from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, GODFATHER, World
 
 pytestmark = [
@@ -86,13 +86,13 @@ def test_it_is_what_the_receipts_say(world: World, kind: str) -> None:
     chosen = of_kind(kind, world)
     before = stored()
 
-    preview = preview_make(chosen=chosen, tools=tools_of(world, embedder=Unasked()))
+    preview = preview_make(chosen=chosen, dependencies=dependencies_of(world, embedder=Unasked()))
 
     assert stored() == before
     assert preview.tried
     tables: Counter[str] = Counter()
     for kind_, key in chosen:
-        receipt = object_forget(kind=kind_, object_id=key, tools=tools_of(world))
+        receipt = object_forget(kind=kind_, object_id=key, dependencies=dependencies_of(world))
         tables.update(receipt.swept)
     assert preview.tables == tables
     assert preview.there == len(chosen)
@@ -104,7 +104,7 @@ def test_it_shows_what_goes_and_what_is_left_of_answers(world: World) -> None:
         metadata__has_key="system_text"
     )[0]
     Message.objects.filter(pk=answer.pk).update(content=f"Good morning. {FACT}. Good bye.")
-    preview = preview_make(chosen=of_kind("memory", world), tools=tools_of(world))
+    preview = preview_make(chosen=of_kind("memory", world), dependencies=dependencies_of(world))
     seen = preview.witness.seen
     assert {each.text for each in seen[What.MEMORY]} == {FACT, OTHER}
     (rewritten,) = [each for each in seen[What.ANSWER] if each.key == str(answer.pk)]
@@ -120,7 +120,7 @@ def test_it_shows_the_notes_that_go_or_are_cut(world: World) -> None:
     beside = {"chat": message.chat, "author_name": "dana", "created_at": message.received_at}
     Note.objects.create(**beside, message=message, text="Is this so?")
     Note.objects.create(**beside, text=f"They say: {FACT}. Ask them.")
-    preview = preview_make(chosen=[("message", message.pk)], tools=tools_of(world))
+    preview = preview_make(chosen=[("message", message.pk)], dependencies=dependencies_of(world))
     seen = {each.text: each.left for each in preview.witness.seen[What.NOTE]}
     assert seen == {"Is this so?": "", f"They say: {FACT}. Ask them.": "[forgotten] Ask them."}
     assert preview.tables["sessions_app_note"] == 2
@@ -129,7 +129,7 @@ def test_it_shows_the_notes_that_go_or_are_cut(world: World) -> None:
 def test_nothing_of_it_is_logged_as_done(world: World, caplog: Any) -> None:
     world.remember(CLIENT, FACT)
     with caplog.at_level(logging.INFO):
-        preview_make(chosen=of_kind("memory", world), tools=tools_of(world))
+        preview_make(chosen=of_kind("memory", world), dependencies=dependencies_of(world))
     assert "was forgotten" not in caplog.text
     assert not ForgetReceipt.objects.exists()
 
@@ -150,8 +150,8 @@ def test_files_of_backups_are_counted_and_stay(world: World, tmp_path: Path) -> 
         backup=backup.name,
         saved_at=session.created_at,
     )
-    tools = tools_of(world, transcripts=Backups(tmp_path))
-    preview = preview_make(chosen=[("session", session.pk)], tools=tools)
+    dependencies = dependencies_of(world, transcripts=Backups(tmp_path))
+    preview = preview_make(chosen=[("session", session.pk)], dependencies=dependencies)
     assert preview.tables["transcript backups"] == 1
     assert file.exists()
 
@@ -159,12 +159,12 @@ def test_files_of_backups_are_counted_and_stay(world: World, tmp_path: Path) -> 
 def test_what_is_gone_is_not_counted(world: World) -> None:
     world.remember(CLIENT, FACT)
     chosen = [*of_kind("memory", world), ("memory", uuid4())]
-    assert preview_make(chosen=chosen, tools=tools_of(world)).there == 1
+    assert preview_make(chosen=chosen, dependencies=dependencies_of(world)).there == 1
 
 
 def test_who_is_storing_isnt_waited_for_long(world: World, monkeypatch: Any) -> None:
     world.remember(CLIENT, FACT)
-    monkeypatch.setattr(previews, "MOST_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(previews, "MAX_WAIT_SECONDS", 0.05)
     reader = Reader(world.chat(CLIENT).pk)
     storing, looked = threading.Event(), threading.Event()
 
@@ -179,7 +179,7 @@ def test_who_is_storing_isnt_waited_for_long(world: World, monkeypatch: Any) -> 
     thread.start()
     storing.wait(30)
     try:
-        preview = preview_make(chosen=of_kind("memory", world), tools=tools_of(world))
+        preview = preview_make(chosen=of_kind("memory", world), dependencies=dependencies_of(world))
     finally:
         looked.set()
         thread.join()
@@ -206,18 +206,20 @@ def test_a_long_conversation_is_counted_and_its_first_messages_shown(
         for number in range(200)
     ]
     Message.objects.bulk_create(more)
-    monkeypatch.setattr(previews, "MOST_MESSAGES", 150)
-    preview = preview_make(chosen=of_kind("chat", world), tools=tools_of(world))
+    monkeypatch.setattr(previews, "MAX_MESSAGES", 150)
+    preview = preview_make(chosen=of_kind("chat", world), dependencies=dependencies_of(world))
     assert not preview.tried
     assert preview.tables["sessions_app_message"] == Message.objects.count()
-    assert len(preview.witness.seen[What.MESSAGE]) == MOST_SHOWN
+    assert len(preview.witness.seen[What.MESSAGE]) == MAX_SHOWN
     assert preview.witness.counts[What.MESSAGE] == Message.objects.count()
     assert Chat.objects.count() == 1
 
 
 def test_its_limits_end_with_it(world: World) -> None:
     world.remember(CLIENT, FACT)
-    preview: Preview = preview_make(chosen=of_kind("memory", world), tools=tools_of(world))
+    preview: Preview = preview_make(
+        chosen=of_kind("memory", world), dependencies=dependencies_of(world)
+    )
     assert preview.tried
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('lock_timeout')")

@@ -13,10 +13,10 @@ from django.utils import timezone
 from memoryproject.foundation.text.fragments import MARK, Fragments
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.embedding.message_vectors import messages_embed
-from sessions_app.forgetting.deletion_plan import Doomed
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
-from sessions_app.forgetting.probe import MOST_ASKED, Prober, StillFoundError, spread
+from sessions_app.forgetting.probe import MAX_PROBES, Prober, StillFoundError, spread
 from sessions_app.models import ChatSession, ForgetReceipt, Message, OutboundPart, Turn
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, World
@@ -51,14 +51,14 @@ def told(world: World, texts: list[str]) -> UUID:
             for role in ("user", "assistant")
         ],
     )
-    messages_embed(session_id=session.pk, embedder=world.tools.embedder)
+    messages_embed(session_id=session.pk, embedder=world.dependencies.embedder)
     world.say(CLIENT, "/reset")
     return session.pk
 
 
 def forget(world: World, session_id: UUID) -> ForgetReceipt:
-    tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    return object_forget(kind="session", object_id=session_id, tools=tools)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    return object_forget(kind="session", object_id=session_id, dependencies=dependencies)
 
 
 def answer_later(world: World, text: str) -> Message:
@@ -83,14 +83,14 @@ def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number
     assert left_of([FACTS[number]]) == []
 
 
-def all_swept(world: World) -> tuple[Prober, Doomed, Fragments]:
+def all_swept(world: World) -> tuple[Prober, DeletionPlan, Fragments]:
     """Everything that was said in a session is gone. In the next one people say much like it,
     so that who asks for one text isn't shown whatever there is."""
     session_id = told(world, FACTS)
     chat = world.chat(CLIENT)
     since = timezone.now() - timedelta(minutes=5)
-    prober = Prober(FACTS, world.tools.embedder)
-    doomed = Doomed(texts=dict.fromkeys(FACTS), chats={chat.pk}, since=since)
+    prober = Prober(FACTS, world.dependencies.embedder)
+    doomed = DeletionPlan(texts=dict.fromkeys(FACTS), chats={chat.pk}, since=since)
     ChatSession.objects.get(pk=session_id).delete()
     world.say(CLIENT, "Good evening")
     alike = [
@@ -144,8 +144,8 @@ def test_what_people_say_again_on_their_own_is_no_find(world: World) -> None:
 def test_two_hundred_texts_cost_no_more_queries_than_twenty(world: World) -> None:
     counts = []
     prober, doomed, _ = all_swept(world)
-    for texts in (FACTS[:MOST_ASKED], FACTS):
-        prober = Prober(texts, world.tools.embedder)
+    for texts in (FACTS[:MAX_PROBES], FACTS):
+        prober = Prober(texts, world.dependencies.embedder)
         with (
             CaptureQueriesContext(
                 connection,

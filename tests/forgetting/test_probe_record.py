@@ -15,8 +15,8 @@ from django_q.models import Task
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.text.fragments import Fragments
-from sessions_app.forgetting.deletion_plan import MARGIN, Doomed
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.deletion_plan import MARGIN, DeletionPlan
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.forgetting.registry import swept_columns
@@ -30,8 +30,8 @@ FACT = "The gate of the yard opens with the number of the old tram"
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
-    return World(rules=rules, tools=tools)
+def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
+    return World(rules=rules, dependencies=dependencies)
 
 
 class Watchful(Prober):
@@ -41,13 +41,15 @@ class Watchful(Prober):
         super().look_at_rest(texts=Fragments(["Good morning to all of you"]), since=since)
 
 
-def tools_of(world: World) -> ForgetTools:
-    return ForgetTools(world.tools.embedder, world.tools.chat_memory)
+def dependencies_of(world: World) -> ForgetDependencies:
+    return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
 def forget(world: World, prober: Prober | None = None) -> ForgetReceipt:
     key = Memory.objects.get().pk
-    return object_forget(kind="memory", object_id=key, tools=tools_of(world), prober=prober)
+    return object_forget(
+        kind="memory", object_id=key, dependencies=dependencies_of(world), prober=prober
+    )
 
 
 def test_the_receipt_tells_what_was_asked_and_read(world: World) -> None:
@@ -79,7 +81,7 @@ def test_a_find_takes_the_forgetting_back_and_is_on_record(world: World) -> None
     )
     entry = LogEntry.objects.get()
     with pytest.raises(StillFoundError, match=f"log entry {entry.pk}"):
-        forget(world, Watchful([FACT], world.tools.embedder))
+        forget(world, Watchful([FACT], world.dependencies.embedder))
     assert Memory.objects.get().content == FACT
     assert not ForgetReceipt.objects.exists()
     event = AuditEvent.objects.get(action="forget.still_found")
@@ -104,9 +106,9 @@ def test_whatever_the_sweep_overlooked_is_found(world: World, place: str) -> Non
         LogEntry.objects.create(
             user=User.objects.create_user("dana"), action_flag=2, object_repr=FACT, object_id="1"
         )
-    prober, texts = Prober([], world.tools.embedder), Fragments([FACT])
+    prober, texts = Prober([], world.dependencies.embedder), Fragments([FACT])
     since = Message.objects.earliest("received_at").received_at - MARGIN
-    doomed = Doomed(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
+    doomed = DeletionPlan(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
 
     def look() -> None:
         prober.look(doomed=doomed, texts=texts)

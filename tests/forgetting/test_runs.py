@@ -24,8 +24,8 @@ from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.forgetting.runs import (
-    MOST_ATTEMPTS,
-    MOST_ITEMS,
+    MAX_ATTEMPTS,
+    MAX_ITEMS,
     TooManyError,
     drafts_drop,
     run_claim,
@@ -37,7 +37,7 @@ from sessions_app.forgetting.runs import (
 from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message, TurnReplay
 from tests.forgetting.dump import left_of
-from tests.forgetting.forgetting_tools import tools_of
+from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = [
@@ -55,7 +55,9 @@ STAFF = Actor("staff", name="dana")
 
 def remembered(world: World) -> list[Memory]:
     return [
-        memory_remember(content=fact, visibility="owner", embedder=world.tools.embedder).memory
+        memory_remember(
+            content=fact, visibility="owner", embedder=world.dependencies.embedder
+        ).memory
         for fact in FACTS
     ]
 
@@ -73,7 +75,7 @@ def confirmed(*things: Any) -> ForgetRun:
 
 def work(world: World, run: ForgetRun, **options: Any) -> int:
     options.setdefault("enqueue", lambda _: None)
-    return run_work(run_id=run.pk, tools=tools_of(world), **options)
+    return run_work(run_id=run.pk, dependencies=dependencies_of(world), **options)
 
 
 def states(run: ForgetRun) -> list[str]:
@@ -133,7 +135,7 @@ def test_nothing_and_too_much_are_refused() -> None:
     with pytest.raises(ValueError, match="Nothing"):
         run_draft(chosen=[], asked_by="dana")
     with pytest.raises(TooManyError, match="at most"):
-        run_draft(chosen=[("memory", uuid4()) for _ in range(MOST_ITEMS + 1)], asked_by="dana")
+        run_draft(chosen=[("memory", uuid4()) for _ in range(MAX_ITEMS + 1)], asked_by="dana")
     assert not ForgetRun.objects.exists()
 
 
@@ -165,13 +167,13 @@ def test_a_worker_that_lost_its_lease_forgets_nothing_more(world: World) -> None
     memories = remembered(world)
     run = confirmed(*memories)
 
-    class Robber(type(world.tools.embedder)):  # type: ignore[misc]
+    class Robber(type(world.dependencies.embedder)):  # type: ignore[misc]
         def embed(self, texts: Any) -> Any:
             ForgetRun.objects.update(lease_token=uuid4())
             return super().embed(texts)
 
-    tools = replace(tools_of(world), embedder=Robber())
-    run_work(run_id=run.pk, tools=tools, enqueue=lambda _: None)
+    dependencies = replace(dependencies_of(world), embedder=Robber())
+    run_work(run_id=run.pk, dependencies=dependencies, enqueue=lambda _: None)
     assert states(run) == ["waiting"] * 3
     assert Memory.objects.count() == 3
     assert not ForgetReceipt.objects.exists()
@@ -179,7 +181,7 @@ def test_a_worker_that_lost_its_lease_forgets_nothing_more(world: World) -> None
 
 def test_a_thing_over_which_workers_die_is_left(world: World) -> None:
     run = confirmed(*remembered(world))
-    ForgetItem.objects.filter(number=2).update(attempts=MOST_ATTEMPTS)
+    ForgetItem.objects.filter(number=2).update(attempts=MAX_ATTEMPTS)
     work(world, run)
     assert states(run) == ["forgotten", "failed", "forgotten"]
     run.refresh_from_db()
@@ -197,10 +199,10 @@ def test_what_is_still_found_is_told_and_unchanged(world: World) -> None:
     TurnReplay.objects.update(
         recalled=[{"source": "memory", "id": str(memories[1].pk), "content": FACTS[1]}]
     )
-    broken = replace(world.tools.chat_memory)
+    broken = replace(world.dependencies.chat_memory)
     object.__setattr__(broken, "retext", lambda **_: [])
-    tools = replace(tools_of(world), chat_memory=broken)
-    run_work(run_id=run.pk, tools=tools, enqueue=lambda _: None)
+    dependencies = replace(dependencies_of(world), chat_memory=broken)
+    run_work(run_id=run.pk, dependencies=dependencies, enqueue=lambda _: None)
     assert states(run) == ["forgotten", "found", "forgotten"]
     item = run.items.get(number=2)
     assert item.error == f"It is still told in message {answer.pk}."
@@ -290,7 +292,7 @@ def forget_while_it_thinks(world: World, forget: Callable[[], Any]) -> None:
         read = "\n".join(message.content for message in request.messages)
         return f"I know: {FACTS[0]}" if FACTS[0] in read else "I know nothing."
 
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(answer))
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
 
 
 def test_a_person_is_erased_while_a_turn_of_theirs_is_answered(world: World) -> None:
@@ -333,7 +335,7 @@ def test_one_forgotten_by_another_way_is_gone(world: World) -> None:
     world.say(CLIENT, "Good morning")
     chat = world.chat(CLIENT)
     run = confirmed(memories[0], chat)
-    object_forget(kind="memory", object_id=memories[0].pk, tools=tools_of(world))
-    object_forget(kind="chat", object_id=chat.pk, tools=tools_of(world))
+    object_forget(kind="memory", object_id=memories[0].pk, dependencies=dependencies_of(world))
+    object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies_of(world))
     work(world, run)
     assert states(run) == ["gone", "gone"]

@@ -13,7 +13,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.text.terms import index_text
 from sessions_app.forgetting import search as searches
-from sessions_app.forgetting.runs import MOST_ITEMS
+from sessions_app.forgetting.runs import MAX_ITEMS
 from sessions_app.models import ForgetRun
 from tests.forgetting.pages import FACT, NOBODY, OTHER, SEARCH, text
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
@@ -64,7 +64,7 @@ def test_the_chosen_hits_or_all_of_them(world: World, staff: Client, monkeypatch
     facts = [f"{word} is kept in the blue shed" for word in ("Paint", "Rope", "Salt")]
     for fact in facts:
         world.remember(GODFATHER, fact)
-    monkeypatch.setattr(searches, "MOST_SHOWN", 2)
+    monkeypatch.setattr(searches, "MAX_SHOWN", 2)
     shown = text(searched(staff, "blue shed", kinds=["memory"]))
     assert "3 matches" in shown
     values = re.findall(r'name="chosen" value="([^"]+)"', shown)
@@ -88,7 +88,7 @@ def test_more_than_can_be_forgotten_at_once_isnt_offered(staff: Client) -> None:
             terms=shed.terms,
             term_count=shed.length,
         )
-        for number in range(MOST_ITEMS + 1)
+        for number in range(MAX_ITEMS + 1)
     )
     shown = text(searched(staff, "blue shed", kinds=["memory"]))
     assert "At most 10000 are forgotten at once" in shown

@@ -25,7 +25,7 @@ from sessions_app.forgetting.forget import object_forget
 from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
 from tests.forgetting.dump import everything, left_of, vectors_of
-from tests.forgetting.forgetting_tools import tools_of
+from tests.forgetting.forgetting_tools import dependencies_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, summing_up
 
 pytestmark = [
@@ -41,7 +41,7 @@ RETOLD = "You asked about money. From invoice INV-001, TestCorp owes 5000. Anyth
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
+def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     """With committed rows, so that a dump sees them. The model retells what it reads."""
 
     def answer(request: ChatRequest) -> str:
@@ -52,13 +52,13 @@ def world(transactional_db: None, rules: Any, tools: Any) -> World:
             return RETOLD
         return f"I know: {HEBREW}" if HEBREW in read else "I know nothing of that."
 
-    tools = replace(tools, chat_model=ScriptedChatModel(answer))
-    return World(rules=rules, tools=tools)
+    dependencies = replace(dependencies, chat_model=ScriptedChatModel(answer))
+    return World(rules=rules, dependencies=dependencies)
 
 
 def forget_memory(world: World, text: str) -> ForgetReceipt:
     memory = Memory.objects.get(content=text)
-    return object_forget(kind="memory", object_id=memory.pk, tools=tools_of(world))
+    return object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
 
 
 @pytest.mark.parametrize(("who", "fact"), [(CLIENT, FACT), (GODFATHER, HEBREW)])
@@ -109,12 +109,12 @@ def test_revisions_and_older_values_go_along(world: World) -> None:
     memory_update(
         memory_id=memory.pk,
         content="The delivery price to Haifa town is 3682 shekels",
-        embedder=world.tools.embedder,
+        embedder=world.dependencies.embedder,
         actor=SYSTEM,
     )
     world.remember(GODFATHER, "The delivery price to Haifa town is 4793 shekels")
     newest = Memory.objects.get(status="active")
-    object_forget(kind="memory", object_id=newest.pk, tools=tools_of(world))
+    object_forget(kind="memory", object_id=newest.pk, dependencies=dependencies_of(world))
     assert not Memory.objects.exists()
     assert left_of(["3571 shekels", "3682 shekels", "4793 shekels"]) == []
 
@@ -184,7 +184,9 @@ def test_a_message_goes_with_what_was_learned_from_it_alone(world: World) -> Non
     world.say(CLIENT, "What does TestCorp owe me?")
     message = Message.objects.get(content=FACT)
     vectors = vectors_of(message.pk)
-    receipt = object_forget(kind="message", object_id=message.pk, tools=tools_of(world))
+    receipt = object_forget(
+        kind="message", object_id=message.pk, dependencies=dependencies_of(world)
+    )
     assert receipt.kind == "message"
     assert left_of([FACT], [*vectors, RETOLD_FACT]) == []
     assert not Message.objects.filter(pk=message.pk).exists()
@@ -197,7 +199,7 @@ def test_what_another_message_told_too_stays(world: World) -> None:
     world.remember(CLIENT, FACT)
     world.remember(CLIENT, FACT)
     first = Message.objects.filter(content=f"/remember {FACT}").earliest("order_num")
-    object_forget(kind="message", object_id=first.pk, tools=tools_of(world))
+    object_forget(kind="message", object_id=first.pk, dependencies=dependencies_of(world))
     memory = Memory.objects.get()
     assert memory.content == FACT
     assert memory.source_message_id is None
@@ -209,7 +211,7 @@ def test_a_session_is_gone_with_what_was_said_in_it(world: World) -> None:
     first = world.session(CLIENT)
     world.say(CLIENT, "/reset")
     assert world.say(CLIENT, "What does TestCorp owe me?") == [RETOLD]
-    receipt = object_forget(kind="session", object_id=first.pk, tools=tools_of(world))
+    receipt = object_forget(kind="session", object_id=first.pk, dependencies=dependencies_of(world))
     assert receipt.swept["sessions_app_chatsession"] == 1
     assert left_of([FACT, OTHER], [RETOLD_FACT]) == []
     assert Chat.objects.filter(whatsapp_chat=CLIENT).exists()
@@ -228,7 +230,7 @@ def test_a_chat_is_erased_with_the_person(world: World) -> None:
     world.say(OTHER_CLIENT, "I am somebody else")
     assert world.say(GODFATHER, "What does TestCorp owe?") == [RETOLD]
     chat = world.chat(PERSON)
-    receipt = object_forget(kind="chat", object_id=chat.pk, tools=tools_of(world))
+    receipt = object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies_of(world))
     assert receipt.kind == "chat"
     phone = PERSON.split("@")[0]
     stored = everything()
@@ -272,7 +274,7 @@ def test_forgetting_twice_says_that_there_is_nothing(world: World) -> None:
     memory = Memory.objects.get()
     forget_memory(world, FACT)
     with pytest.raises(NothingToForgetError, match="There is no memory"):
-        object_forget(kind="memory", object_id=memory.pk, tools=tools_of(world))
+        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies_of(world))
 
 
 def test_forget_by_words_leaves_no_words(world: World) -> None:
@@ -302,7 +304,9 @@ def test_a_turn_that_had_read_it_is_answered_anew(world: World) -> None:
             thread.join()
         return answer
 
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(forget_while_it_thinks))
+    world.dependencies = replace(
+        world.dependencies, chat_model=ScriptedChatModel(forget_while_it_thinks)
+    )
     assert world.say(CLIENT, "Remind me, what does TestCorp owe?") == ["I know nothing of that."]
     assert left_of([FACT], [RETOLD_FACT]) == []
 
@@ -321,7 +325,9 @@ def test_a_summary_that_had_read_it_is_not_stored(world: World) -> None:
             thread.join()
         return "Summary: " + " ".join(message.content for message in request.messages[1:])
 
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(forget_while_it_sums_up))
+    world.dependencies = replace(
+        world.dependencies, chat_model=ScriptedChatModel(forget_while_it_sums_up)
+    )
     world.summarizing(every=4)
     world.sum_up(CLIENT)
     assert forgotten

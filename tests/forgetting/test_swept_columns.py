@@ -25,7 +25,7 @@ from memoryproject.foundation.audit.events import SYSTEM
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.cards.make_cards import card_make
 from sessions_app.forgetting.deletion_plan import MARGIN
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.forgetting.probe_columns import Column, made_by_nobody, made_since
 from sessions_app.forgetting.registry import swept_columns
@@ -50,9 +50,9 @@ PLANTS = {
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, tools: Any) -> World:
+def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
     """A chat with a row in every table from which texts are swept."""
-    world = World(rules=rules, tools=tools)
+    world = World(rules=rules, dependencies=dependencies)
     world.summarizing(every=2)
     world.say(CLIENT, "Good morning to you all")
     world.say(CLIENT, "How are you today")
@@ -68,7 +68,7 @@ def world(transactional_db: None, rules: Any, tools: Any) -> World:
         memory_id=Memory.objects.get().pk,
         tags=["pool"],
         actor=SYSTEM,
-        embedder=tools.embedder,
+        embedder=dependencies.embedder,
     )
     proposal = MergeProposal.objects.create(
         kind="merge", content="-", similarity=1, alike_key="-", state="open"
@@ -85,8 +85,8 @@ def world(transactional_db: None, rules: Any, tools: Any) -> World:
 
 
 def forget(world: World, kind: str, key: Any) -> None:
-    tools = ForgetTools(world.tools.embedder, world.tools.chat_memory)
-    object_forget(kind=kind, object_id=key, tools=tools)
+    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
+    object_forget(kind=kind, object_id=key, dependencies=dependencies)
 
 
 def staying(world: World) -> list[Column]:

@@ -22,7 +22,7 @@ from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.sending import HookTools, endpoint_send
+from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies, endpoint_send
 from sessions_app.conversations.chat_queries import chat_name
 
 LOOPBACK_ALLOWED = AddressRules.of(["127.0.0.0/8"], allow_http=True)
@@ -75,11 +75,13 @@ class Clock:
         self.now += timedelta(**by)
 
 
-def tools(poster: Poster | None = None, **changes: Any) -> HookTools:
+def dependencies(poster: Poster | None = None, **changes: Any) -> WebhookDependencies:
     """Over real HTTP to this machine unless told otherwise; retries without scatter."""
     changes.setdefault("luck", lambda: 0.0)
     changes.setdefault("disable_after", DISABLE_AFTER)
-    return HookTools(poster=poster or HttpPoster(LOOPBACK_ALLOWED), chat_name=chat_name, **changes)
+    return WebhookDependencies(
+        poster=poster or HttpPoster(LOOPBACK_ALLOWED), chat_name=chat_name, **changes
+    )
 
 
 def endpoint_at(url: str, name: str = "crm", **changes: Any) -> WebhookEndpoint:
@@ -88,11 +90,11 @@ def endpoint_at(url: str, name: str = "crm", **changes: Any) -> WebhookEndpoint:
     ).endpoint
 
 
-def send_all(sending: HookTools | None = None) -> int:
+def send_all(sending: WebhookDependencies | None = None) -> int:
     """What the workers do: send all that is due; how many were delivered."""
-    chosen = sending or tools()
+    chosen = sending or dependencies()
     keys = list(WebhookEndpoint.objects.order_by("pk").values_list("pk", flat=True))
-    return sum(endpoint_send(endpoint_id=key, tools=chosen) for key in keys)
+    return sum(endpoint_send(endpoint_id=key, dependencies=chosen) for key in keys)
 
 
 def pending() -> list[WebhookDelivery]:

@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.hooks.recording import RecordingPoste
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from sessions_app.models import Chat
 from tests.forms import save
-from tests.hooks.receiver import Receiver, send_all, tools
+from tests.hooks.receiver import Receiver, dependencies, send_all
 
 pytestmark = pytest.mark.django_db
 ENDPOINTS = "/admin/hooks/webhookendpoint/"
@@ -167,7 +167,7 @@ def test_a_failed_delivery_is_seen_and_sent_again(
 ) -> None:
     remember()
     poster = RecordingPoster(Posted(410))
-    send_all(tools(poster))
+    send_all(dependencies(poster))
     page = admin_client.get(f"{DELIVERIES}?state__exact=failed").content.decode()
     assert "It answered 410." in page
     row = WebhookDelivery.objects.get()
@@ -177,7 +177,7 @@ def test_a_failed_delivery_is_seen_and_sent_again(
     assert "waits until its endpoint is enabled" in page.content.decode()
     body = form(url=endpoint.url, enabled="on")
     assert save(admin_client, f"{ENDPOINTS}{endpoint.pk}/change/", body).status_code == 302
-    assert send_all(tools(poster)) == 1
+    assert send_all(dependencies(poster)) == 1
     ids = {post.headers["webhook-id"] for post in poster.posts}
     assert ids == {row.message_id}
     found = admin_client.get(f"{DELIVERIES}?q={row.message_id}").content.decode()
@@ -204,7 +204,7 @@ def test_who_may_only_look_changes_nothing(
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     client.force_login(user)
     remember()
-    send_all(tools(RecordingPoster()))
+    send_all(dependencies(RecordingPoster()))
     row = WebhookDelivery.objects.get()
     for address, key, action in (
         (ENDPOINTS, endpoint.pk, "give_new_secret"),

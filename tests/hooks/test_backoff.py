@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.outgoing_webhooks.backoff import (
-    LONGEST_ASKED,
-    LONGEST_PAUSE,
+    MAX_PAUSE,
+    MAX_RETRY_AFTER,
     WAITS,
     next_wait,
     pause,
@@ -38,11 +38,11 @@ def test_no_wait_is_shorter_than_asked_for_up_to_a_day(
 ) -> None:
     wait = next_wait(attempts=number, luck=luck, retry_after=asked)
     assert wait is not None
-    assert wait >= min(timedelta(seconds=min(asked, 10**6)), LONGEST_ASKED)
-    assert wait <= max(WAITS[number - 1] * 1.2, LONGEST_ASKED)
+    assert wait >= min(timedelta(seconds=min(asked, 10**6)), MAX_RETRY_AFTER)
+    assert wait <= max(WAITS[number - 1] * 1.2, MAX_RETRY_AFTER)
 
 
 @given(st.integers(min_value=1, max_value=10**6))
 def test_pauses_grow_and_end(failures: int) -> None:
-    assert timedelta(seconds=5) <= pause(failures=failures) <= LONGEST_PAUSE
+    assert timedelta(seconds=5) <= pause(failures=failures) <= MAX_PAUSE
     assert pause(failures=failures) <= pause(failures=failures + 1)

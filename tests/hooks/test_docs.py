@@ -18,7 +18,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_rotate
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.signing import secret_new, signature
-from tests.hooks.receiver import Clock, Receiver, send_all, tools
+from tests.hooks.receiver import Clock, Receiver, dependencies, send_all
 
 pytestmark = pytest.mark.django_db
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "webhooks.md"
@@ -91,10 +91,10 @@ def test_a_retry_is_signed_with_its_own_time(endpoint: WebhookEndpoint, receiver
     clock = Clock(timezone.now() + timedelta(seconds=1))
     delivery_test(endpoint_id=endpoint.pk)
     receiver.status = 500
-    send_all(tools(clock=clock))
+    send_all(dependencies(clock=clock))
     clock.on(seconds=60)
     receiver.status = 200
-    send_all(tools(clock=clock))
+    send_all(dependencies(clock=clock))
     first, second = (int(request.headers["webhook-timestamp"]) for request in receiver.requests)
     assert second - first == 60
     assert len(set(receiver.ids())) == 1

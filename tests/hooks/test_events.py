@@ -100,8 +100,8 @@ def test_what_a_newer_fact_supersedes_has_changed(endpoint: WebhookEndpoint, wor
         ("memory.created", str(newer.pk), "active"),
         ("memory.changed", str(older.pk), "superseded"),
     ]
-    tools = build_forget_dependencies()
-    object_forget(kind="memory", object_id=newer.pk, tools=tools, actor=COMMAND_LINE)
+    dependencies = build_forget_dependencies()
+    object_forget(kind="memory", object_id=newer.pk, dependencies=dependencies, actor=COMMAND_LINE)
     gone = [data["memory_id"] for kind, data in told() if kind == "memory.forgotten"]
     assert sorted(gone) == sorted([str(older.pk), str(newer.pk)])
 
@@ -241,7 +241,7 @@ def test_an_answer_that_can_t_be_sent_is_a_failed_turn(
 def test_a_message_that_can_t_be_answered_is_a_failed_turn(
     endpoint: WebhookEndpoint, world: World
 ) -> None:
-    world.tools.providers["cloud"] = RecordingProvider(name="cloud", text_limit=0)
+    world.dependencies.providers["cloud"] = RecordingProvider(name="cloud", text_limit=0)
     world.receive(message_from(CLIENT, "hello"))
     for _ in range(6):
         Turn.objects.update(not_before=None)
@@ -323,7 +323,7 @@ def test_when_a_person_is_erased_the_receiver_learns_which_memories_are_gone_and
     chat = world.chat(CLIENT)
     gone = str(Memory.objects.get(content=PARROTS).pk)
     receipt = object_forget(
-        kind="chat", object_id=chat.pk, tools=build_forget_dependencies(), actor=COMMAND_LINE
+        kind="chat", object_id=chat.pk, dependencies=build_forget_dependencies(), actor=COMMAND_LINE
     )
     assert receipt.swept["hooks_webhookdelivery"] == 3
     send_all()

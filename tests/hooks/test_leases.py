@@ -17,20 +17,20 @@ from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
-from memoryproject.foundation.outgoing_webhooks.leases import MOST_AT_ONCE, endpoint_claim
+from memoryproject.foundation.outgoing_webhooks.leases import MAX_AT_ONCE, endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
     Receiver,
+    dependencies,
     endpoint_at,
     one,
     pending,
     remember,
     send_all,
     started,
-    tools,
 )
 from tests.processes.waiting import wait_until
 
@@ -50,7 +50,7 @@ def test_killed_between_post_and_mark_it_is_posted_again_under_the_same_id(
 
     remember()
     with pytest.raises(Killed):
-        send_all(tools(Dying()))
+        send_all(dependencies(Dying()))
     # As kill -9 leaves it: the lease is not given back.
     WebhookEndpoint.objects.update(
         lease_token=uuid4(),
@@ -88,7 +88,7 @@ def test_two_workers_at_once_send_each_once(endpoint: WebhookEndpoint, receiver:
     def work() -> None:
         gate.wait()
         for _ in range(20):
-            delivered.append(endpoint_send(endpoint_id=endpoint.pk, tools=tools()))
+            delivered.append(endpoint_send(endpoint_id=endpoint.pk, dependencies=dependencies()))
         connection.close()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -139,17 +139,17 @@ def test_a_job_ends_after_its_time_and_asks_for_another(
 
     deliveries_due.connect(noted)
     try:
-        assert endpoint_send(endpoint_id=endpoint.pk, tools=tools(clock=clock)) == 3
+        assert endpoint_send(endpoint_id=endpoint.pk, dependencies=dependencies(clock=clock)) == 3
     finally:
         deliveries_due.disconnect(noted)
     assert asked == [endpoint.pk]
 
 
 def test_not_all_workers_send_at_once(receiver: Receiver, db: None) -> None:
-    made = [endpoint_at(receiver.url, f"number {n}") for n in range(MOST_AT_ONCE + 1)]
+    made = [endpoint_at(receiver.url, f"number {n}") for n in range(MAX_AT_ONCE + 1)]
     now = timezone.now()
     leases = [endpoint_claim(endpoint_id=each.pk, now=now) for each in made]
-    assert [lease is not None for lease in leases] == [True] * MOST_AT_ONCE + [False]
+    assert [lease is not None for lease in leases] == [True] * MAX_AT_ONCE + [False]
     assert leases[0] is not None
     leases[0].release()
     assert endpoint_claim(endpoint_id=made[-1].pk, now=now) is not None

@@ -24,11 +24,11 @@ from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
     Clock,
     Receiver,
+    dependencies,
     one,
     remember,
     send_all,
     started,
-    tools,
     verified,
 )
 
@@ -81,7 +81,7 @@ def test_anything_but_a_2xx_is_tried_again_later_under_the_same_id(
     remember()
     receiver.status = status
     receiver.headers = {"Location": f"{receiver.url}/elsewhere"}
-    assert send_all(tools(clock=clock)) == 0
+    assert send_all(dependencies(clock=clock)) == 0
     delivery = one()
     assert (delivery.state, delivery.last_status) == ("pending", status)
     assert delivery.error == f"It answered {status}."
@@ -89,9 +89,9 @@ def test_anything_but_a_2xx_is_tried_again_later_under_the_same_id(
     assert [request.path for request in receiver.requests] == ["/hooks?for=crm"], "none followed"
     receiver.status = 200
     clock.on(seconds=4)
-    assert send_all(tools(clock=clock)) == 0, "not yet"
+    assert send_all(dependencies(clock=clock)) == 0, "not yet"
     clock.on(seconds=2)
-    assert send_all(tools(clock=clock)) == 1
+    assert send_all(dependencies(clock=clock)) == 1
     assert len(set(receiver.ids())) == 1
     assert len(receiver.ids()) == 2
     endpoint.refresh_from_db()
@@ -108,14 +108,14 @@ def test_it_is_given_up_after_ten_tries_and_staff_may_send_it_again(
     while one().state == "pending":
         clock.now = max(clock.now, one().due_at) + timedelta(minutes=5)
         before = clock.now
-        send_all(tools(poster, clock=clock, disable_after=timedelta(days=30)))
+        send_all(dependencies(poster, clock=clock, disable_after=timedelta(days=30)))
         waits.append(one().due_at - before)
     assert len(poster.posts) == 10
     shown = [wait.total_seconds() for wait in waits[:-1]]
     assert shown == [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
     assert (one().state, one().attempts) == ("failed", 10)
     assert deliveries_again(delivery_ids=[one().pk], actor=COMMAND_LINE) == 1
-    assert send_all(tools(poster)) == 1
+    assert send_all(dependencies(poster)) == 1
     assert len({post.headers["webhook-id"] for post in poster.posts}) == 1
     assert AuditEvent.objects.filter(action="webhook.again").count() == 1
 
@@ -130,7 +130,7 @@ def test_retry_after_is_waited_for(
     clock = started()
     remember()
     receiver.status, receiver.headers = status, {"Retry-After": told}
-    send_all(tools(clock=clock))
+    send_all(dependencies(clock=clock))
     assert (one().due_at - clock.now).total_seconds() == seconds
     endpoint.refresh_from_db()
     assert endpoint.paused_until is not None
@@ -164,7 +164,7 @@ def test_410_disables_the_endpoint_and_staff_see_why(
 def test_an_endpoint_that_fails_for_days_is_disabled(endpoint: WebhookEndpoint) -> None:
     clock = started()
     poster = RecordingPoster(*[PostError("It can't be reached.")] * 100)
-    sending = tools(poster, clock=clock)
+    sending = dependencies(poster, clock=clock)
     end = clock.now + timedelta(days=4.9)
     while clock.now < end:
         remember()
@@ -187,11 +187,11 @@ def test_one_that_is_down_costs_one_try_and_not_one_for_each_event(
     remember(50)
     poster = RecordingPoster(*[Posted(500)] * 3)
     for _ in range(3):
-        send_all(tools(poster, clock=clock))
-        send_all(tools(poster, clock=clock))
+        send_all(dependencies(poster, clock=clock))
+        send_all(dependencies(poster, clock=clock))
         clock.on(seconds=30)
     assert len(poster.posts) == 3
-    assert send_all(tools(poster, clock=clock)) == 50
+    assert send_all(dependencies(poster, clock=clock)) == 50
 
 
 @pytest.mark.parametrize("how", ["hang", "reset", "drip"])
@@ -206,7 +206,7 @@ def test_a_receiver_that_doesn_t_answer_in_time_is_a_failure(
         "drip": Fault(delay=0.05, answer=Answer(200, {}, header, content=b"x" * 64, drip=0.2)),
     }[how]
     receiver.fail_next(fault)
-    send_all(tools(HttpPoster(LOOPBACK_ALLOWED, longest=0.5)))
+    send_all(dependencies(HttpPoster(LOOPBACK_ALLOWED, longest=0.5)))
     delivery = one()
     if how == "drip":
         # The status came in time; nobody waits for the end of its body.
@@ -214,7 +214,7 @@ def test_a_receiver_that_doesn_t_answer_in_time_is_a_failure(
         return
     assert delivery.state == "pending"
     assert "within 0.5 seconds" in delivery.error or "connection broke" in delivery.error
-    assert send_all(tools(clock=Clock(timezone.now() + timedelta(seconds=10)))) == 1
+    assert send_all(dependencies(clock=Clock(timezone.now() + timedelta(seconds=10)))) == 1
     assert len(set(receiver.ids())) == 1
 
 
@@ -234,7 +234,7 @@ def test_a_receiver_that_drips_its_headers_doesn_t_hold_a_worker(endpoint: Webho
     server = threading.Thread(target=drip)
     server.start()
     remember()
-    send_all(tools(HttpPoster(LOOPBACK_ALLOWED, longest=0.5)))
+    send_all(dependencies(HttpPoster(LOOPBACK_ALLOWED, longest=0.5)))
     server.join()
     dripping.close()
     assert (one().state, one().error) == ("pending", "No answer came within 0.5 seconds.")

@@ -20,13 +20,13 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
 from memoryproject.foundation.outgoing_webhooks.leases import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
-from memoryproject.foundation.outgoing_webhooks.waking import endpoints_abandoned, endpoints_wake
+from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandoned, endpoints_wake
 from tests.hooks.receiver import (
     Receiver,
+    dependencies,
     endpoint_at,
     remember,
     send_all,
-    tools,
 )
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def test_a_commit_asks_for_one_job_however_much_is_told(endpoint: WebhookEndpoin
         remember(3)
         remember(1)
         assert asked == [endpoint.pk], "the job that waits sends them all"
-        send_all(tools(RecordingPoster()))
+        send_all(dependencies(RecordingPoster()))
         remember(1)
         assert asked == [endpoint.pk] * 2
         WebhookEndpoint.objects.update(asked_at=timezone.now() - timedelta(minutes=2))

@@ -17,9 +17,9 @@ NATIVE_DIMENSIONS = {
     "text-embedding-ada-002": 1536,
 }
 OTHER_DIMENSIONS = 384
-MOST_INPUTS = 2048
-MOST_TOKENS_AN_INPUT = 8192
-MOST_TOKENS = 300_000
+MAX_INPUTS = 2048
+MAX_TOKENS_PER_INPUT = 8192
+MAX_TOKENS = 300_000
 
 
 def find_fault(body: Json) -> Json | None:
@@ -28,13 +28,13 @@ def find_fault(body: Json) -> Json | None:
     if not isinstance(model, str) or not model:
         return _fault("you must provide a model parameter")
     texts = inputs(body)
-    if not texts or len(texts) > MOST_INPUTS or not all(texts):
+    if not texts or len(texts) > MAX_INPUTS or not all(texts):
         return _fault("'$.input' is invalid. Please check the API reference.")
     counts = [_tokens(text) for text in texts]
-    if max(counts) > MOST_TOKENS_AN_INPUT:
-        return _fault(f"This model's maximum context length is {MOST_TOKENS_AN_INPUT} tokens.")
-    if sum(counts) > MOST_TOKENS:
-        return _fault(f"Requested more than the maximum of {MOST_TOKENS} tokens.")
+    if max(counts) > MAX_TOKENS_PER_INPUT:
+        return _fault(f"This model's maximum context length is {MAX_TOKENS_PER_INPUT} tokens.")
+    if sum(counts) > MAX_TOKENS:
+        return _fault(f"Requested more than the maximum of {MAX_TOKENS} tokens.")
     if body.get("encoding_format", "float") not in ("float", "base64"):
         return _fault("Invalid value for 'encoding_format'.")
     return _dimensions_fault(model, body.get("dimensions"))

@@ -46,7 +46,7 @@ def green() -> Iterator[GreenServer]:
         yield server
 
 
-def from_cloud(graph: GraphServer, *, most_bytes: int = 10_000, **media: Any) -> bytes:
+def from_cloud(graph: GraphServer, *, max_bytes: int = 10_000, **media: Any) -> bytes:
     provider = CloudProvider(
         api_url=f"{graph.url}/v24.0",
         phone_number_id=graph.phone_number_id,
@@ -59,12 +59,12 @@ def from_cloud(graph: GraphServer, *, most_bytes: int = 10_000, **media: Any) ->
         provider_message_id="wamid.1",
         chat=CHAT,
         into=kept,
-        most_bytes=most_bytes,
+        max_bytes=max_bytes,
     )
     return kept.content
 
 
-def from_green(green: GreenServer, *, most_bytes: int = 10_000, **media: Any) -> bytes:
+def from_green(green: GreenServer, *, max_bytes: int = 10_000, **media: Any) -> bytes:
     provider = GreenProvider(
         api_url=green.url, id_instance=green.id_instance, token="secret-token", timeout=5.0
     )
@@ -74,7 +74,7 @@ def from_green(green: GreenServer, *, most_bytes: int = 10_000, **media: Any) ->
         provider_message_id="MESSAGE1",
         chat=CHAT,
         into=kept,
-        most_bytes=most_bytes,
+        max_bytes=max_bytes,
     )
     return kept.content
 
@@ -124,7 +124,7 @@ def test_a_file_that_is_gone(graph: GraphServer, green: GreenServer) -> None:
 def test_too_large_is_refused_before_the_download(graph: GraphServer) -> None:
     """Meta tells the size with the address."""
     file_id = graph.add_file(CONTENT)
-    error = error_of(lambda: from_cloud(graph, media_id=file_id, most_bytes=100))
+    error = error_of(lambda: from_cloud(graph, media_id=file_id, max_bytes=100))
     assert (error.code, error.permanent) == ("too_large", True)
     assert [request.path for request in graph.requests] == [f"/v24.0/{file_id}"]
 
@@ -187,7 +187,7 @@ def test_a_file_that_only_drips_in_is_given_up(green: GreenServer) -> None:
     green.fail_next_get(Fault(answer=Answer(200, {}, content=CONTENT, drip=0.05)))
     source = Source(green.url, timeout=5.0, longest=0.2)
     url = green.file_url("1")
-    error = error_of(lambda: download(source, url, into=Kept(), most_bytes=10_000))
+    error = error_of(lambda: download(source, url, into=Kept(), max_bytes=10_000))
     assert "too slowly" in str(error)
 
 
@@ -229,7 +229,7 @@ def test_no_address_behind_our_own_walls_is_asked(url: str) -> None:
         return httpx.Response(200, content=b"harm")
 
     source = Source("https://api.green-api.com", transport=httpx.MockTransport(answer))
-    error = error_of(lambda: download(source, url, into=Kept(), most_bytes=100))
+    error = error_of(lambda: download(source, url, into=Kept(), max_bytes=100))
     assert (error.code, error.permanent) == ("refused", True)
     assert asked == []
 
@@ -237,16 +237,14 @@ def test_no_address_behind_our_own_walls_is_asked(url: str) -> None:
 def test_a_stand_in_leads_nowhere_else() -> None:
     """With an API on this machine nothing is fetched from outside."""
     source = Source("http://127.0.0.1:9000", transport=answering())
-    error = error_of(lambda: download(source, FILE, into=Kept(), most_bytes=100))
+    error = error_of(lambda: download(source, FILE, into=Kept(), max_bytes=100))
     assert error.code == "refused"
 
 
 def test_a_redirect_is_checked_like_an_address_and_takes_no_token_to_another_host() -> None:
     inside = httpx.Response(302, headers={"Location": "http://127.0.0.1:8000/admin"})
     kept = Kept()
-    error = error_of(
-        lambda: download(public(answer_url(), inside), FILE, into=kept, most_bytes=100)
-    )
+    error = error_of(lambda: download(public(answer_url(), inside), FILE, into=kept, max_bytes=100))
     assert error.code == "refused"
 
     asked: list[httpx.Request] = []
@@ -259,7 +257,7 @@ def test_a_redirect_is_checked_like_an_address_and_takes_no_token_to_another_hos
 
     source = Source(answer_url(), transport=httpx.MockTransport(answer))
     download(
-        source, FILE, into=kept, most_bytes=100, headers={"Authorization": "Bearer secret-token"}
+        source, FILE, into=kept, max_bytes=100, headers={"Authorization": "Bearer secret-token"}
     )
     assert kept.content == b"text"
     assert ["authorization" in request.headers for request in asked] == [True, False]
@@ -268,7 +266,7 @@ def test_a_redirect_is_checked_like_an_address_and_takes_no_token_to_another_hos
 def test_endless_redirects_end() -> None:
     again = [httpx.Response(302, headers={"Location": FILE}) for _ in range(4)]
     error = error_of(
-        lambda: download(public(answer_url(), *again), FILE, into=Kept(), most_bytes=100)
+        lambda: download(public(answer_url(), *again), FILE, into=Kept(), max_bytes=100)
     )
     assert error.code == "refused"
 
@@ -295,5 +293,5 @@ def test_nobody_is_there() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/file"
-        error = error_of(lambda: download(Source(url), url, into=Kept(), most_bytes=100))
+        error = error_of(lambda: download(Source(url), url, into=Kept(), max_bytes=100))
     assert not error.permanent

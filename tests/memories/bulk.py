@@ -7,7 +7,7 @@ from typing import Any
 
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.models import Memory, MemoryEmbedding
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.text.terms import index_text
 
@@ -29,6 +29,6 @@ def memories_store(texts: Sequence[str], **fields: Any) -> None:
     Memory.objects.bulk_create(memories)
     MemoryEmbedding.objects.bulk_create(
         MemoryEmbedding(memory=memory, model=embedder.model_id, vector=vector)
-        for memory, vector in zip(memories, covered_vectors(embedder, texts), strict=True)
+        for memory, vector in zip(memories, embed_covered(embedder, texts), strict=True)
         if vector is not None
     )

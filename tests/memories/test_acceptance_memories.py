@@ -43,7 +43,7 @@ def openai_world(world: World, server: OpenAIServer, waits: list[float]) -> Iter
     """The world with the OpenAI embedder, through HTTP."""
     embedder = OpenAIEmbedder("sample-key", server.base_url, timeout=10, sleep=waits.append)
     with closing(embedder):
-        world.tools = replace(world.tools, embedder=embedder)
+        world.dependencies = replace(world.dependencies, embedder=embedder)
         yield world
 
 
@@ -93,7 +93,9 @@ def test_ac_memory_004_without_memories_recall_is_empty(world: World) -> None:
     world.say(CLIENT, "hello")
     viewer = Viewer(user_role="client", chat_id=world.chat(CLIENT).pk)
 
-    found = recall(query="What about TestCorp?", viewer=viewer, embedder=world.tools.embedder)
+    found = recall(
+        query="What about TestCorp?", viewer=viewer, embedder=world.dependencies.embedder
+    )
 
     assert (found.hits, found.degraded) == ([], False)
     assert world.say(CLIENT, "What about TestCorp?") == ["answer to: What about TestCorp?"]

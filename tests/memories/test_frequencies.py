@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from memories_app.models import Memory
 from memories_app.search.corpus_stats import Effort
 from memories_app.search.visibility import memories_visible
-from memoryproject.foundation.retrieval.subqueries import asked_texts
+from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import index_text
 from tests.memories.bulk import memories_store
 from tests.memories.wordy import (
@@ -137,7 +137,7 @@ def test_a_large_scope_is_never_read_from_end_to_end(wordy: Wordy) -> None:
 def test_the_number_of_queries_is_the_same_for_every_question(wordy: Wordy) -> None:
     counted = set()
     for question in wordy.questions():
-        assert asked_texts(question)
+        assert query_parts(question)
         with CaptureQueriesContext(connection) as queries:
             held_with(question, owners())
         counted.add(len(queries))

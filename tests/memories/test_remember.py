@@ -20,7 +20,7 @@ from memories_app.models import (
     Memory,
     MemoryEmbedding,
     MemoryRevision,
-    MemoryTelling,
+    MemorySource,
     MergeProposal,
 )
 from memories_app.store.remember import Remembered, content_hash, memories_remember, memory_remember
@@ -77,7 +77,7 @@ def test_a_message_that_is_worked_off_again_tells_nothing_again() -> None:
     for _ in range(3):
         told = remember(FACT, embedder=embedder, source="command", source_message_id=message)
     assert told.memory.told_count == 1
-    assert MemoryTelling.objects.count() == 1
+    assert MemorySource.objects.count() == 1
     assert len(embedder.calls) == 1
 
 

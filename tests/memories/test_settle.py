@@ -15,11 +15,11 @@ from memories_app.review.proposals import contents_stamp, proposal_accept, propo
 from memories_app.review.resolve import (
     BOTH,
     OLDER,
-    contradiction_settle,
+    contradiction_resolve,
     memories_keep_both,
     memories_merge,
 )
-from memories_app.review.similar_memories import memories_near
+from memories_app.review.similar_memories import similar_memories_find
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
@@ -52,36 +52,36 @@ def test_two_are_merged_on_staffs_word_and_leave_a_decision() -> None:
 
 def test_what_is_kept_apart_is_told_so_and_not_proposed_but_may_be_merged_after_all() -> None:
     one, other = remember(SAME_MATTER[0]), remember(SAME_MATTER[1])
-    (near,) = memories_near(one)
+    (near,) = similar_memories_find(one)
     assert (near.memory.pk, near.kept_apart) == (other.pk, False)
     assert near.shared > 0.6
     assert near.similarity is not None
     assert near.similarity > 0.8
     memories_keep_both(one_id=other.pk, other_id=one.pk, actor=STAFF)
-    assert memories_near(one)[0].kept_apart
+    assert similar_memories_find(one)[0].kept_apart
     assert memories_propose_merges(model_id=embedder().model_id) == 0
     memories_merge(kept_id=one.pk, other_id=other.pk, actor=STAFF, embedder=embedder())
     assert told(one, other) == [("active", None), ("superseded", one.pk)]
-    assert memories_near(one) == []
+    assert similar_memories_find(one) == []
 
 
 def test_near_ones_are_of_the_same_scope_and_of_no_other() -> None:
     one = remember(SAME_MATTER[0])
     remember(SAME_MATTER[1], visibility="public")
     remember("The weather was fine")
-    assert memories_near(one) == []
+    assert similar_memories_find(one) == []
 
 
 @pytest.mark.parametrize("keep", [OLDER, BOTH])
 def test_a_contradiction_is_decided_otherwise(keep: str) -> None:
     older, newer = remember("The price is 35"), remember("The price is 40")
     assert told(older, newer) == [("superseded", newer.pk), ("active", None)]
-    contradiction_settle(older_id=older.pk, newer_id=newer.pk, keep=keep, actor=STAFF)
+    contradiction_resolve(older_id=older.pk, newer_id=newer.pk, keep=keep, actor=STAFF)
     expected = ("superseded", older.pk) if keep == OLDER else ("active", None)
     assert told(older, newer) == [("active", None), expected]
     assert AuditEvent.objects.filter(action="memory.reinstate", actor="dana").count() == 1
     with pytest.raises(MemoryStateError, match="meanwhile"):
-        contradiction_settle(older_id=older.pk, newer_id=newer.pk, keep=keep, actor=STAFF)
+        contradiction_resolve(older_id=older.pk, newer_id=newer.pk, keep=keep, actor=STAFF)
 
 
 def test_nothing_comes_back_where_another_one_says_it() -> None:
@@ -89,7 +89,7 @@ def test_nothing_comes_back_where_another_one_says_it() -> None:
     third = remember("The price was fine")
     memory_update(memory_id=third.pk, content="The price is 35", actor=STAFF, embedder=embedder())
     with pytest.raises(DuplicateFactError):
-        contradiction_settle(older_id=older.pk, newer_id=newer.pk, keep=BOTH, actor=STAFF)
+        contradiction_resolve(older_id=older.pk, newer_id=newer.pk, keep=BOTH, actor=STAFF)
     assert told(older, newer) == [("superseded", newer.pk), ("active", None)]
 
 

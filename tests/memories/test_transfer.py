@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories_app.facts.validation import NewMemory
-from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemoryTelling
+from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource
 from memories_app.store.change import memory_pin, memory_update
 from memories_app.store.remember import memories_remember, memory_remember
 from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
@@ -331,7 +331,7 @@ def test_revisions_and_tellings_go_with_their_memory(chat: Chat) -> None:
     fill(chat)
     Memory.objects.all().delete()
     assert not MemoryRevision.objects.exists()
-    assert not MemoryTelling.objects.exists()
+    assert not MemorySource.objects.exists()
 
 
 def test_times_keep_their_microseconds() -> None:

@@ -13,11 +13,11 @@ from django.db import connection
 from django.db.models import Avg, Count, QuerySet
 
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.search.corpus_stats import IN_USE, Effort, Held, held_find
+from memories_app.search.corpus_stats import IN_USE, Effort, TermStats, term_stats_find
 from memories_app.search.lexical_search import held_counts, matches_find, terms_fetch, words_of
 from memories_app.search.ranking import Question, WordSearch, rank
 from memoryproject.foundation.integrations.embedders.base import Calibration
-from memoryproject.foundation.retrieval.subqueries import asked_texts
+from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import IndexedText, index_text
 
 SYLLABLES = (
@@ -104,23 +104,23 @@ def _random_id(ids: random.Random) -> UUID:
     return UUID(int=ids.getrandbits(128), version=4)
 
 
-def held_by_all(question: str, scope: QuerySet[Any]) -> Held:
+def held_by_all(question: str, scope: QuerySet[Any]) -> TermStats:
     """The truth: every text is passed over."""
-    words = words_of(asked_texts(question))
+    words = words_of(query_parts(question))
     matches = matches_find(words, scope)
     figures = scope.order_by().aggregate(texts=Count("pk"), length=Avg("term_count"))
     length = float(figures["length"] or 0.0)
-    return Held(matches, held_counts(words, matches), figures["texts"], length)
+    return TermStats(matches, held_counts(words, matches), figures["texts"], length)
 
 
-def held_with(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> Held:
-    asked = asked_texts(question)
-    return held_find(asked, words_of(asked), scope, effort=effort)
+def held_with(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -> TermStats:
+    asked = query_parts(question)
+    return term_stats_find(asked, words_of(asked), scope, effort=effort)
 
 
-def best_keys(question: str, held: Held, scope: QuerySet[Any]) -> list[UUID]:
+def best_keys(question: str, held: TermStats, scope: QuerySet[Any]) -> list[UUID]:
     """The first texts by words alone."""
-    asked = asked_texts(question)
+    asked = query_parts(question)
     words = words_of(asked)
     queries = [held.weigh(text, words) for text in asked]
     counts = [held.frequencies_of(text, words) for text in asked]
@@ -152,9 +152,9 @@ def held_of_best(question: str, scope: QuerySet[Any], effort: Effort = IN_USE) -
 
 
 def _true_scores(
-    question: str, truth: Held, scope: QuerySet[Any], keys: Sequence[UUID]
+    question: str, truth: TermStats, scope: QuerySet[Any], keys: Sequence[UUID]
 ) -> list[float]:
-    asked = asked_texts(question)
+    asked = query_parts(question)
     words = words_of(asked)
     queries = [truth.weigh(text, words) for text in asked]
     return [

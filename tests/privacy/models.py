@@ -9,7 +9,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.extraction.extract import Extractor, chat_learn
-from sessions_app.extraction.model_facts import LONGEST_FACT, MOST_FACTS
+from sessions_app.extraction.model_facts import MAX_FACT_LENGTH, MAX_FACTS
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, ExtractionWork, Message, SummarizationMetadata
 from sessions_app.summaries.summarizer import Summarizer
@@ -35,14 +35,14 @@ class Telltale:
         facts = [
             {"fact": line, "quote": line, "type": "fact", "confidence": 0.9}
             for line in lines
-            if line.strip() and len(line) <= LONGEST_FACT
+            if line.strip() and len(line) <= MAX_FACT_LENGTH
         ]
-        return json.dumps({"facts": facts[:MOST_FACTS]})
+        return json.dumps({"facts": facts[:MAX_FACTS]})
 
 
 def turns_put_on_record(world: World) -> None:
     """Turns wait to be learned from, from here on."""
-    world.tools = replace(world.tools, learn=lambda _chat_id: None)
+    world.dependencies = replace(world.dependencies, learn=lambda _chat_id: None)
 
 
 def learn(world: World, chat: Chat) -> list[str]:
@@ -52,7 +52,7 @@ def learn(world: World, chat: Chat) -> list[str]:
     known = set(Memory.objects.values_list("pk", flat=True))
     extractor = Extractor(
         chat_model=ScriptedChatModel(model),
-        embedder=world.tools.embedder,
+        embedder=world.dependencies.embedder,
         forgotten=lambda _content, _scope: False,
     )
     chat_learn(chat_id=chat.pk, extractor=extractor)

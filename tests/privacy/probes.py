@@ -49,7 +49,7 @@ def recalling(town: Town, viewer: Viewer, query: str) -> Shown:
             user_role="godfather" if viewer.is_godfather else "client",
             chat_id=town.chat(viewer.chat).pk,
         ),
-        embedder=town.world.tools.embedder,
+        embedder=town.world.dependencies.embedder,
         top_k=100,
         min_similarity=0.0,
     ).hits
@@ -59,7 +59,7 @@ def recalling(town: Town, viewer: Viewer, query: str) -> Shown:
 def asking(town: Town, viewer: Viewer, query: str) -> Shown:
     """Two whole turns with a model that tells all that it was sent: the second one has the
     first one's answer behind it. And what is kept of them for the replay."""
-    requests = town.world.tools.chat_model.requests  # type: ignore[attr-defined]
+    requests = town.world.dependencies.chat_model.requests  # type: ignore[attr-defined]
     seen = len(requests)
     texts = town.say(viewer, query)
     found: set[UUID] = set()
@@ -92,12 +92,12 @@ def _fail() -> str:
 
 
 def _with_model(town: Town, viewer: Viewer, query: str, model: Any) -> Shown:
-    tools = town.world.tools
-    town.world.tools = replace(tools, chat_model=model)
+    dependencies = town.world.dependencies
+    town.world.dependencies = replace(dependencies, chat_model=model)
     try:
         texts = town.say(viewer, query)
     finally:
-        town.world.tools = tools
+        town.world.dependencies = dependencies
     turn = Turn.objects.latest("id")
     return Shown(
         [*texts, str(turn.replay.recalled)], {UUID(hit["id"]) for hit in turn.replay.recalled}
@@ -158,7 +158,7 @@ def asking_without_memory(town: Town, viewer: Viewer, query: str) -> Shown:
 def learning(town: Town, viewer: Viewer, query: str) -> Shown:
     """What the model of automatic extraction is sent of two turns, and what is made of its
     answer, while the turns of other chats wait to be learned from, too."""
-    tools = town.world.tools
+    dependencies = town.world.dependencies
     turns_put_on_record(town.world)
     try:
         for other in [each for each in VIEWERS if each.chat != viewer.chat][:2]:
@@ -167,7 +167,7 @@ def learning(town: Town, viewer: Viewer, query: str) -> Shown:
         for text in (query, "And I pay my invoices on Fridays"):
             town.say(viewer, text)
     finally:
-        town.world.tools = tools
+        town.world.dependencies = dependencies
     return Shown(learn(town.world, town.chat(viewer.chat)))
 
 

@@ -26,8 +26,10 @@ def main(folder: str, step: str, at: str) -> None:
             _say("halted")
             sys.stdin.readline()
 
-    tools = build_save_dependencies(progress=progress)
-    saved = batches_save(folder=BatchFolder(Path(folder)), target=Target(), tools=tools)
+    dependencies = build_save_dependencies(progress=progress)
+    saved = batches_save(
+        folder=BatchFolder(Path(folder)), target=Target(), dependencies=dependencies
+    )
     _say(saved.added)
 
 

@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault, 
 from tests.loopback.openai_http import EMBEDDINGS, RecordedRequest
 from tests.loopback.openai_server import OpenAIServer
 
-LONGEST_HOLD_SECONDS = 60.0
+MAX_HOLD_SECONDS = 60.0
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Hold:
 
     def wait(self, stopping: Callable[[], bool]) -> None:
         self.reached += 1
-        for _ in range(int(LONGEST_HOLD_SECONDS / 0.05)):
+        for _ in range(int(MAX_HOLD_SECONDS / 0.05)):
             if stopping() or self.released.wait(0.05):
                 return
 

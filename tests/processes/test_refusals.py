@@ -28,7 +28,7 @@ pytestmark = pytest.mark.processes
 
 Headers = Mapping[str, str | bytes]
 
-LARGEST = 3 * 1024 * 1024
+MAX_SIZE = 3 * 1024 * 1024
 # Python's own reader takes them for numbers; they are no JSON.
 NO_NUMBERS = [b'{"a": NaN}', b'{"a": -Infinity}']
 # What JSON can say and PostgreSQL can't keep.
@@ -92,9 +92,9 @@ def test_a_body_of_3_mb_is_taken_and_one_above_it_is_not(live: Stage) -> None:
     phone = new_phone()
     payload = cloud_text(phone, "a long letter")
     payload["padding"] = ""
-    payload["padding"] = "x" * (LARGEST - len(body_bytes(payload)))
+    payload["padding"] = "x" * (MAX_SIZE - len(body_bytes(payload)))
     body = body_bytes(payload)
-    assert len(body) == LARGEST
+    assert len(body) == MAX_SIZE
 
     larger = body + b" "
     assert_shown_well(live.post.raw("cloud", larger, signed_headers(APP_SECRET, larger)), 413)

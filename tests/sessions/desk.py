@@ -69,7 +69,7 @@ class Desk:
             author_id=self.user.pk,
             actor=self.actor,
             rules=self.world.rules,
-            providers=self.world.tools.providers,
+            providers=self.world.dependencies.providers,
             otherwise=self.otherwise,
             enqueue=self.world.enqueued.append,
             now=now or timezone.now(),

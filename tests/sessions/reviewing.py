@@ -11,7 +11,7 @@ from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
 from sessions_app.conversations.timeline import Place
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_rows
 from sessions_app.inbox.move_markers import chat_look
 from sessions_app.models import Message
@@ -41,8 +41,10 @@ def look(user: User, world: World, whatsapp_chat: str = CLIENT) -> None:
     chat_look(user=user, chat_id=last.chat_id, place=place)
 
 
-def tools(world: World) -> ForgetTools:
-    return ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
+def dependencies(world: World) -> ForgetDependencies:
+    return ForgetDependencies(
+        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
+    )
 
 
 def actions() -> list[str]:

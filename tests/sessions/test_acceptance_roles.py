@@ -84,7 +84,7 @@ def test_ac_flag_001_nothing_is_kept_where_no_answer_is_due_either(world: World,
         event = replace(event, from_business=True)
     world.receive(event)
     if how == "missed":
-        world.with_answer_rules(max_answer_age=-world.tools.rules.max_answer_age)
+        world.with_answer_rules(max_answer_age=-world.dependencies.rules.max_answer_age)
     if how == "revoked":
         world.receive(revocation(event.provider_message_id))
     world.work()

@@ -24,8 +24,8 @@ def time_passes(seconds: float) -> None:
 
 
 def answer(world: World, chat: str = CLIENT) -> list[str]:
-    tools = replace(world.tools, sleep=time_passes)
-    chat_answer(chat_id=world.chat(chat).pk, tools=tools, debounce=MINUTE)
+    dependencies = replace(world.dependencies, sleep=time_passes)
+    chat_answer(chat_id=world.chat(chat).pk, dependencies=dependencies, debounce=MINUTE)
     return [sent.text for sent in world.provider.sent]
 
 

@@ -116,7 +116,9 @@ def test_an_edited_caption_brings_its_picture(world: World, message: InboundMess
 
 
 def test_a_revoked_text_is_gone_everywhere(world: World, message: InboundMessage) -> None:
-    world.tools = replace(world.tools, chat_model=type(world.tools.chat_model)(lambda _: "Fine"))
+    world.dependencies = replace(
+        world.dependencies, chat_model=type(world.dependencies.chat_model)(lambda _: "Fine")
+    )
     world.receive(message)
     world.work()
     world.receive(edit(message, "wrap it in purple paper"))

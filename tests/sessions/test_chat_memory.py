@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from sessions_app.conversations.conversation_message import MOST_MESSAGES, ConversationMessage
+from sessions_app.conversations.conversation_message import MAX_MESSAGES, ConversationMessage
 from sessions_app.conversations.errors import (
     ChatMemoryError,
     ConversationNotFoundError,
@@ -200,9 +200,9 @@ def test_before_without_a_zone_is_refused(service: ChatMemoryService, session: C
 
 def test_too_many_at_once_are_refused(service: ChatMemoryService, session: ChatSession) -> None:
     with pytest.raises(DataValidationError, match="at most 1000"):
-        service.add_messages(conversation_id=session.pk, messages=[said("x")] * (MOST_MESSAGES + 1))
-    stored = service.add_messages(conversation_id=session.pk, messages=[said("x")] * MOST_MESSAGES)
-    assert stored[-1].order_num == MOST_MESSAGES
+        service.add_messages(conversation_id=session.pk, messages=[said("x")] * (MAX_MESSAGES + 1))
+    stored = service.add_messages(conversation_id=session.pk, messages=[said("x")] * MAX_MESSAGES)
+    assert stored[-1].order_num == MAX_MESSAGES
 
 
 def test_an_archived_session_is_read_only(service: ChatMemoryService, session: ChatSession) -> None:

@@ -74,8 +74,8 @@ def told(tmp_path: Path) -> SharedTimes:
 
 @pytest.fixture
 def notices(world: World, told: SharedTimes) -> StorageNotices:
-    made = StorageNotices(world.tools.providers, AtOnce(), told)
-    world.tools = replace(world.tools, storage_notices=made)
+    made = StorageNotices(world.dependencies.providers, AtOnce(), told)
+    world.dependencies = replace(world.dependencies, storage_notices=made)
     return made
 
 
@@ -137,7 +137,7 @@ def test_the_notice_is_in_the_chats_language(
 
 def test_each_chat_is_told_again_after_a_while(world: World, told: SharedTimes) -> None:
     now = 0.0
-    notices = StorageNotices(world.tools.providers, AtOnce(), told, clock=lambda: now)
+    notices = StorageNotices(world.dependencies.providers, AtOnce(), told, clock=lambda: now)
     for at, who in ((0, CLIENT), (1, CLIENT), (2, OTHER_CLIENT), (EVERY_SECONDS, CLIENT)):
         now = 1e9 + at
         notices.tell_sender(message_from(who, "hello"))
@@ -148,7 +148,7 @@ def test_each_chat_is_told_again_after_a_while(world: World, told: SharedTimes) 
 def test_a_chat_that_another_process_told_is_not_told_again(world: World, tmp_path: Path) -> None:
     for _ in range(3):
         other = SharedTimes(tmp_path / "shared.times")
-        notices = StorageNotices(world.tools.providers, AtOnce(), other)
+        notices = StorageNotices(world.dependencies.providers, AtOnce(), other)
         notices.tell_sender(message_from(CLIENT, "hello"))
     assert len(world.provider.sent) == 1
     size = (tmp_path / "shared.times").stat().st_size

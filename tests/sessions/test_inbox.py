@@ -20,7 +20,7 @@ from sessions_app.inbox.move_markers import (
     chats_unreview,
 )
 from sessions_app.models import Chat, ChatActivity, Message, ReviewedMark, Turn
-from sessions_app.recall.staff_search import said_newest, snippet_of
+from sessions_app.recall.staff_search import newest_messages_found, snippet_of
 from tests.sessions.reviewing import STAFF, actions, look, names, revoke, row_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -232,7 +232,7 @@ def test_the_list_is_narrowed(
 )
 def test_words_are_found_in_any_language(world: World, said: str, asked: str) -> None:
     world.receive(message_from(CLIENT, said), message_from(OTHER_CLIENT, "nothing of it"))
-    (found,) = said_newest(Message.objects.all(), asked, 0, 10)
+    (found,) = newest_messages_found(Message.objects.all(), asked, 0, 10)
     assert found.content == said
     assert snippet_of(found.content, asked).hit
 
@@ -250,5 +250,5 @@ def test_a_snippet_stands_around_the_word(world: World) -> None:
 def test_revoked_messages_are_not_found(world: World) -> None:
     world.receive(message_from(CLIENT, "the dishwasher leaks"))
     revoke(world, world.messages(CLIENT)[0])
-    assert said_newest(Message.objects.all(), "dishwasher", 0, 10) == []
-    assert said_newest(Message.objects.all(), "?!", 0, 10) == []
+    assert newest_messages_found(Message.objects.all(), "dishwasher", 0, 10) == []
+    assert newest_messages_found(Message.objects.all(), "?!", 0, 10) == []

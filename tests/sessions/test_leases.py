@@ -31,7 +31,7 @@ from sessions_app.models import (
 )
 from sessions_app.summaries.claims import summaries_abandoned
 from sessions_app.tasks import sweep_work
-from sessions_app.turns.claims import sendings_settle, turns_abandoned, turns_sweep
+from sessions_app.turns.claims import sends_resolve, turns_abandoned, turns_sweep
 from tests.sessions.test_turns_at_once import in_threads, somebody_waits_for_a_lock
 
 MINUTE = timedelta(minutes=1)
@@ -214,7 +214,7 @@ class TestTheSweep:
             turns_abandoned,
             extractions_abandoned,
             summaries_abandoned,
-            lambda now: sendings_settle(now=now, unconfirmed_after=15 * MINUTE),
+            lambda now: sends_resolve(now=now, unconfirmed_after=15 * MINUTE),
         ],
     )
     def test_a_long_backlog_takes_as_many_queries_as_a_short_one(
@@ -245,9 +245,9 @@ class TestTheSweep:
         counts = turns_sweep(enqueue=found.append, unconfirmed_after=15 * MINUTE, now=now)
         assert (counts["unconfirmed"], len(found)) == (0, 2)
         later = now + 16 * MINUTE
-        assert sendings_settle(now=later, unconfirmed_after=15 * MINUTE) == 2
+        assert sends_resolve(now=later, unconfirmed_after=15 * MINUTE) == 2
         assert Turn.objects.filter(state="unconfirmed").count() == 2
-        assert sendings_settle(now=later, unconfirmed_after=15 * MINUTE) == 0
+        assert sends_resolve(now=later, unconfirmed_after=15 * MINUTE) == 0
 
     def test_a_kind_that_fails_keeps_no_other_waiting_and_is_told(self) -> None:
         found: list[str] = []

@@ -34,7 +34,7 @@ def told(world: World) -> World:
     world.remember(GODFATHER, OWNER_FACT)
     world.remember(CLIENT, CHAT_FACT)
     world.remember(OTHER_CLIENT, OTHER_FACT)
-    memory_remember(content=PUBLIC_FACT, visibility="public", embedder=world.tools.embedder)
+    memory_remember(content=PUBLIC_FACT, visibility="public", embedder=world.dependencies.embedder)
     return world
 
 
@@ -146,7 +146,7 @@ def test_search_without_words_says_how(world: World) -> None:
 
 def test_search_without_its_embedder_finds_words_and_tells(told: World) -> None:
     broken = HashingEmbedder(failure=EmbedderError("down"))
-    told.tools = replace(told.tools, embedder=broken)
+    told.dependencies = replace(told.dependencies, embedder=broken)
     seen = one(told, CLIENT, "/search TestCorp")
     assert CHAT_FACT in seen
     assert "Not everything could be searched" in seen
@@ -216,7 +216,7 @@ def test_forget_run_again_after_a_crash_forgets_once(told: World) -> None:
     again = command_reply(
         turn=turn,
         command=parse_command("/forget driver"),  # type: ignore[arg-type]
-        tools=told.tools,
+        dependencies=told.dependencies,
     )
     assert again.text.startswith("🗑️ Forgotten")
     assert Memory.objects.filter(content="TestCorp has a new driver").exists()
@@ -230,7 +230,7 @@ def test_export_counts_what_is_stored_and_is_audited_once(told: World) -> None:
     command_reply(
         turn=turn,
         command=parse_command("/export"),  # type: ignore[arg-type]
-        tools=told.tools,
+        dependencies=told.dependencies,
     )
     (event,) = AuditEvent.objects.filter(action="export")
     assert event.details == {"memories": 1, "by": "command"}
@@ -272,7 +272,7 @@ def test_answers_to_commands_are_no_knowledge(told: World, command: str) -> None
     found = recall(
         query=answer.content,
         viewer=Viewer(user_role="client", chat_id=told.chat(CLIENT).pk),
-        embedder=told.tools.embedder,
+        embedder=told.dependencies.embedder,
         sources=[MESSAGES],
         min_similarity=0.0,
     )

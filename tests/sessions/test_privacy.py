@@ -51,7 +51,7 @@ def test_a_client_gets_nothing_of_what_the_godfather_remembers(
     fact: World, phrasing: str, model: str
 ) -> None:
     if model == "offline":
-        fact.tools = replace(fact.tools, chat_model=OfflineChatModel())
+        fact.dependencies = replace(fact.dependencies, chat_model=OfflineChatModel())
     shown = everything_shown(fact, CLIENT, phrasing)
     assert "owes me" not in shown
     assert "5,000" not in shown

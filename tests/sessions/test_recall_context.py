@@ -41,11 +41,11 @@ def said(world: World, name: str, at: datetime, *texts: str) -> None:
 
 def ask(world: World, question: str, chat: str = GROUP, bar: float = 0.0) -> list[Hit]:
     """What recall finds in what was said in the chat."""
-    messages_embed(session_id=world.session(chat).pk, embedder=world.tools.embedder)
+    messages_embed(session_id=world.session(chat).pk, embedder=world.dependencies.embedder)
     return recall(
         query=question,
         viewer=Viewer(user_role="client", chat_id=world.chat(chat).pk),
-        embedder=world.tools.embedder,
+        embedder=world.dependencies.embedder,
         top_k=20,
         min_similarity=bar,
         sources=[MESSAGES],

@@ -11,7 +11,7 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.models import Message, MessageEmbedding, Turn
-from sessions_app.recall.neighbours import LONGEST_NEIGHBOUR, neighbours_of
+from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH, neighbours_of
 from sessions_app.recall.recall import MESSAGES, Hit, Viewer, recall
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
@@ -25,7 +25,7 @@ def talking(world: World) -> World:
     model = ScriptedChatModel(
         lambda request: ANSWERS.get(request.messages[-1].content, "All right")
     )
-    world.tools = replace(world.tools, chat_model=model)
+    world.dependencies = replace(world.dependencies, chat_model=model)
     return world
 
 
@@ -38,7 +38,7 @@ def ask(world: World, query: str = "What is Liora allergic to?", **changes: Any)
     return recall(
         query=query,
         viewer=Viewer(user_role="client", chat_id=world.chat(CLIENT).pk),
-        embedder=world.tools.embedder,
+        embedder=world.dependencies.embedder,
         sources=[MESSAGES],
         **changes,
     ).hits
@@ -94,7 +94,7 @@ def test_a_long_neighbour_is_shortened(talking: World) -> None:
 
     (hit,) = ask(talking)
 
-    assert len(around(hit)["before"]) <= LONGEST_NEIGHBOUR
+    assert len(around(hit)["before"]) <= MAX_NEIGHBOUR_LENGTH
     assert around(hit)["before"].endswith("long…")
 
 

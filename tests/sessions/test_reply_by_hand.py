@@ -13,11 +13,11 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
 from sessions_app.conversations.reply_window import last_heard, window_closes
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.takeover.staff_reply import (
-    LONGEST,
+    MAX_LENGTH,
     EmptyReplyError,
     KeyUsedError,
     OwnNumber,
@@ -163,7 +163,7 @@ def test_an_empty_reply_is_refused(world: World, desk: Desk, text: str) -> None:
 def test_a_reply_of_any_length_is_refused_above_the_limit(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     with pytest.raises(TooLongError):
-        desk.write("x" * (LONGEST + 1))
+        desk.write("x" * (MAX_LENGTH + 1))
     assert Turn.objects.filter(by_hand=True).count() == 0
 
 
@@ -331,7 +331,7 @@ def test_one_person_by_two_providers_is_answered_by_the_last_one(world: World, d
     world.work()
     desk.write("Hello")
     world.work()
-    green = world.tools.providers["green"]
+    green = world.dependencies.providers["green"]
     assert [part.text for part in green.sent][-1] == "Hello"  # type: ignore[attr-defined]
 
 
@@ -350,8 +350,10 @@ def test_a_reply_can_be_forgotten(world: World, desk: Desk) -> None:
     desk.write("The code is 4711")
     world.work()
     reply = world.messages(CLIENT)[-1]
-    tools = ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
-    receipt = object_forget(kind="message", object_id=reply.pk, tools=tools)
+    dependencies = ForgetDependencies(
+        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
+    )
+    receipt = object_forget(kind="message", object_id=reply.pk, dependencies=dependencies)
     assert receipt.probe == "absent"
     assert Turn.objects.get(by_hand=True).reply is None
 

@@ -26,7 +26,16 @@ from sessions_app.models import (
     ReadMark,
     ReviewedMark,
 )
-from tests.sessions.reviewing import STAFF, actions, inbox, look, names, revoke, row_of, tools
+from tests.sessions.reviewing import (
+    STAFF,
+    actions,
+    dependencies,
+    inbox,
+    look,
+    names,
+    revoke,
+    row_of,
+)
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +54,7 @@ def test_a_person_who_is_erased_takes_notes_and_marks_along(world: World, dana: 
     chats_assign(chat_ids=[chat.pk], assignee=dana, actor=STAFF)
     chats_review(user=dana, chat_ids=[chat.pk], actor=STAFF)
     look(dana, world)
-    receipt = object_forget(kind="chat", object_id=chat.pk, tools=tools(world))
+    receipt = object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies(world))
     for model in (Note, Bookmark, ChatLabel, Assignment, ReviewedMark, ReadMark):
         assert not model._default_manager.exists(), model
         assert receipt.swept[model._meta.db_table] == (2 if model is Note else 1)
@@ -64,7 +73,7 @@ def test_a_forgotten_message_takes_its_notes_along_and_is_cut_out_of_others(
     world.say(OTHER_CLIENT, "hello")
     other = world.chat(OTHER_CLIENT)
     note_write(user=dana, chat_id=other.pk, text=quoting, actor=STAFF)
-    receipt = object_forget(kind="message", object_id=message.pk, tools=tools(world))
+    receipt = object_forget(kind="message", object_id=message.pk, dependencies=dependencies(world))
     assert sorted(Note.objects.values_list("text", flat=True)) == ["[forgotten]\nCall him."] * 2
     assert receipt.swept["sessions_app_note"] == 3
 
@@ -73,7 +82,9 @@ def test_a_forgotten_memory_is_cut_out_of_notes(world: World, dana: User) -> Non
     world.remember(CLIENT, "the alarm is switched off with 9962")
     chat = world.chat(CLIENT)
     note_write(user=dana, chat_id=chat.pk, text="alarm switched off with 9962!", actor=STAFF)
-    object_forget(kind="memory", object_id=Memory.objects.get().pk, tools=tools(world))
+    object_forget(
+        kind="memory", object_id=Memory.objects.get().pk, dependencies=dependencies(world)
+    )
     assert Note.objects.get().text == "[forgotten]"
 
 
@@ -92,7 +103,9 @@ def test_what_is_forgotten_or_deleted_leaves_the_list_right(world: World, dana: 
     world.say(OTHER_CLIENT, "two")
     world.receive(message_from(CLIENT, "three"))
     assert names(dana) == [CLIENT, OTHER_CLIENT]
-    object_forget(kind="message", object_id=world.messages(CLIENT)[-1].pk, tools=tools(world))
+    object_forget(
+        kind="message", object_id=world.messages(CLIENT)[-1].pk, dependencies=dependencies(world)
+    )
     assert names(dana) == [OTHER_CLIENT, CLIENT]
     row = row_of(dana)
     assert row.last is not None
@@ -199,7 +212,7 @@ def test_the_list_is_right_when_people_write_while_others_are_forgotten(
 
     def forget() -> None:
         for key in doomed:
-            object_forget(kind="message", object_id=key, tools=tools(world))
+            object_forget(kind="message", object_id=key, dependencies=dependencies(world))
 
     in_threads(forget, *[lambda event=event: world.receive(event) for event in fresh])
     newest = max(message.received_at for message in world.messages(CLIENT))

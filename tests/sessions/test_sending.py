@@ -64,7 +64,7 @@ def reply() -> Message:
 
 def test_a_long_answer_goes_out_in_parts_in_order(world: World) -> None:
     long = "\n\n".join(f"Paragraph {place}. " + "word " * 300 for place in range(5))
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(lambda _: long))
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: long))
     parts = world.say(CLIENT, "Tell me everything")
     assert len(parts) > 1
     assert all(len(part) <= 4096 for part in parts)
@@ -74,8 +74,8 @@ def test_a_long_answer_goes_out_in_parts_in_order(world: World) -> None:
 
 
 def test_markdown_becomes_whatsapps_formatting(world: World) -> None:
-    world.tools = replace(
-        world.tools,
+    world.dependencies = replace(
+        world.dependencies,
         chat_model=ScriptedChatModel(lambda _: "**Bold** and [a link](https://x.example)"),
     )
     assert world.say(CLIENT, "Hi") == ["*Bold* and a link (https://x.example)"]
@@ -83,7 +83,7 @@ def test_markdown_becomes_whatsapps_formatting(world: World) -> None:
 
 def test_a_passing_failure_is_tried_again_after_1_2_and_4_seconds(world: World) -> None:
     waits: list[float] = []
-    world.tools = replace(world.tools, sleep=waits.append)
+    world.dependencies = replace(world.dependencies, sleep=waits.append)
     world.provider.fail_next(REFUSED, REFUSED, REFUSED)
     assert world.say(CLIENT, "Hi") == ["answer to: Hi"]
     assert waits == [1.0, 2.0, 4.0]
@@ -152,7 +152,7 @@ def test_callback_data_of_other_software_is_not_ours(world: World) -> None:
 
 def test_green_apis_echo_confirms_a_send_whose_answer_was_lost(world: World) -> None:
     world.receive()
-    green = world.tools.providers["green"]
+    green = world.dependencies.providers["green"]
     green.fail_next(UNKNOWN)  # type: ignore[attr-defined]
     world.say(CLIENT, "Hi", provider="green", number_id="1101000001")
     assert Turn.objects.get().state == "sending"
@@ -172,7 +172,7 @@ def test_green_apis_echo_confirms_a_send_whose_answer_was_lost(world: World) -> 
 
 def test_the_rest_of_a_long_answer_follows_once_a_doubtful_part_is_confirmed(world: World) -> None:
     long = "first " * 700 + "\n\n" + "second " * 400
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(lambda _: long))
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: long))
     world.provider.fail_next(UNKNOWN, carried_out=True)
     world.say(CLIENT, "Hi")
     assert len(world.provider.sent) == 1
@@ -218,10 +218,12 @@ def test_a_status_before_our_own_commit_is_applied_when_it_comes(world: World) -
 
     recording = world.provider
     hasty = Hasty()
-    tools = replace(world.tools, providers={**world.tools.providers, "cloud": hasty})
+    dependencies = replace(
+        world.dependencies, providers={**world.dependencies.providers, "cloud": hasty}
+    )
 
     world.receive(message_from(CLIENT, "Hi"))
-    chat_answer(chat_id=world.chat(CLIENT).pk, tools=tools)
+    chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=dependencies)
     assert len(recording.sent) == 1
     assert (reply().delivery_status, reply().was_received) == ("delivered", True)
     assert Turn.objects.get().state == "sent"

@@ -125,7 +125,7 @@ def test_a_turn_never_gets_a_summary_of_what_came_after_its_message(world: World
     world.work()
     prompts = [
         request.messages
-        for request in world.tools.chat_model.requests  # type: ignore[attr-defined]
+        for request in world.dependencies.chat_model.requests  # type: ignore[attr-defined]
         if not is_summing_up(request)
     ]
     with_summary = ["Summary of the conversation" in prompt[0].content for prompt in prompts]
@@ -178,7 +178,7 @@ class TestTheGap:
 
 
 def test_a_summary_longer_than_the_models_context_is_cut(world: World) -> None:
-    world.tools = world_that_sums_up_by_numbers(world, more=" and so on" * 400)
+    world.dependencies = world_that_sums_up_by_numbers(world, more=" and so on" * 400)
     world.summarizing(2)
     world.with_chat_memory(limits=Limits(client=100_000))
     for number in range(1, 10):
@@ -204,7 +204,7 @@ class TestFolding:
     """Older summaries go on in the newer ones, at one more level of detail loss at most."""
 
     def test_a_newer_summary_holds_what_the_older_said(self, world: World) -> None:
-        world.tools = world_that_sums_up_by_numbers(world)
+        world.dependencies = world_that_sums_up_by_numbers(world)
         world.summarizing(2)
         for number in range(1, 5):
             talk_to(world, 1, start=number)
@@ -215,7 +215,7 @@ class TestFolding:
     def test_six_digests_become_a_chapter_made_of_digests_and_never_of_chapters(
         self, world: World
     ) -> None:
-        world.tools = world_that_sums_up_by_numbers(world)
+        world.dependencies = world_that_sums_up_by_numbers(world)
         world.summarizing(2)
         for number in range(1, 15):
             talk_to(world, 1, start=number)
@@ -224,7 +224,7 @@ class TestFolding:
         assert [each.number for each in made if each.chapter] == [6, 12]
         folds = [
             request.messages[1].content
-            for request in world.tools.chat_model.requests  # type: ignore[attr-defined]
+            for request in world.dependencies.chat_model.requests  # type: ignore[attr-defined]
             if request.messages[0].content.startswith(SKILLS["conversation-summary"].fold)
         ]
         assert len(folds) == 2
@@ -258,7 +258,7 @@ class TestFolding:
             ]
 
     def test_a_long_chain_stays_within_the_summarys_share(self, world: World) -> None:
-        world.tools = world_that_sums_up_by_numbers(world, more=" and so on" * 200)
+        world.dependencies = world_that_sums_up_by_numbers(world, more=" and so on" * 200)
         world.summarizing(2)
         world.with_chat_memory(limits=Limits(client=1_000))
         for number in range(1, 33):
@@ -281,7 +281,9 @@ def world_that_sums_up_by_numbers(world: World, more: str = "") -> Any:
         facts = [line.removeprefix("client: ") for line in said if line.startswith("client: ")]
         return f"digest of {', '.join(facts)}{more}"
 
-    return type(world.tools)(**{**vars(world.tools), "chat_model": ScriptedChatModel(answer)})
+    return type(world.dependencies)(
+        **{**vars(world.dependencies), "chat_model": ScriptedChatModel(answer)}
+    )
 
 
 class TestLongInput:

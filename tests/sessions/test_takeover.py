@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
-from sessions_app.forgetting.execute import ForgetTools
+from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
@@ -150,7 +150,7 @@ def test_what_is_being_answered_when_it_is_paused_is_not_sent(world: World, desk
         desk.pause()
         return "too late"
 
-    world.tools = replace(world.tools, chat_model=ScriptedChatModel(paused_meanwhile))
+    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(paused_meanwhile))
     assert world.say(CLIENT, "Just now") == []
     assert states() == ["sent", "held"]
     assert "too late" not in [message.content for message in world.messages(CLIENT)]
@@ -265,7 +265,7 @@ def test_who_waits_at_the_api_is_told(world: World, desk: Desk) -> None:
         talk(
             whatsapp_chat=CLIENT,
             content="Hello?",
-            tools=world.tools,
+            dependencies=world.dependencies,
             rules=world.rules,
             now=timezone.now(),
         )
@@ -283,8 +283,10 @@ def test_a_turn_that_waits_all_the_same_is_not_claimed(world: World, desk: Desk)
 def test_an_erased_chat_takes_its_pause_along(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
-    tools = ForgetTools(embedder=world.tools.embedder, chat_memory=world.rules.chat_memory)
-    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, tools=tools)
+    dependencies = ForgetDependencies(
+        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
+    )
+    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=dependencies)
     assert not ChatPause.objects.exists()
 
 
@@ -322,7 +324,7 @@ def test_a_pause_at_the_moment_of_a_claim_is_kept(world: World, desk: Desk) -> N
 
 def test_the_scripted_model_is_asked_nothing_while_it_is_paused(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
-    model = world.tools.chat_model
+    model = world.dependencies.chat_model
     assert isinstance(model, ScriptedChatModel)
     asked = len(model.requests)
     desk.pause()

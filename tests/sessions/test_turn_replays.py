@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.audit.events import SYSTEM
 from memoryproject.staff_site.models import Mark
-from sessions_app.conversations.exposure import told_where
+from sessions_app.conversations.exposure import exposure_of
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.admin.replay import replay_of
@@ -104,11 +104,11 @@ def test_where_a_memory_was_told_is_found_in_answers_and_in_lists(world: World) 
     ours.update(recalled=[{"id": str(recalled)}, {"id": str(other)}])
     theirs = TurnReplay.objects.filter(turn__chat=world.chat(OTHER_CLIENT))
     theirs.update(shown=[str(listed), str(recalled)])
-    assert told_where([recalled, listed]) == {
+    assert exposure_of([recalled, listed]) == {
         world.chat(CLIENT).pk: {recalled},
         world.chat(OTHER_CLIENT).pk: {recalled, listed},
     }
-    assert told_where([uuid4()]) == {}
+    assert exposure_of([uuid4()]) == {}
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -132,7 +132,7 @@ def indexes_used(queries: CaptureQueriesContext) -> set[str]:
 
 def test_an_index_finds_where_a_memory_was_told(world: World) -> None:
     with CaptureQueriesContext(connection) as queries:
-        told_where([uuid4()])
+        exposure_of([uuid4()])
     assert "turns_telling" in indexes_used(queries)
 
 

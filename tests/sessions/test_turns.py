@@ -24,7 +24,7 @@ def model_that(answer: Callable[[ChatRequest], str]) -> ScriptedChatModel:
 
 
 def use_model(world: World, answer: Callable[[ChatRequest], str]) -> None:
-    world.tools = replace(world.tools, chat_model=model_that(answer))
+    world.dependencies = replace(world.dependencies, chat_model=model_that(answer))
 
 
 def at_once() -> None:
@@ -53,7 +53,7 @@ def test_chats_do_not_wait_for_each_other(world: World) -> None:
 
 def test_a_worker_that_lost_its_lease_writes_nothing(world: World) -> None:
     def too_slow(request: ChatRequest) -> str:
-        if len(world.tools.chat_model.requests) == 1:  # type: ignore[attr-defined]
+        if len(world.dependencies.chat_model.requests) == 1:  # type: ignore[attr-defined]
             Turn.objects.update(lease_token=None, state="pending")
             return "the late worker's answer"
         return "the other worker's answer"
@@ -228,7 +228,7 @@ def test_apologies_are_no_knowledge(world: World) -> None:
     without_model(world)
     world.say(CLIENT, "hello")
     world.say(CLIENT, "/reset")
-    world.tools = replace(world.tools, chat_model=OfflineChatModel())
+    world.dependencies = replace(world.dependencies, chat_model=OfflineChatModel())
     (reply,) = world.say(CLIENT, "Sorry, can't you answer right now?")
     assert "•" not in reply
 

@@ -160,7 +160,9 @@ def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) 
     assert held is not None
     provider = world.provider
     draft = Draft(text="the answer")
-    reply_store(lease=held, draft=draft, provider=provider, chat_memory=world.tools.chat_memory)
+    reply_store(
+        lease=held, draft=draft, provider=provider, chat_memory=world.dependencies.chat_memory
+    )
 
     lease = MergingLease(held.row, held.token, older)
     reply_send(lease=lease, provider=provider, max_age=timedelta(hours=24))

@@ -69,7 +69,7 @@ class Crowd:
         self.world = world
         self.viewers = viewers
         self.layers = 0
-        model_first(embedder=world.tools.embedder, kind="wordllama", name="")
+        model_first(embedder=world.dependencies.embedder, kind="wordllama", name="")
         furnish(world)
         self.others = rows()
         world.say(CLIENT, f"When does the {WORD} open?")
@@ -282,7 +282,7 @@ class Crowd:
         self._propose(number, known, others)
 
     def _remembered(self, content: str, **changes: Any) -> Memory:
-        values = {"visibility": "owner", "embedder": self.world.tools.embedder, **changes}
+        values = {"visibility": "owner", "embedder": self.world.dependencies.embedder, **changes}
         return memory_remember(content=content, **values).memory
 
     def _propose(self, number: int, known: Memory, others: list[Memory]) -> None:

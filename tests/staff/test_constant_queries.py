@@ -30,7 +30,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memories_app.models import Memory
-from sessions_app.forgetting.preview import MOST_THINGS
+from sessions_app.forgetting.preview import MAX_OBJECTS
 from sessions_app.forgetting.runs import run_draft
 from tests.staff.crowd import Crowd
 from tests.staff.crowd_around import WORD
@@ -144,7 +144,7 @@ def of_forgetting(world: World, crowd: Crowd, user: User) -> list[Look]:
     found = [Look(search, asked), Look(search, {**asked, "how": "meaning", "chat": CLIENT})]
     world.remember(OTHER_CLIENT, "The lighthouse is white")
     memory, chat = Memory.objects.latest("created_at"), world.chat(OTHER_CLIENT)
-    many = [("memory", uuid.uuid4()) for _ in range(MOST_THINGS)]
+    many = [("memory", uuid.uuid4()) for _ in range(MAX_OBJECTS)]
     for chosen in (
         [("memory", memory.pk)],
         [("chat", chat.pk)],

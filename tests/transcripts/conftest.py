@@ -18,7 +18,7 @@ from sessions_app.transcript_files.backups import Backups
 from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.folder import BatchFolder
 from sessions_app.transcript_files.parse import write
-from sessions_app.transcripts.save import Saved, SaveTools, batches_save
+from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.target import Target
 
 Said = tuple[str, str]
@@ -34,7 +34,7 @@ class Batches:
     """The folder, and where its backups go."""
 
     path: Path
-    tools: SaveTools
+    dependencies: SaveDependencies
     target: Target = field(default_factory=Target)
 
     @property
@@ -54,14 +54,14 @@ class Batches:
         return path
 
     def save(self, **changes: Any) -> Saved:
-        tools = replace(self.tools, **changes.pop("tools", {}))
+        dependencies = replace(self.dependencies, **changes.pop("tools", {}))
         return batches_save(
-            **{"folder": self.folder, "target": self.target, "tools": tools, **changes}
+            **{"folder": self.folder, "target": self.target, "tools": dependencies, **changes}
         )
 
     def backed_up(self) -> dict[str, bytes]:
         """The files of all backups, by name."""
-        root = self.tools.backups.root
+        root = self.dependencies.backups.root
         return {path.name: path.read_bytes() for path in sorted(root.glob("*/*.txt"))}
 
 
@@ -76,7 +76,7 @@ def batches(db: None, tmp_path: Path, rules: IntakeRules) -> Batches:
     path = tmp_path / "temp"
     path.mkdir()
     backups = Backups(tmp_path / "backups")
-    return Batches(path, SaveTools(rules=rules, backups=backups, keep=timedelta(days=30)))
+    return Batches(path, SaveDependencies(rules=rules, backups=backups, keep=timedelta(days=30)))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.errors import FaultError, FolderError
 from sessions_app.transcript_files.folder import BatchFolder
-from sessions_app.transcript_files.parse import LARGEST_FILE
+from sessions_app.transcript_files.parse import MAX_FILE_SIZE
 from sessions_app.transcripts.conversation_queries import Conversation
 from sessions_app.transcripts.export import transcripts_export
 from sessions_app.transcripts.status import folder_validate
@@ -132,7 +132,7 @@ def test_batches_have_the_size_that_is_asked_for(db: None, folder: Path) -> None
 
 
 def test_batches_stay_below_the_largest_file(db: None, folder: Path) -> None:
-    large = "x" * (LARGEST_FILE // 2)
+    large = "x" * (MAX_FILE_SIZE // 2)
     whose = conversation(*said(large, "a", large, "b", large + large, "c", "d", "e"))
     assert [reason for *_, reason in export(whose, folder)] == ["too_large", "too_large"]
     assert folder_validate(folder=BatchFolder(folder)).valid

@@ -33,7 +33,9 @@ def refused(batches: Batches, **changes: Any) -> list[tuple[str, str, int | None
     with pytest.raises(RefusedError) as error:
         batches.save(**changes)
     assert (stored(), batches.names) == (before, names)
-    assert not batches.tools.backups.root.exists() or not list(batches.tools.backups.root.iterdir())
+    assert not batches.dependencies.backups.root.exists() or not list(
+        batches.dependencies.backups.root.iterdir()
+    )
     return [(problem.code, problem.file, problem.line) for problem in error.value.problems]
 
 
@@ -142,7 +144,7 @@ def test_what_is_stored_as_a_whole_is_added_to_nothing_and_cleaned_up(batches: B
     saved = batches.save()
     assert (saved.overlap, saved.added, saved.cleaned) == (4, 0, 1)
     assert len(stored()) == 4
-    assert len(list(batches.tools.backups.root.iterdir())) == 2
+    assert len(list(batches.dependencies.backups.root.iterdir())) == 2
 
 
 def test_what_was_said_again_is_added_with_append(batches: Batches) -> None:
@@ -270,9 +272,9 @@ def test_old_backups_go_after_their_retention(batches: Batches) -> None:
     batches.save(now=now - timedelta(days=31))
     batches.put(2, "c", "d")
     (kept,) = batches.save(now=now).backups
-    (batches.tools.backups.root / "mine").mkdir()
-    assert batches.tools.backups.prune(before=now - timedelta(days=30)) == 0
-    left = sorted(path.name for path in batches.tools.backups.root.iterdir())
+    (batches.dependencies.backups.root / "mine").mkdir()
+    assert batches.dependencies.backups.prune(before=now - timedelta(days=30)) == 0
+    left = sorted(path.name for path in batches.dependencies.backups.root.iterdir())
     assert left == [Path(kept).name, "mine"]
 
 

@@ -47,7 +47,7 @@ def test_a_fault_at_any_step_leaves_the_files_and_the_next_run_ends_it(
         batches.put(number, f"question {number}", f"answer {number}")
     names = batches.names
     with pytest.raises(RuntimeError):
-        batches.save(tools={"progress": fault(step)})
+        batches.save(dependencies={"progress": fault(step)})
     assert batches.names == names
     assert len(stored()) == (0 if step in (CHECKING, STORING) else 6)
     saved = batches.save()
@@ -55,14 +55,14 @@ def test_a_fault_at_any_step_leaves_the_files_and_the_next_run_ends_it(
     assert saved.saved_before == (0 if step in (CHECKING, STORING) else 3)
     assert batches.names == []
     assert sorted(batches.backed_up()) == names
-    assert len(list(batches.tools.backups.root.iterdir())) == 1
+    assert len(list(batches.dependencies.backups.root.iterdir())) == 1
     assert not TranscriptBatch.objects.filter(cleaned_at=None).exists()
 
 
 def test_new_batches_beside_those_of_a_killed_run_are_added(batches: Batches) -> None:
     batches.put(1, "a", "b")
     with pytest.raises(RuntimeError):
-        batches.save(tools={"progress": fault(CLEANING_UP)})
+        batches.save(dependencies={"progress": fault(CLEANING_UP)})
     Message.objects.filter(content="b").update(content="edited")
     batches.put(2, "c", "d")
     saved = batches.save()
@@ -77,7 +77,7 @@ def test_a_backup_that_cannot_be_written_is_told_and_the_files_stay(
     (tmp_path / "file").write_text("in the way")
     batches.put(1, "a", "b")
     with pytest.raises(FaultError, match="messages are stored, but there is no backup") as error:
-        batches.save(tools={"backups": Backups(tmp_path / "file")})
+        batches.save(dependencies={"backups": Backups(tmp_path / "file")})
     assert "run it again" in str(error.value)
     assert batches.names == [batch_name(1)]
     batches.save()
@@ -89,13 +89,13 @@ def test_a_copy_that_is_not_what_was_written_is_no_backup(batches: Batches) -> N
 
     def damage(step: str, done: int, _total: int) -> None:
         if step == VERIFYING and done == 0:
-            (copy,) = batches.tools.backups.root.glob("*/*.txt")
+            (copy,) = batches.dependencies.backups.root.glob("*/*.txt")
             copy.write_bytes(b"something else")
 
     with pytest.raises(FaultError, match="is not what was written"):
-        batches.save(tools={"progress": damage})
+        batches.save(dependencies={"progress": damage})
     assert batches.names == [batch_name(1)]
-    assert list(batches.tools.backups.root.iterdir()) == []
+    assert list(batches.dependencies.backups.root.iterdir()) == []
 
 
 def test_a_file_that_is_changed_on_the_way_is_not_removed(batches: Batches) -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_is_changed_on_the_way_is_not_removed(batches: Batches) -> N
             batches.put(2, "c", "d", "more", "text")
 
     with pytest.raises(FaultError, match="changed meanwhile"):
-        batches.save(tools={"progress": change})
+        batches.save(dependencies={"progress": change})
     assert batches.names == [batch_name(2)]
 
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_changed_while_it_is_stored_stores_nothing(batches: Batch
             batches.put(1, "other", "text")
 
     with pytest.raises(RefusedError) as error:
-        batches.save(tools={"progress": change})
+        batches.save(dependencies={"progress": change})
     assert error.value.problems[0].code == "changed_meanwhile"
     assert stored() == []
 
@@ -127,9 +127,9 @@ def test_a_file_that_is_changed_while_it_is_stored_stores_nothing(batches: Batch
 def test_after_a_clear_the_same_files_are_stored_again(batches: Batches) -> None:
     batches.put(1, "a", "b")
     with pytest.raises(RuntimeError):
-        batches.save(tools={"progress": fault(CLEANING_UP)})
+        batches.save(dependencies={"progress": fault(CLEANING_UP)})
     session = ChatSession.objects.get()
-    batches.tools.rules.chat_memory.clear_messages(conversation_id=session.pk)
+    batches.dependencies.rules.chat_memory.clear_messages(conversation_id=session.pk)
     assert batches.save().added == 2
 
 
@@ -146,7 +146,7 @@ def test_nothing_is_forgotten_until_the_backup_can_be_swept(batches: Batches) ->
         could_begin[step] = forget()
 
     batches.put(1, "a", "b")
-    batches.save(tools={"progress": look})
+    batches.save(dependencies={"progress": look})
     assert could_begin == {
         CHECKING: True,
         STORING: True,

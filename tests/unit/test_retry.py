@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.retry import (
-    LONGEST_WAIT,
+    MAX_WAIT,
     AttemptFailed,
     call_with_retries,
     parse_retry_after,
@@ -79,7 +79,7 @@ def test_before_attempt_comes_before_every_try_and_its_error_ends_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("retry_after", "wait"), [(None, 2.0), (0.0, 2.0), (9.0, 9.0), (3600.0, LONGEST_WAIT)]
+    ("retry_after", "wait"), [(None, 2.0), (0.0, 2.0), (9.0, 9.0), (3600.0, MAX_WAIT)]
 )
 def test_the_servers_wish_lengthens_a_wait_up_to_a_limit(
     retry_after: float | None, wait: float

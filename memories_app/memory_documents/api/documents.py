@@ -49,7 +49,7 @@ from memoryproject.foundation.rest_kit.schema import (
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 
-MOST_TOLD = 100
+MAX_REPORTED = 100
 _INDEX = re.compile(r"\[(\d+)\]")
 ARCHIVED = OpenApiParameter(
     "archived", bool, description="true: the one in the archive, by its name there."
@@ -75,7 +75,7 @@ def location(*statuses: int) -> OpenApiParameter:
 def invalid_document(error: Exception) -> APIException:
     """Every problem by its place in the content, such as decisions.2."""
     errors: dict[str, list[ErrorDetail]] = {}
-    for problem in instance(error, MemoryDocumentInvalidError).problems[:MOST_TOLD]:
+    for problem in instance(error, MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
         path = problem.path.removeprefix("content").removeprefix(".")
         attr = _INDEX.sub(r".\1", path).lstrip(".") or "content"
         errors.setdefault(attr, []).append(ErrorDetail(f"It {problem.detail}.", "invalid"))

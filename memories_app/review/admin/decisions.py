@@ -26,7 +26,7 @@ from memories_app.review.pending import memory_approve, memory_approve_corrected
 from memories_app.review.resolve import (
     BOTH,
     OLDER,
-    contradiction_settle,
+    contradiction_resolve,
     memories_keep_both,
     memories_merge,
 )
@@ -77,7 +77,7 @@ class Pair:
     def settle(self, keep: str, this_is_older: bool) -> None:
         pair = [self.memory_id, self.other_id]
         older, newer = pair if this_is_older else reversed(pair)
-        contradiction_settle(older_id=older, newer_id=newer, keep=keep, actor=self.actor)
+        contradiction_resolve(older_id=older, newer_id=newer, keep=keep, actor=self.actor)
 
 
 class MemoryDecisions(MemoryRows):
@@ -99,13 +99,13 @@ class MemoryDecisions(MemoryRows):
         pair = Pair(memory_id, other, posted.get("seen", ""), staff_actor(request))
         chosen = posted.get("decision", "")
         if chosen in _MERGES:
-            self._carry_out(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
+            self._execute(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
         elif chosen in _SETTLED:
             keep, this_is_older, done = _SETTLED[chosen]
-            self._carry_out(request, lambda: pair.settle(keep, this_is_older), done)
+            self._execute(request, lambda: pair.settle(keep, this_is_older), done)
         elif chosen == "keep-both":
             done = gettext_lazy("Both stay, and won't be proposed to be merged again.")
-            self._carry_out(request, pair.keep_both, done)
+            self._execute(request, pair.keep_both, done)
         else:
             raise BadRequest("There is no such decision.")
         return HttpResponseRedirect(memory_address(memory_id))
@@ -118,13 +118,13 @@ class MemoryDecisions(MemoryRows):
         actor = staff_actor(request)
         if chosen == "reject":
             reason = reason_in(posted)
-            self._carry_out(
+            self._execute(
                 request,
                 lambda: memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen),
                 _("It is rejected, and gone."),
             )
         elif chosen == "approve":
-            self._carry_out(
+            self._execute(
                 request,
                 lambda: memory_approve(memory_id=memory_id, actor=actor, seen=seen),
                 _("It is approved, and counts from now on."),
@@ -139,7 +139,7 @@ class MemoryDecisions(MemoryRows):
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
         """What can't be stored stands in the page again, as it was typed."""
         actor, seen = staff_actor(request), request.POST.get("seen", "")
-        done = self._carry_out(
+        done = self._execute(
             request,
             lambda: memory_approve_corrected(
                 memory_id=memory_id,
@@ -203,7 +203,7 @@ class MemoryDecisions(MemoryRows):
         if not (decides(request) and self.has_view_permission(request)):
             raise PermissionDenied
 
-    def _carry_out(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
+    def _execute(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
         """Whether it was done; the page tells either way."""
         try:
             service()

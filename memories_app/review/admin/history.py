@@ -16,11 +16,11 @@ from memories_app.facts.facade import Piece, word_diff
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, ProposalState
 from memories_app.review.admin.state_labels import REVISION_REASONS, STATUSES, VISIBILITIES
 from memories_app.review.proposals import contents_stamp
-from memories_app.review.similar_memories import memories_near
+from memories_app.review.similar_memories import similar_memories_find
 from memoryproject.foundation.admin_kit.display import shown_link
 
-MOST = 50
-MOST_OLDER = 20
+MAX_COUNT = 50
+MAX_OLDER = 20
 
 # Addresses of messages in their conversations, by message id.
 Places = Mapping[UUID, str]
@@ -51,7 +51,7 @@ class Change:
 
 def changes_of(memory: Memory) -> list[Change]:
     """Newest first; each from what the memory said to what it said next."""
-    revisions = list(memory.revisions.order_by("-number")[:MOST])
+    revisions = list(memory.revisions.order_by("-number")[:MAX_COUNT])
     after: Memory | MemoryRevision = memory
     changes = []
     for revision in revisions:
@@ -83,7 +83,7 @@ def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tupl
     return [(name, was or "–", now or "–") for name, was, now in told if was != now]
 
 
-def tellings_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
+def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
     """When it was told, newest first, each with the way to the message that said it."""
     return [
         {
@@ -92,18 +92,18 @@ def tellings_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
             "message_id": telling.source_message_id,
             "address": places.get(telling.source_message_id) if telling.source_message_id else None,
         }
-        for telling in memory.tellings.order_by("-told_at", "-id")[:MOST]
+        for telling in memory.tellings.order_by("-told_at", "-id")[:MAX_COUNT]
     ]
 
 
-def told_by(memory: Memory) -> set[UUID]:
+def error_of_response(memory: Memory) -> set[UUID]:
     """The messages that told it."""
     ids = memory.tellings.exclude(source_message_id=None).order_by("-told_at", "-id")
-    found = set(ids.values_list("source_message_id", flat=True)[:MOST])
+    found = set(ids.values_list("source_message_id", flat=True)[:MAX_COUNT])
     return found | ({memory.source_message_id} if memory.source_message_id else set())
 
 
-def near_rows(memory: Memory) -> list[dict[str, Any]]:
+def similar_rows(memory: Memory) -> list[dict[str, Any]]:
     """What is like it, with what a decision about the two is bound to."""
     return [
         {
@@ -115,7 +115,7 @@ def near_rows(memory: Memory) -> list[dict[str, Any]]:
             "seen": contents_stamp([memory, near.memory]),
             "pieces": word_diff(near.memory.content, memory.content),
         }
-        for near in memories_near(memory)
+        for near in similar_memories_find(memory)
     ]
 
 
@@ -127,7 +127,7 @@ def contradictions_of(memory: Memory) -> dict[str, Any]:
         "newer": newer,
         "newer_address": None if newer is None else memory_address(newer.pk),
         "newer_holds": newer is not None and newer.status == MemoryStatus.ACTIVE,
-        "older": [(one, memory_address(one.pk)) for one in older[:MOST_OLDER]],
+        "older": [(one, memory_address(one.pk)) for one in older[:MAX_OLDER]],
     }
 
 

@@ -32,10 +32,10 @@ from memories_app.review.admin.forms import AddForm, ChangeForm
 from memories_app.review.admin.history import (
     changes_of,
     contradictions_of,
-    near_rows,
+    error_of_response,
     open_proposals,
-    tellings_of,
-    told_by,
+    similar_rows,
+    sources_of,
 )
 from memories_app.review.admin.rows import pin_button, visibility_input
 from memories_app.review.admin.state_labels import STATUSES, VISIBILITIES, mark
@@ -238,11 +238,11 @@ class MemoryPages(MemoryDecisions):
 
     def _beside(self, request: HttpRequest, memory: Memory) -> dict[str, Any]:
         """What the page shows below the form."""
-        places = self.source_places(request, told_by(memory))
+        places = self.source_places(request, error_of_response(memory))
         return {
             "changes": changes_of(memory),
-            "tellings": tellings_of(memory, places),
-            "near": near_rows(memory),
+            "tellings": sources_of(memory, places),
+            "near": similar_rows(memory),
             "contradictions": contradictions_of(memory),
             "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
             "recalled": self.recalled_lately(request, memory),

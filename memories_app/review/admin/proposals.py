@@ -71,7 +71,7 @@ class Decision:
     seen: str
     content: str | None = None
 
-    def carry_out(self, actor: Actor, embedder: Embedder) -> str:
+    def execute_plan(self, actor: Actor, embedder: Embedder) -> str:
         """Returns what to tell. Raises BadRequest, and what the services raise."""
         if self.chosen == "accept":
             proposal_accept(
@@ -231,7 +231,7 @@ class ProposalPages(ReadOnlyAdmin):
     def _decide(self, request: HttpRequest, decision: Decision) -> bool:
         """Whether it was done; the page tells either way."""
         try:
-            done = decision.carry_out(staff_actor(request), self.embedder())
+            done = decision.execute_plan(staff_actor(request), self.embedder())
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False

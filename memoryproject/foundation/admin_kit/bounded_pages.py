@@ -9,14 +9,14 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Func, QuerySet
 from django.utils.functional import cached_property
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
     """Counts and shows the first ``most`` rows of a queryset; a search or a filter leads to the
     others. ``more``: there are others."""
 
-    most = MOST_ROWS
+    most = MAX_ROWS
 
     @cached_property
     def count(self) -> int:

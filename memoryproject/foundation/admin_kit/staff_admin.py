@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
-from memoryproject.foundation.admin_kit.stamped_form import guarded
+from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
 
 
 def refuse_nul(request: HttpRequest) -> None:
@@ -52,7 +52,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
         if obj is not None and self.has_change_permission(request, obj):
-            kwargs["form"] = guarded(kwargs.get("form") or self.form)
+            kwargs["form"] = conflict_checked(kwargs.get("form") or self.form)
         return super().get_form(request, obj, change, **kwargs)
 
     def changelist_view(

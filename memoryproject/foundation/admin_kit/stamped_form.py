@@ -114,7 +114,7 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
         return format_html('{} <span class="said" dir="auto">{}</span>', text, shown)
 
 
-class GuardedForm(StampedForm):
+class ConflictCheckedForm(StampedForm):
     """Looks under a lock that holds until the transaction ends which saves it, once everything
     else in it is right: what may take long is over by then."""
 
@@ -140,11 +140,11 @@ class GuardedForm(StampedForm):
                 setattr(self.instance, field.attname, getattr(row, field.attname))
 
 
-def guarded(form: type[forms.BaseModelForm[Any]]) -> type[forms.BaseModelForm[Any]]:
+def conflict_checked(form: type[forms.BaseModelForm[Any]]) -> type[forms.BaseModelForm[Any]]:
     """The form with a stamp; one that has one already as it is."""
     if issubclass(form, StampedForm):
         return form
-    return type(f"Guarded{form.__name__}", (GuardedForm, form), {})
+    return type(f"Guarded{form.__name__}", (ConflictCheckedForm, form), {})
 
 
 def _plain(value: Any) -> Any:

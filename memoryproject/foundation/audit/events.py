@@ -11,7 +11,7 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.pseudonyms import pseudonyms_for
-from memoryproject.foundation.audit.soon import seal_soon
+from memoryproject.foundation.audit.schedule_seal import schedule_seal
 from memoryproject.foundation.audit.wiring import audit_key
 
 BATCH = 1_000
@@ -95,7 +95,7 @@ def audit_record_many(*, events: Sequence[Event], seal: bool = True) -> None:
     names = pseudonyms_for(key=audit_key(), chat_ids=people)
     AuditEvent.objects.bulk_create([_row(event, names) for event in events], batch_size=BATCH)
     if seal:
-        transaction.on_commit(seal_soon, robust=True)
+        transaction.on_commit(schedule_seal, robust=True)
 
 
 def _row(event: Event, names: Mapping[UUID, str]) -> AuditEvent:

@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.canonical import line_head
 logger = logging.getLogger(__name__)
 
 BLOCK = 1024 * 1024
-LONGEST_LINE = 256 * 1024
+MAX_LINE_LENGTH = 256 * 1024
 OWNER_ONLY = 0o600
 
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.pruning import AUDIT_RETENTION_DAYS, audit_prune
 from memoryproject.foundation.audit.sealing import audit_seal
+from memoryproject.foundation.audit.setting_changes import settings_note, tracked_values
 from memoryproject.foundation.audit.verification import verification_run
-from memoryproject.foundation.audit.watched import settings_note, watched_values
 from memoryproject.foundation.audit.wiring import audit_key, log_path
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def verify(verification_id: int) -> None:
 
 def note_settings() -> list[str]:
     """Record which settings are others than at the last start."""
-    return settings_note(key=audit_key(), values=watched_values(settings))
+    return settings_note(key=audit_key(), values=tracked_values(settings))
 
 
 def _told(work: Callable[[], int]) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PORT = 5432
 # The kernel's limit is 107 bytes on Linux and 103 on macOS.
-_LONGEST_SOCKET_PATH = 100
+_MAX_SOCKET_PATH_LENGTH = 100
 # PostgreSQL reads these in unix_socket_directories as list syntax.
 _UNSAFE_IN_SOCKET_PATH = {",", '"'}
 
@@ -72,4 +72,6 @@ def _digest(path: Path) -> str:
 
 def _is_usable(socket_dir: Path) -> bool:
     socket = os.fsencode(socket_dir / f".s.PGSQL.{PORT}")
-    return len(socket) <= _LONGEST_SOCKET_PATH and not _UNSAFE_IN_SOCKET_PATH & set(str(socket_dir))
+    return len(socket) <= _MAX_SOCKET_PATH_LENGTH and not _UNSAFE_IN_SOCKET_PATH & set(
+        str(socket_dir)
+    )

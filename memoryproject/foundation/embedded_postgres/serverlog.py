@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memoryproject.foundation.embedded_postgres.errors import explained
 
-_LARGEST = 5_000_000
+_MAX_SIZE = 5_000_000
 _KEPT = 200_000
 _QUOTED_LINES = 10
 
@@ -18,7 +18,7 @@ def trim_log(path: Path) -> None:
     PostgreSQL's collector does, and holds what fails before that collector would be up.
     """
     with explained(f"trim the log {path}"):
-        if not path.exists() or path.stat().st_size <= _LARGEST:
+        if not path.exists() or path.stat().st_size <= _MAX_SIZE:
             return
         with path.open("r+b") as log:
             log.seek(-_KEPT, 2)
@@ -33,7 +33,7 @@ def log_tail(path: Path, *, since: int = 0) -> str:
     try:
         with path.open("rb") as log:
             log.seek(since)
-            text = log.read(_LARGEST).decode(errors="replace")
+            text = log.read(_MAX_SIZE).decode(errors="replace")
     except OSError as error:
         return f"  (unreadable: {error.strerror})"
     lines = text.splitlines()[-_QUOTED_LINES:]

@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.retry import AttemptFailed, parse_ret
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT = 5.0
-LONGEST_SERVER_TEXT = 300
+MAX_SERVER_TEXT_LENGTH = 300
 
 # The SDK refuses to start without a key; servers that need none ignore it.
 NO_KEY = "no-key"
@@ -90,9 +90,9 @@ class OpenAIConnection:
         if self._key:
             text = text.replace(self._key, "[key]")
         text = " ".join(KEY_PATTERN.sub("[key]", text).split())
-        if len(text) <= LONGEST_SERVER_TEXT:
+        if len(text) <= MAX_SERVER_TEXT_LENGTH:
             return text
-        return text[: LONGEST_SERVER_TEXT - 1] + "…"
+        return text[: MAX_SERVER_TEXT_LENGTH - 1] + "…"
 
 
 def unreadable_answer() -> AttemptFailed:

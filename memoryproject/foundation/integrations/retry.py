@@ -11,7 +11,7 @@ from typing import TypeVar
 
 DELAYS = (1.0, 2.0, 4.0)
 # A server may ask for minutes; a person waits for the answer, and a lease for its renewal.
-LONGEST_WAIT = 30.0
+MAX_WAIT = 30.0
 
 T = TypeVar("T")
 
@@ -68,11 +68,11 @@ def call_with_retries(
 
 
 def wait_before_retry(delay: float, retry_after: float | None) -> float:
-    """Seconds to wait: never less than our own delay, never longer than LONGEST_WAIT for
+    """Seconds to wait: never less than our own delay, never longer than MAX_WAIT for
     the server's."""
     if retry_after is None:
         return delay
-    return max(delay, min(retry_after, LONGEST_WAIT))
+    return max(delay, min(retry_after, MAX_WAIT))
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> float | None:

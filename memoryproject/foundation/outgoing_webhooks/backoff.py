@@ -20,9 +20,9 @@ WAITS = (
 JITTER = 0.2
 
 FIRST_PAUSE = timedelta(seconds=5)
-LONGEST_PAUSE = timedelta(minutes=5)
+MAX_PAUSE = timedelta(minutes=5)
 # A receiver may ask for so much, and no more.
-LONGEST_ASKED = timedelta(hours=24)
+MAX_RETRY_AFTER = timedelta(hours=24)
 
 
 def next_wait(*, attempts: int, luck: float, retry_after: float | None = None) -> timedelta | None:
@@ -36,9 +36,9 @@ def next_wait(*, attempts: int, luck: float, retry_after: float | None = None) -
 def pause(*, failures: int, retry_after: float | None = None) -> timedelta:
     """How long an endpoint that failed so many times in a row gets nothing at all: longer each
     time, so that one that is down costs one try, not one for each delivery."""
-    own = min(FIRST_PAUSE * 2 ** min(failures - 1, 20), LONGEST_PAUSE)
+    own = min(FIRST_PAUSE * 2 ** min(failures - 1, 20), MAX_PAUSE)
     return max(own, _asked(retry_after))
 
 
 def _asked(retry_after: float | None) -> timedelta:
-    return min(timedelta(seconds=min(retry_after or 0.0, 10**6)), LONGEST_ASKED)
+    return min(timedelta(seconds=min(retry_after or 0.0, 10**6)), MAX_RETRY_AFTER)

@@ -20,7 +20,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.outgoing_webhooks.waking import endpoints_wake
+from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_wake
 
 BATCH = 5_000
 

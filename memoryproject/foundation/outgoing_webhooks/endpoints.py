@@ -27,7 +27,7 @@ from memoryproject.foundation.outgoing_webhooks.signing import secret_new
 
 logger = logging.getLogger(__name__)
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 # Receivers have so long to take up a new secret.
 OLD_SECRET_KEPT = timedelta(hours=24)
 CHANGEABLE = ("name", "url", "event_types", "chat_ids", "enabled")
@@ -181,9 +181,9 @@ def endpoint_check(
 ) -> None:
     """Raises EndpointError for what can't be. ``resolve``: also for a host that leads to a
     private network now."""
-    if not name.strip() or len(name.strip()) > LONGEST_NAME or not name.isprintable():
+    if not name.strip() or len(name.strip()) > MAX_NAME_LENGTH or not name.isprintable():
         text = _("An endpoint needs a name of 1 to %(most)s printable characters.")
-        raise EndpointError(text % {"most": LONGEST_NAME}, "name")
+        raise EndpointError(text % {"most": MAX_NAME_LENGTH}, "name")
     unknown = sorted(set(event_types) - set(EVENT_TYPES))
     if unknown:
         text = _("There is no event %(unknown)s. Events are %(known)s.")

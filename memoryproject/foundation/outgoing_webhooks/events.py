@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
-from memoryproject.foundation.outgoing_webhooks.waking import endpoints_wake
+from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_wake
 
 BATCH = 5_000
 # Names of what has changed; they are joined where a thing changes twice at once.

@@ -8,7 +8,7 @@ from memoryproject.foundation.leases import Lease
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 
 # Workers have people to answer, too: so many of them send at once.
-MOST_AT_ONCE = 2
+MAX_AT_ONCE = 2
 
 
 def endpoint_claim(
@@ -22,7 +22,7 @@ def endpoint_claim(
     paused = endpoint.paused_until is not None and endpoint.paused_until > now
     if paused and not although_paused:
         return None
-    if len(WebhookEndpoint.objects.all().held(now)) >= MOST_AT_ONCE:
+    if len(WebhookEndpoint.objects.all().held(now)) >= MAX_AT_ONCE:
         return None
     token = WebhookEndpoint.objects.filter(enabled=True).claim(endpoint, now=now)
     return Lease(endpoint, token) if token else None

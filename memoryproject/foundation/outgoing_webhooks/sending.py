@@ -26,7 +26,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookEndpoint,
 )
 from memoryproject.foundation.outgoing_webhooks.payload import ChatName, body_of, headers_of
-from memoryproject.foundation.outgoing_webhooks.waking import endpoints_abandoned, endpoints_wake
+from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandoned, endpoints_wake
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ BUSY = (429, 503)
 
 
 @dataclass(frozen=True)
-class HookTools:
+class WebhookDependencies:
     """With what is sent. ``disable_after``: an endpoint that fails for so long is disabled.
     ``luck`` (0 to 1) scatters retries."""
 
@@ -56,37 +56,37 @@ class _Failure:
     retry_after: float | None = None
 
 
-def endpoint_send(*, endpoint_id: int, tools: HookTools) -> int:
+def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int:
     """Send what is due to an endpoint, until nothing is, it fails, or the job has taken long
     enough; what is left is sent by the next job. Returns how many were delivered."""
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(asked_at=None)
-    lease = endpoint_claim(endpoint_id=endpoint_id, now=tools.clock())
+    lease = endpoint_claim(endpoint_id=endpoint_id, now=dependencies.clock())
     if lease is None:
         return 0
     delivered = 0
-    end = tools.clock() + BUDGET
+    end = dependencies.clock() + BUDGET
     try:
-        while (delivery := _due(endpoint_id, tools.clock())) is not None:
-            if not _send(delivery, lease, tools):
+        while (delivery := _due(endpoint_id, dependencies.clock())) is not None:
+            if not _send(delivery, lease, dependencies):
                 break
             delivered += 1
-            if tools.clock() >= end:
+            if dependencies.clock() >= end:
                 break
     except LeaseLostError as lost:
         logger.warning("%s", lost)
     finally:
         lease.release()
     # What is left here, and endpoints that waited because enough workers were sending.
-    endpoints_wake(endpoint_ids=endpoints_abandoned(tools.clock()))
+    endpoints_wake(endpoint_ids=endpoints_abandoned(dependencies.clock()))
     return delivered
 
 
-def delivery_send(*, delivery: WebhookDelivery, tools: HookTools) -> bool | None:
+def delivery_send(*, delivery: WebhookDelivery, dependencies: WebhookDependencies) -> bool | None:
     """Send this one now, also where the endpoint is left alone after a failure; whether it was
     delivered. None: it was sent meanwhile, the endpoint is disabled or gone, a worker sends to
     it, or enough workers are sending."""
     lease = endpoint_claim(
-        endpoint_id=delivery.endpoint_id, now=tools.clock(), although_paused=True
+        endpoint_id=delivery.endpoint_id, now=dependencies.clock(), although_paused=True
     )
     if lease is None:
         return None
@@ -95,7 +95,7 @@ def delivery_send(*, delivery: WebhookDelivery, tools: HookTools) -> bool | None
     )
     try:
         found = pending.first()
-        return None if found is None else _send(found, lease, tools)
+        return None if found is None else _send(found, lease, dependencies)
     finally:
         lease.release()
 
@@ -111,31 +111,36 @@ def _due(endpoint_id: int, now: datetime) -> WebhookDelivery | None:
     return due.order_by("due_at", "id").first()
 
 
-def _send(delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools) -> bool:
+def _send(
+    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], dependencies: WebhookDependencies
+) -> bool:
     lease.renew()
-    now = tools.clock()
-    body = body_of(delivery, tools.chat_name)
+    now = dependencies.clock()
+    body = body_of(delivery, dependencies.chat_name)
     headers = headers_of(delivery, delivery.endpoint, body=body, now=now)
     try:
-        posted = tools.poster.post(delivery.endpoint.url, headers=headers, body=body)
+        posted = dependencies.poster.post(delivery.endpoint.url, headers=headers, body=body)
     except PostError as error:
-        _failed(delivery, lease, tools, _Failure(error_text(error)))
+        _failed(delivery, lease, dependencies, _Failure(error_text(error)))
         return False
     if 200 <= posted.status < 300:
-        _succeeded(delivery, lease, tools, posted.status)
+        _succeeded(delivery, lease, dependencies, posted.status)
         return True
     retry_after = posted.retry_after if posted.status in BUSY else None
     failure = _Failure(
         ErrorText("webhook_status", status=posted.status), posted.status, retry_after
     )
-    _failed(delivery, lease, tools, failure)
+    _failed(delivery, lease, dependencies, failure)
     return False
 
 
 def _succeeded(
-    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools, status: int
+    delivery: WebhookDelivery,
+    lease: Lease[WebhookEndpoint],
+    dependencies: WebhookDependencies,
+    status: int,
 ) -> None:
-    now = tools.clock()
+    now = dependencies.clock()
     _note(
         delivery,
         now,
@@ -150,11 +155,14 @@ def _succeeded(
 
 
 def _failed(
-    delivery: WebhookDelivery, lease: Lease[WebhookEndpoint], tools: HookTools, failure: _Failure
+    delivery: WebhookDelivery,
+    lease: Lease[WebhookEndpoint],
+    dependencies: WebhookDependencies,
+    failure: _Failure,
 ) -> None:
-    now = tools.clock()
+    now = dependencies.clock()
     wait = next_wait(
-        attempts=delivery.attempts + 1, luck=tools.luck(), retry_after=failure.retry_after
+        attempts=delivery.attempts + 1, luck=dependencies.luck(), retry_after=failure.retry_after
     )
     later: dict[str, Any] = (
         {"state": DeliveryState.FAILED, "finished_at": now}
@@ -176,7 +184,7 @@ def _failed(
     if failure.status == GONE:
         reason = ErrorText("webhook_gone")
         endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
-    elif now - since >= tools.disable_after:
+    elif now - since >= dependencies.disable_after:
         days = (now - since).days
         reason = ErrorText("webhook_given_up", days=days, why=failure.error)
         endpoint_disable(endpoint_id=endpoint.pk, reason=reason)

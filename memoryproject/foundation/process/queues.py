@@ -25,7 +25,7 @@ def _parent_at_first(pid: int) -> int:
     return os.getppid()
 
 
-class PatientQueue(Queue):  # type: ignore[misc]
+class RecoveringQueue(Queue):  # type: ignore[misc]
     """A queue whose lock nobody holds while waiting, and whose users end with their parent."""
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
@@ -42,7 +42,7 @@ class PatientQueue(Queue):  # type: ignore[misc]
             time.sleep(LOOK_AGAIN_SECONDS)
 
 
-def use_patient_queues() -> None:
+def use_recovering_queues() -> None:
     """Let clusters of this process, and of those that it spawns, use the queues above.
     django-q2 has no setting for it."""
-    cluster.Queue = PatientQueue
+    cluster.Queue = RecoveringQueue

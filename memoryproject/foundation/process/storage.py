@@ -15,7 +15,7 @@ STORAGE_FULL = gettext_noop(
     "“When the disk is full”. Nothing that is stored was harmed."
 )
 # Below so little PostgreSQL can't write its log any more, and may stop.
-LEAST_FREE_BYTES = 16 * 1024 * 1024
+MIN_FREE_BYTES = 16 * 1024 * 1024
 
 
 def is_disk_full(error: BaseException) -> bool:
@@ -37,7 +37,7 @@ def is_caused_by_full_disk(error: BaseException, data_dir: Path) -> bool:
     if is_disk_full(error):
         return True
     gone = isinstance(error.__cause__, OperationalError)
-    return gone and free_bytes(data_dir) < LEAST_FREE_BYTES
+    return gone and free_bytes(data_dir) < MIN_FREE_BYTES
 
 
 def free_bytes(folder: Path) -> int:

@@ -10,6 +10,3 @@ class ApiConfig(AppConfig):
     name = "memoryproject.foundation.rest_kit"
     label = "api"
     verbose_name = _("API")
-
-    def ready(self) -> None:
-        from memoryproject.foundation.rest_kit import schema  # noqa: F401, PLC0415 registers the schema's parts

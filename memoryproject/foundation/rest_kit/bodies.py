@@ -14,7 +14,7 @@ from memoryproject.foundation.rest_kit.errors import BodyTooLarge, refuse
 from memoryproject.foundation.rest_kit.renderers import Json
 
 MEGABYTE = 1024 * 1024
-LARGEST_BODY = 3 * MEGABYTE
+MAX_BODY_SIZE = 3 * MEGABYTE
 DRAIN_BLOCKS = 64
 
 # Escapes that may stand for a NUL or for half of a character; most bodies have none.
@@ -65,7 +65,7 @@ class TextParser(BaseParser):
 def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
     """The body as text. Raises BodyTooLarge above the view's limit, and ParseError for what
     isn't UTF-8."""
-    most = getattr(parser_context.get("view"), "max_body_bytes", LARGEST_BODY)
+    most = getattr(parser_context.get("view"), "max_body_bytes", MAX_BODY_SIZE)
     body: bytes = stream.read(most + 1)
     if len(body) > most:
         drain(stream)

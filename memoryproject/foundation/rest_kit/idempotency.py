@@ -28,7 +28,7 @@ from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 logger = logging.getLogger(__name__)
 
 KEPT = timedelta(hours=24)
-LONGEST_KEY = 255
+MAX_KEY_LENGTH = 255
 # Printable ASCII; HTTP itself takes spaces from the ends of a header.
 PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
 # How long a twin waits for the first one, and how often it looks.
@@ -89,23 +89,23 @@ class Once:
     @classmethod
     def of(cls, request: Request, key: str) -> Once:
         caller = present(caller_of(request))
-        if not key or len(key) > LONGEST_KEY or not (key.isascii() and key.isprintable()):
-            detail = f"Idempotency-Key must have 1 to {LONGEST_KEY} printable ASCII characters."
+        if not key or len(key) > MAX_KEY_LENGTH or not (key.isascii() and key.isprintable()):
+            detail = f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} printable ASCII characters."
             raise refuse(detail, attr="Idempotency-Key")
         said = [request.method, request.get_full_path(), request.accepted_media_type, request.data]
         text = json.dumps(said, sort_keys=True, default=str)
         return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
 
-    def answer(self, carry_out: Callable[[], Any], *, atomic: bool) -> Any:
+    def answer(self, execute_plan: Callable[[], Any], *, atomic: bool) -> Any:
         """The answer of whoever was first."""
         row = self._claim_or_wait()
         if row.status is not None:
             return _again(row)
         try:
             if not atomic:
-                return self._store(row, carry_out())
+                return self._store(row, execute_plan())
             with transaction.atomic():
-                return self._store(row, carry_out())
+                return self._store(row, execute_plan())
         except BaseException:
             self._give_up(row)
             raise

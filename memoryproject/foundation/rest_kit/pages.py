@@ -27,7 +27,7 @@ from rest_framework.utils.urls import remove_query_param, replace_query_param
 from memoryproject.foundation.rest_kit.errors import refuse
 
 DEFAULT_LIMIT = 100
-LARGEST_LIMIT = 1_000
+MAX_LIMIT = 1_000
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class CursorPages(BasePagination):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         default = getattr(view, "default_limit", DEFAULT_LIMIT)
-        number = {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "default": default}
+        number = {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": default}
         return [
             _parameter("cursor", "From `next` or `previous`.", {"type": "string", "minLength": 1}),
             _parameter("limit", "How many a page holds at most.", number),
@@ -132,13 +132,13 @@ class CursorPages(BasePagination):
 
 
 def limit_of(request: Request, *, default: int) -> int:
-    """``?limit=``; raises a 400 for what isn't a number from 1 to LARGEST_LIMIT."""
+    """``?limit=``; raises a 400 for what isn't a number from 1 to MAX_LIMIT."""
     word = request.query_params.get("limit")
     if word is None:
         return default
-    if word.isascii() and word.isdigit() and len(word) < 9 and 1 <= int(word) <= LARGEST_LIMIT:
+    if word.isascii() and word.isdigit() and len(word) < 9 and 1 <= int(word) <= MAX_LIMIT:
         return int(word)
-    detail = f"It must be a whole number from 1 to {LARGEST_LIMIT}."
+    detail = f"It must be a whole number from 1 to {MAX_LIMIT}."
     raise refuse(detail, attr="limit")
 
 

@@ -10,13 +10,13 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from memoryproject.foundation.rest_kit.answers import Refusal, refusals
-from memoryproject.foundation.rest_kit.idempotency import LONGEST_KEY, PRINTABLE, REPLAYED
+from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
 from memoryproject.foundation.rest_kit.serializers import ErrorsSerializer, Strict
 from memoryproject.foundation.rest_kit.views import ListView
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": PRINTABLE},
+    {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "pattern": PRINTABLE},
     OpenApiParameter.HEADER,
     description="The same key and body give the same answer and one effect, for 24 hours.",
 )

@@ -21,7 +21,7 @@ from memoryproject.foundation.rest_kit.scopes import SCOPES
 # By it people, and scanners for leaked secrets, know what it is.
 MARK = "mem_"
 SHOWN = len(MARK) + 6
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 USE_NOTED_EACH = timedelta(minutes=1)
 
 
@@ -68,9 +68,9 @@ def _check(
     chat_ids: Collection[UUID] | None,
     expires_at: datetime | None,
 ) -> None:
-    if not name.strip() or len(name.strip()) > LONGEST_NAME or not name.isprintable():
+    if not name.strip() or len(name.strip()) > MAX_NAME_LENGTH or not name.isprintable():
         text = _("A token needs a name of 1 to %(most)s printable characters.")
-        raise TokenError(text % {"most": LONGEST_NAME})
+        raise TokenError(text % {"most": MAX_NAME_LENGTH})
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         text = _("It needs a scope. Scopes are %(known)s.")

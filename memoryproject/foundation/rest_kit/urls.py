@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from memoryproject.foundation.rest_kit import schema  # noqa: F401 registers its parts
 from memoryproject.foundation.rest_kit.nowhere import nowhere
 
 schema_urlpatterns = [

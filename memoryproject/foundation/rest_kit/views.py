@@ -46,7 +46,7 @@ class ApiView(GenericAPIView[Any]):
     answers: ClassVar[Mapping[str, Sequence[Refusal]]] = {}
     bound_tokens: ClassVar[bool] = True
     query_serializer_class: ClassVar[type[Serializer[Any]] | None] = None
-    max_body_bytes: ClassVar[int] = bodies.LARGEST_BODY
+    max_body_bytes: ClassVar[int] = bodies.MAX_BODY_SIZE
     needs_body: ClassVar[bool] = True
     repeatable: ClassVar[frozenset[str]] = frozenset()
     pagination_class: Any = None

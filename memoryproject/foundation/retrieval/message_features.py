@@ -84,7 +84,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Scorer:
     """Weights with the curve that was fitted for them."""
 
     weights: Weights
@@ -101,7 +101,7 @@ class Judge:
 
 
 # Both fitted by benchmarks/fit_context.py, rounded.
-WITH_VECTORS = Judge(
+WITH_VECTORS = Scorer(
     Weights(
         words=1.02,
         together=5.5,
@@ -116,7 +116,7 @@ WITH_VECTORS = Judge(
     Curve(slope=0.78, offset=-7.13),
 )
 # For a question in a language that the embedder doesn't know.
-BY_WORDS = Judge(
+BY_WORDS = Scorer(
     Weights(
         words=2.11,
         together=7.14,
@@ -169,7 +169,7 @@ def features_of(question: str, query: LexicalQuery, lines: Sequence[Line]) -> Fl
     asks_time = bool(_ASKS_TIME.search(question))
     columns = [
         matches @ weights / NATS,
-        _held_around(matches > 0, segments) @ weights / (query.total or 1.0),
+        _features_around(matches > 0, segments) @ weights / (query.total or 1.0),
         topic,
         _around(1 / (1 + np.exp(-topic)), segments),
         _by_asked_speaker(question, lines),
@@ -220,7 +220,7 @@ def _around(values: Floats, segments: Numbers) -> Floats:
     return total
 
 
-def _held_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
+def _features_around(held: NDArray[np.bool_], segments: Numbers) -> Floats:
     """For each line and word 1.0 where the line or one within ``WINDOW`` holds it."""
     here = held.astype(float)
     best = here

@@ -33,9 +33,9 @@ Floats = NDArray[np.float64]
 # So much information asked for beside a name (in nats) makes a question half specific.
 HALF_SPECIFIC = 0.3
 # Further behind than this is no worse.
-FARTHEST = 6.0
+MAX_DISTANCE = 6.0
 # Further ahead than this is no better.
-LONGEST_LEAD = 4.0
+MAX_LEAD = 4.0
 # What the best text of all is ahead of where there is no other: one that holds no word of the
 # question.
 _NO_WORD = log_odds(IN_USE.lowest_lexical)
@@ -81,7 +81,7 @@ class Weights:
 
 
 # Fitted by benchmarks/fit_rivals.py, rounded.
-IN_OFFICE = Weights(
+DEFAULT_WEIGHTS = Weights(
     offset=-1.88,
     fused=0.58,
     lead=0.92,
@@ -114,7 +114,7 @@ def features_of(
             for text, match in zip(texts, matches, strict=True)
         ]
     )
-    behind = np.minimum(fused.max(initial=-60.0) - fused, FARTHEST)
+    behind = np.minimum(fused.max(initial=-60.0) - fused, MAX_DISTANCE)
     asks = Kind.SOUGHT in query.kinds
     answers = np.array([_answers(query, match) for match in matches], dtype=float)
     other = np.array([_other_name(query, match) for match in matches], dtype=float)
@@ -138,7 +138,7 @@ def chances(
     query: LexicalQuery,
     texts: Sequence[Evidence],
     *,
-    weights: Weights = IN_OFFICE,
+    weights: Weights = DEFAULT_WEIGHTS,
     constants: Constants = IN_USE,
 ) -> list[float]:
     """For each text how likely it is relevant to the question, in [0, 1]. All texts of the scope
@@ -173,7 +173,7 @@ def _lead(fused: Floats) -> Floats:
     best = fused.argmax()
     second = np.delete(fused, best).max(initial=_NO_WORD)
     lead = np.zeros(len(fused))
-    lead[best] = np.clip(fused[best] - second, 0.0, LONGEST_LEAD)
+    lead[best] = np.clip(fused[best] - second, 0.0, MAX_LEAD)
     return lead
 
 
@@ -181,7 +181,7 @@ def _farther(semantic: Sequence[float | None]) -> Floats:
     """How much farther each vector is than the nearest, 0 where there is none."""
     near = np.array([0.0 if value is None else log_odds(value) for value in semantic])
     known = np.array([value is not None for value in semantic])
-    farther: Floats = np.minimum(near[known].max(initial=-60.0) - near, FARTHEST) * known
+    farther: Floats = np.minimum(near[known].max(initial=-60.0) - near, MAX_DISTANCE) * known
     return farther
 
 

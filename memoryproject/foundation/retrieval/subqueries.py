@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memoryproject.foundation.retrieval.relevance import IN_USE, Constants, LexicalQuery
-from memoryproject.foundation.retrieval.reranking import IN_OFFICE, Evidence, Weights, chances
+from memoryproject.foundation.retrieval.reranking import DEFAULT_WEIGHTS, Evidence, Weights, chances
 from memoryproject.foundation.text.clauses import question_parts
 from memoryproject.foundation.text.query import QueryTerm, query_terms
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryPart:
     """A text to look for, and its terms."""
 
     text: str
@@ -22,17 +22,17 @@ class Asked:
 @dataclass(frozen=True)
 class Candidate:
     """A text that may be relevant: its index terms that the message asks for, its length in
-    words, and its semantic relevance to each of ``asked_texts`` (None without a vector)."""
+    words, and its semantic relevance to each of ``query_parts`` (None without a vector)."""
 
     counts: Mapping[str, float]
     length: float
     semantics: Sequence[float | None]
 
 
-def asked_texts(message: str) -> list[Asked]:
+def query_parts(message: str) -> list[QueryPart]:
     """The message itself, then the questions in it, where there is more in it than one."""
     texts = [message, *question_parts(message)]
-    return [Asked(text, query_terms(text)) for text in texts]
+    return [QueryPart(text, query_terms(text)) for text in texts]
 
 
 def best_scores(
@@ -40,12 +40,12 @@ def best_scores(
     texts: Sequence[Candidate],
     *,
     constants: Constants = IN_USE,
-    weights: Weights = IN_OFFICE,
+    weights: Weights = DEFAULT_WEIGHTS,
 ) -> list[float]:
     """How relevant each text is to the message: as relevant as to the question in it that it
     answers best.
 
-    queries: one for each of ``asked_texts``, weighed for the scope. texts: all that may be
+    queries: one for each of ``query_parts``, weighed for the scope. texts: all that may be
     relevant, as they are judged beside each other. In [0, 1].
     """
     best = [0.0] * len(texts)

@@ -54,13 +54,13 @@ _HELD_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in 
 _SOUGHT_PATTERNS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _SOUGHT.items()}
 
 
-def answers_held(text: str) -> list[str]:
+def answer_kinds_of_text(text: str) -> list[str]:
     """The kinds of answers that ``text`` holds."""
     read = text[:MAX_TEXT]
     return [kind for kind, pattern in _HELD_PATTERNS.items() if pattern.search(read)]
 
 
-def answers_sought(question: str) -> list[str]:
+def answer_kinds_of_question(question: str) -> list[str]:
     """The kinds of answers that ``question`` asks for, any of which will do."""
     read = question[:MAX_TEXT]
     return [kind for kind, pattern in _SOUGHT_PATTERNS.items() if pattern.search(read)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import unicodedata
 
 _JOINERS = "\u200d\ufe0e\ufe0f\u20e3"
-_LONGEST_CLUSTER = 64
+_MAX_CLUSTER_LENGTH = 64
 
 
 def cut_between_characters(text: str, room: int) -> int:
     """The last place up to ``room`` that doesn't tear a character as a reader sees it."""
     if room >= len(text):
         return len(text)
-    for cut in range(room, max(0, room - _LONGEST_CLUSTER), -1):
+    for cut in range(room, max(0, room - _MAX_CLUSTER_LENGTH), -1):
         if not _joined(text, cut):
             return cut
     return room

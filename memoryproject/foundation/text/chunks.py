@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from memoryproject.foundation.text.characters import cut_between_characters
 
 TARGET = 800
-MOST = 1_200
+MAX_COUNT = 1_200
 # A heading is short and ends in no full stop; so does a label before a list.
-_LONGEST_HEADING = 90
+_MAX_HEADING_LENGTH = 90
 # Lines are wrapped where the longest has so many characters. A line that stops well before
 # that ends a sentence, wrapped or not.
 _WRAPPED = 50
@@ -48,7 +48,7 @@ class _Unit:
     is_heading: bool = False
 
 
-def cut_text(text: str, *, target: int = TARGET, most: int = MOST) -> list[Passage]:
+def cut_text(text: str, *, target: int = TARGET, most: int = MAX_COUNT) -> list[Passage]:
     """The text's passages in order: about ``target`` characters each, ``most`` at most.
     Every character but white space at the cuts is in exactly one of them."""
     passages: list[Passage] = []
@@ -105,7 +105,7 @@ def _units(text: str, most: int) -> Iterator[_Unit]:
 
 
 def _is_heading(paragraph: str) -> bool:
-    if "\n" in paragraph or len(paragraph) > _LONGEST_HEADING:
+    if "\n" in paragraph or len(paragraph) > _MAX_HEADING_LENGTH:
         return False
     return bool(_MARKDOWN_HEADING.match(paragraph)) or not _STOPPED.search(paragraph)
 

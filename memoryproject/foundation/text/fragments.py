@@ -18,7 +18,7 @@ from memoryproject.foundation.text.terms import index_terms
 MARK = "[forgotten]"
 RUN = 4
 # A text of fewer words than this is too common to be looked for inside of others.
-FEWEST_WORDS = 2
+MIN_WORDS = 2
 
 _WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_]+")
 # Between sentences and lines. What is indented below a line belongs to it: the marks of a list.
@@ -29,7 +29,7 @@ class Fragments:
     """The fragments of some texts. ``fewest_words``: a text of fewer words is found only where
     it is all that is said."""
 
-    def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = FEWEST_WORDS) -> None:
+    def __init__(self, texts: Iterable[str] = (), *, fewest_words: int = MIN_WORDS) -> None:
         self._fewest_words = fewest_words
         self._runs: set[tuple[str, ...]] = set()
         self._lengths: set[int] = set()
@@ -77,7 +77,7 @@ class Fragments:
             for start in range(len(words) - length + 1)
         )
 
-    def retold_in(self, text: str) -> bool:
+    def repeated_in(self, text: str) -> bool:
         """Whether the text holds a fragment, or half and at least two of the telling words of
         a text that is looked for, or of a sentence in it: the same in other words."""
         if self.are_in(text):
@@ -92,12 +92,12 @@ class Fragments:
     def cut(self, text: str) -> tuple[str, list[str]]:
         """The text without the sentences and lines that tell any of it, each replaced by
         ``MARK``, and what was cut out; unchanged where there is none."""
-        if not self.retold_in(text):
+        if not self.repeated_in(text):
             return text, []
         kept: list[str] = []
         gone: list[str] = []
         for piece in _pieces(text):
-            if not self.retold_in(piece):
+            if not self.repeated_in(piece):
                 kept.append(piece)
                 continue
             gone.append(piece.strip())
@@ -130,10 +130,10 @@ class Fragments:
         return any(quoted in words for quoted in self._quoted)
 
 
-def is_one_telling_word(text: str) -> bool:
+def is_single_informative_word(text: str) -> bool:
     """Whether a text is a single word that says something, such as a number or a name: too
     common to be looked for everywhere, and yet all of a fact."""
-    return len(_words(text)) < FEWEST_WORDS and bool(_telling(text))
+    return len(_words(text)) < MIN_WORDS and bool(_telling(text))
 
 
 def _words(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from memoryproject.foundation.text import english_words, hebrew_words
-from memoryproject.foundation.text.answers import answers_sought
+from memoryproject.foundation.text.answers import answer_kinds_of_question
 from memoryproject.foundation.text.kinds import Kind, kind_of
 from memoryproject.foundation.text.terms import WordForms, word_forms
 from memoryproject.foundation.text.tokens import Token, tokenize
@@ -49,14 +49,14 @@ def query_terms(text: str) -> list[QueryTerm]:
         if known is not None and _ORDER.index(known.kind) >= _ORDER.index(kind):
             continue
         terms[term.word] = term
-    sought = answers_sought(text[: 64 * MAX_QUERY_TERMS])
+    sought = answer_kinds_of_question(text[: 64 * MAX_QUERY_TERMS])
     if sought and terms:
         alternatives = tuple((f"?{kind}", 1.0) for kind in sought)
         terms["?"] = QueryTerm("?", Kind.SOUGHT, alternatives)
     return list(terms.values())[:MAX_QUERY_TERMS]
 
 
-def telling_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
+def informative_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Those words that can make a text a candidate; all of them where none is telling."""
     telling = [term for term in terms if term.kind not in _TELL_LITTLE]
     return telling or list(terms)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memoryproject.foundation.text import hebrew_words
-from memoryproject.foundation.text.answers import answers_held
+from memoryproject.foundation.text.answers import answer_kinds_of_text
 from memoryproject.foundation.text.concepts import CONCEPTS
 from memoryproject.foundation.text.english import stem
 from memoryproject.foundation.text.hebrew import bare_forms, root
@@ -64,7 +64,7 @@ def index_text(text: str) -> IndexedText:
         before = token
         if len(terms) >= MAX_TERMS:
             break
-    answers = ["?" + kind for kind in answers_held(text)]
+    answers = ["?" + kind for kind in answer_kinds_of_text(text)]
     if "?amount" in answers:
         answers.append("=money")
     return IndexedText([*answers, *terms][:MAX_TERMS], length)

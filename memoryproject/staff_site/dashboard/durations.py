@@ -1,7 +1,7 @@
 """How long answers took, kept as counts of bins whose borders grow by a fixed factor.
 
 A percentile told from them is off by at most a factor of ``ERROR`` (4.5 %), whatever the period,
-and bins of quarters of an hour simply add up. Below ``SHORTEST`` seconds all is one bin.
+and bins of quarters of an hour simply add up. Below ``MIN_LENGTH`` seconds all is one bin.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-SHORTEST = 0.05
+MIN_LENGTH = 0.05
 BINS_AN_OCTAVE = 8
 LAST_BIN = 255
 ERROR = 2 ** (1 / (2 * BINS_AN_OCTAVE))
 
-# Bin n holds what took from SHORTEST * 2 ** (n / 8) up to the next border, in SQL.
+# Bin n holds what took from MIN_LENGTH * 2 ** (n / 8) up to the next border, in SQL.
 BIN_SQL = (
     f"least({LAST_BIN}, floor({BINS_AN_OCTAVE} * log(2, greatest(extract(epoch FROM "
-    f"finished_at - created_at), {SHORTEST}) / {SHORTEST})))::smallint"
+    f"finished_at - created_at), {MIN_LENGTH}) / {MIN_LENGTH})))::smallint"
 )
 
 
 def seconds_of(number: int) -> float:
     """The middle of a bin, by which it is told."""
-    return float(SHORTEST * 2 ** ((number + 0.5) / BINS_AN_OCTAVE))
+    return float(MIN_LENGTH * 2 ** ((number + 0.5) / BINS_AN_OCTAVE))
 
 
 def percentile(counts: Mapping[int, int], share: float) -> float | None:

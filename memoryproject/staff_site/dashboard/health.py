@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Count, Min, Q
 from django_q.models import Schedule
 
-from memoryproject.foundation.process.storage import LEAST_FREE_BYTES, free_bytes
+from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
 from memoryproject.staff_site.broker import BrokerGoneError, clusters, queue_depth
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES
@@ -43,7 +43,7 @@ class Machine:
 
     @property
     def is_full(self) -> bool:
-        return self.free_bytes < LEAST_FREE_BYTES
+        return self.free_bytes < MIN_FREE_BYTES
 
 
 def waiting() -> Waiting:

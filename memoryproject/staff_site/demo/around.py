@@ -25,7 +25,7 @@ from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from memoryproject.staff_site.demo.people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
 from memoryproject.staff_site.demo.story import Story
 from sessions_app.cards.facade import cards_make
-from sessions_app.forgetting.facade import ForgetTools, object_forget
+from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.facade import sessions_expire
 from sessions_app.models import AssistantProfile, Chat, ChatSession, Message
 from sessions_app.schedules import schedules_install
@@ -128,15 +128,15 @@ def _propose(story: Story) -> None:
 
 def _forget(story: Story) -> None:
     """A fact, a message and a whole person, each with its receipt."""
-    tools = ForgetTools(embedder=story.embedder, chat_memory=story.rules.chat_memory)
+    dependencies = ForgetDependencies(embedder=story.embedder, chat_memory=story.rules.chat_memory)
     oven = Memory.objects.filter(content__startswith="The oven").first()
     if oven is not None:
-        object_forget(kind="memory", object_id=oven.pk, tools=tools, actor=NOA)
+        object_forget(kind="memory", object_id=oven.pk, dependencies=dependencies, actor=NOA)
     said = Message.objects.filter(chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread")
     if message := said.first():
-        object_forget(kind="message", object_id=message.pk, tools=tools, actor=NOA)
+        object_forget(kind="message", object_id=message.pk, dependencies=dependencies, actor=NOA)
     if chat := Chat.objects.filter(whatsapp_chat=ERASED.whatsapp_chat).first():
-        object_forget(kind="chat", object_id=chat.pk, tools=tools, actor=NOA)
+        object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies, actor=NOA)
 
 
 def _integrations(story: Story) -> None:

@@ -16,18 +16,18 @@ from memoryproject.staff_site.demo.people import (
     SHIFTS,
     TOM,
     YOSSI,
-    Said,
+    Utterance,
 )
 
 HEBREW = (
-    Said(
+    Utterance(
         DANA,
         17,
         "09:12",
         "בוקר טוב! אתם פתוחים היום?",
         "בוקר טוב דנה! כן, אנחנו פתוחים היום עד 19:00.",
     ),
-    Said(
+    Utterance(
         DANA,
         17,
         "09:14",
@@ -35,8 +35,8 @@ HEBREW = (
         "תודה שאמרת. עוגת הגבינה ועוגת השוקולד אצלנו בלי אגוזים. רשמתי את האלרגיה כדי שנשים לב "
         "גם בפעם הבאה.",
     ),
-    Said(DANA, 17, "09:20", "/remember אני אלרגית לאגוזי מלך"),
-    Said(
+    Utterance(DANA, 17, "09:20", "/remember אני אלרגית לאגוזי מלך"),
+    Utterance(
         DANA,
         5,
         "16:02",
@@ -44,7 +44,7 @@ HEBREW = (
         "בטח! עוגת שוקולד לעשרה אנשים עולה 240 ש״ח ומזמינים יומיים מראש. לשישי זה אפשרי. מה "
         "לכתוב עליה?",
     ),
-    Said(
+    Utterance(
         DANA,
         5,
         "16:05",
@@ -52,7 +52,7 @@ HEBREW = (
         "רשמתי: עוגת שוקולד לעשרה, ״מזל טוב נועה״, בלי אגוזים. האיסוף בשישי עד 14:30.",
         then="edited:״מזל טוב נועם״, ובלי אגוזים כמובן",
     ),
-    Said(
+    Utterance(
         DANA,
         5,
         "16:06",
@@ -60,7 +60,7 @@ HEBREW = (
         "משלוח בחיפה עולה 35 ש״ח, ומעל 300 ש״ח הוא חינם.",
         then="reacted:❤️",
     ),
-    Said(
+    Utterance(
         DANA,
         1,
         "10:31",
@@ -68,16 +68,16 @@ HEBREW = (
         "איזו יפה! אפשר. הציפוי יהיה שוקולד מריר, כמו בתמונה.",
         kind="image",
     ),
-    Said(DANA, 1, "10:33", "תודה רבה!! ❤️", "בשמחה, דנה. נתראה בשישי."),
-    Said(
+    Utterance(DANA, 1, "10:33", "תודה רבה!! ❤️", "בשמחה, דנה. נתראה בשישי."),
+    Utterance(
         YOSSI,
         10,
         "07:41",
         "בוקר אור, שתי חלות ובורקס כרגיל",
         "בוקר טוב יוסי! שתי חלות ובורקס, כרגיל, יחכו לך היום.",
     ),
-    Said(YOSSI, 10, "07:43", "", "קיבלתי הודעה קולית. אפשר לכתוב לי במילים?", kind="voice"),
-    Said(
+    Utterance(YOSSI, 10, "07:43", "", "קיבלתי הודעה קולית. אפשר לכתוב לי במילים?", kind="voice"),
+    Utterance(
         YOSSI,
         3,
         "07:38",
@@ -85,7 +85,7 @@ HEBREW = (
         "בוקר טוב! שתי חלות, בורקס ועוגת גבינה. סך הכול 118 ש״ח.",
         status="delivered",
     ),
-    Said(
+    Utterance(
         MAYA,
         2,
         "13:02",
@@ -93,7 +93,7 @@ HEBREW = (
         "שלום מאיה! שמרתי שולחן לארבעה מחר ב־10:00.",
         status="delivered",
     ),
-    Said(
+    Utterance(
         MAYA,
         0,
         "07:55",
@@ -101,17 +101,17 @@ HEBREW = (
         "אין בעיה, השולחן יחכה לכם.",
         fails="unconfirmed",
     ),
-    Said(LATE, 4, "22:47", "אפשר לדעת אם יש לכם חניה?", fails="missed"),
+    Utterance(LATE, 4, "22:47", "אפשר לדעת אם יש לכם חניה?", fails="missed"),
 )
 ENGLISH = (
-    Said(
+    Utterance(
         EMMA,
         12,
         "11:03",
         "Hi! We are looking for a bakery for our wedding on June 18th.",
         "Congratulations, Emma! We would love to help. How many guests, and where is it?",
     ),
-    Said(
+    Utterance(
         EMMA,
         12,
         "11:06",
@@ -119,38 +119,38 @@ ENGLISH = (
         "Lovely place. For 90 guests we would suggest a cake in three tiers and two trays of "
         "small pastries.",
     ),
-    Said(
+    Utterance(
         EMMA,
         12,
         "11:09",
         "What would that cost, roughly?",
         "The cake is 1,450 shekels, the pastries 620. Delivery within Haifa is free above 300.",
     ),
-    Said(
+    Utterance(
         EMMA,
         12,
         "11:15",
         "We like lemon and raspberry better than chocolate.",
         "Noted: lemon sponge with raspberry filling. Shall we prepare a tasting?",
     ),
-    Said(
+    Utterance(
         EMMA,
         12,
         "11:18",
         "Yes please! Next Tuesday afternoon?",
         "Tuesday at 16:30 is free. I have put you down for a tasting of three fillings.",
     ),
-    Said(
+    Utterance(
         EMMA, 11, "09:40", "Could my mother join the tasting?", "Of course, the more the merrier."
     ),
-    Said(
+    Utterance(
         EMMA,
         8,
         "18:22",
         "The tasting was wonderful. We take the lemon one.",
         "So happy to hear that! Lemon and raspberry it is, three tiers for 18 June.",
     ),
-    Said(
+    Utterance(
         EMMA,
         8,
         "18:25",
@@ -158,7 +158,7 @@ ENGLISH = (
         "A deposit of 30 percent until the end of the month, and the final number of guests two "
         "weeks before.",
     ),
-    Said(
+    Utterance(
         EMMA,
         2,
         "15:10",
@@ -167,7 +167,7 @@ ENGLISH = (
         kind="image",
         then="reacted:❤️",
     ),
-    Said(
+    Utterance(
         EMMA,
         1,
         "12:01",
@@ -175,7 +175,7 @@ ENGLISH = (
         "The lemon cake has no nuts, but our kitchen works with almonds, so traces are possible. "
         "For a guest with a severe allergy I would rather prepare a separate box.",
     ),
-    Said(
+    Utterance(
         EMMA,
         0,
         "08:20",
@@ -183,21 +183,21 @@ ENGLISH = (
         "Done: two separate boxes, marked. Anything else, Emma?",
         status="delivered",
     ),
-    Said(
+    Utterance(
         OMAR,
         6,
         "10:15",
         "Morning, can you cater 25 breakfasts for our office on Sunday?",
         "Good morning Omar! Yes: sandwiches, shakshuka and fruit for 25 come to 1,125 shekels.",
     ),
-    Said(
+    Utterance(
         OMAR,
         6,
         "10:17",
         "Great. Deliver to Hanamal Street 12 please, we have moved.",
         "Noted: Hanamal Street 12, Sunday at 8:30.",
     ),
-    Said(
+    Utterance(
         OMAR,
         0,
         "08:05",
@@ -205,16 +205,16 @@ ENGLISH = (
         "Here it is: 1,125 shekels for 25 breakfasts, paid by transfer.",
         fails="failed",
     ),
-    Said(
+    Utterance(
         TOM,
         7,
         "14:30",
         "Do you have sourdough today?",
         "Yes, country loaf and rye, from 11:00 until they are gone.",
     ),
-    Said(TOM, 7, "14:31", "forget it, wrong chat", "No problem!", then="revoked"),
-    Said(TOM, 0, "08:31", "Is the terrace open this morning?", fails="waiting"),
-    Said(
+    Utterance(TOM, 7, "14:31", "forget it, wrong chat", "No problem!", then="revoked"),
+    Utterance(TOM, 0, "08:31", "Is the terrace open this morning?", fails="waiting"),
+    Utterance(
         ERASED,
         15,
         "10:00",
@@ -223,36 +223,36 @@ ENGLISH = (
     ),
 )
 OWNERS = (
-    Said(
+    Utterance(
         OWNER,
         21,
         "20:10",
         "/remember The flour supplier delivers on Mondays and wants orders until Thursday noon",
     ),
-    Said(OWNER, 16, "21:00", "/remember The rent goes up by 4 percent in January"),
-    Said(
+    Utterance(OWNER, 16, "21:00", "/remember The rent goes up by 4 percent in January"),
+    Utterance(
         OWNER,
         13,
         "19:30",
         "When does the flour supplier want our order?",
         "Until Thursday noon; he delivers on Mondays.",
     ),
-    Said(OWNER, 9, "08:00", "/remember The alarm code is 4471"),
-    Said(OWNER, 8, "08:02", "/forget The alarm code is 4471"),
-    Said(
+    Utterance(OWNER, 9, "08:00", "/remember The alarm code is 4471"),
+    Utterance(OWNER, 8, "08:02", "/forget The alarm code is 4471"),
+    Utterance(
         OWNER,
         1,
         "18:40",
         "What do I have to remember for January?",
         "The rent goes up by 4 percent in January.",
     ),
-    Said(OWNER, 0, "07:30", "/memories"),
+    Utterance(OWNER, 0, "07:30", "/memories"),
 )
 IN_GROUP = (
-    Said(LIOR, 4, "18:00", "מי פותח מחר? יש לי מבחן עד עשר", group=SHIFTS),
-    Said(SARA, 4, "18:03", "I can open. Lior, take the afternoon?", group=SHIFTS),
-    Said(LIOR, 4, "18:05", "סגור, תודה!", then="reacted:🙏", group=SHIFTS),
-    Said(
+    Utterance(LIOR, 4, "18:00", "מי פותח מחר? יש לי מבחן עד עשר", group=SHIFTS),
+    Utterance(SARA, 4, "18:03", "I can open. Lior, take the afternoon?", group=SHIFTS),
+    Utterance(LIOR, 4, "18:05", "סגור, תודה!", then="reacted:🙏", group=SHIFTS),
+    Utterance(
         SARA,
         4,
         "18:10",
@@ -260,11 +260,11 @@ IN_GROUP = (
         "On Fridays until 14:30. Sunday to Thursday it is from 7:00 to 19:00.",
         group=SHIFTS,
     ),
-    Said(LIOR, 2, "06:40", "החלון החדש מוכן", kind="image", group=SHIFTS),
-    Said(
+    Utterance(LIOR, 2, "06:40", "החלון החדש מוכן", kind="image", group=SHIFTS),
+    Utterance(
         NETA, 1, "19:20", "140 loaves today. Well done, everybody!", then="reacted:🎉", group=SHIFTS
     ),
-    Said(
+    Utterance(
         LIOR,
         0,
         "07:05",
@@ -272,7 +272,7 @@ IN_GROUP = (
         "משלוח בחיפה עולה 35 ש״ח, ומעל 300 ש״ח הוא חינם.",
         group=SHIFTS,
     ),
-    Said(SARA, 0, "07:12", "We are out of oat milk, I bring two boxes.", group=SHIFTS),
+    Utterance(SARA, 0, "07:12", "We are out of oat milk, I bring two boxes.", group=SHIFTS),
 )
 CONVERSATIONS = (*HEBREW, *ENGLISH, *OWNERS, *IN_GROUP)
 

@@ -49,7 +49,7 @@ SHIFTS = Group("120363040000000001", "Café Shaked: shifts")
 
 
 @dataclass(frozen=True)
-class Said:
+class Utterance:
     """One message and what the assistant answers. ``days`` ago at ``time``. ``status``: how far
     the answer came. ``then``: what else happens to the message: edited:<text>, revoked, or
     reacted:<emoji>. ``fails``: failed, unconfirmed, missed or waiting. In a ``group`` what has no

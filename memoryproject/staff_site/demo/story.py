@@ -33,7 +33,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.staff_site.demo.clock import StoryClock
 from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
-from memoryproject.staff_site.demo.people import EMMA, OWNER, Person, Said
+from memoryproject.staff_site.demo.people import EMMA, OWNER, Person, Utterance
 from memoryproject.staff_site.demo.summaries import SUMMARY_OF
 from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
@@ -41,7 +41,7 @@ from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.models import Chat, ChatSession, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.summaries.facade import SKILLS, Summarizer
-from sessions_app.turns.facade import Tools, chat_answer, turn_settle
+from sessions_app.turns.facade import Dependencies, chat_answer, turn_update_state
 
 NUMBER_IDS = {"cloud": "100000000000001", "green": "1101000001"}
 MODEL = "gpt-4o-mini"
@@ -83,7 +83,7 @@ class Story:
         )
         memory = ChatMemoryService(godfather=frozenset({OWNER.whatsapp_chat}), strategy=strategy)
         self.rules = IntakeRules(memory_enabled=True, chat_memory=memory)
-        self.tools = Tools(
+        self.dependencies = Dependencies(
             chat_model=self.model,
             embedder=self.embedder,
             providers=self.providers,
@@ -108,7 +108,7 @@ class Story:
 
     def tell(self, progress: Callable[[int, int], object]) -> None:
         """All conversations, and what staff do with them, oldest first."""
-        all_of_it: list[Said | Deed] = [*CONVERSATIONS, *self._small_talk(), *DEEDS]
+        all_of_it: list[Utterance | Deed] = [*CONVERSATIONS, *self._small_talk(), *DEEDS]
         all_of_it.sort(key=lambda each: (-each.days, each.time))
         for number, each in enumerate(all_of_it, start=1):
             with self.at(each.days, each.time):
@@ -125,16 +125,16 @@ class Story:
         self.rules.chat_memory.strategy.post_add_messages_hook(session=session)
         self.rules.chat_memory.manage(conversation_id=session.pk)
 
-    def _small_talk(self) -> Iterator[Said]:
+    def _small_talk(self) -> Iterator[Utterance]:
         for days in range(1, self.days):
             for _ in range(self.chance.randint(2, 6)):
                 phone, name = self.chance.choice(PASSERS_BY)
                 text, answer = self.chance.choice(SMALL_TALK)
                 provider = "green" if self.chance.random() < 0.3 else "cloud"
                 at = f"{self.chance.randint(7, 19):02d}:{self.chance.randint(0, 59):02d}"
-                yield Said(Person(phone, name, provider), days, at, text, answer)
+                yield Utterance(Person(phone, name, provider), days, at, text, answer)
 
-    def _say(self, said: Said) -> None:
+    def _say(self, said: Utterance) -> None:
         event = self._event(said)
         if said.fails == "missed":
             event = replace(event, timestamp=event.timestamp - timedelta(hours=30))
@@ -153,21 +153,21 @@ class Story:
             self.clock.pass_by(0 if said.then == "revoked" else 40)
             self._receive(self._then(said, event))
 
-    def _answer_chat(self, said: Said, event: InboundMessage) -> None:
+    def _answer_chat(self, said: Utterance, event: InboundMessage) -> None:
         provider = self.providers[said.person.provider]
         if said.fails in FAILURES:
             provider.fail_next(FAILURES[said.fails])
         self.clock.pass_by(self.chance.uniform(0.2, 0.9))
         turn = Turn.objects.get(provider_message_id=event.provider_message_id)
-        chat_answer(chat_id=turn.chat_id, tools=self.tools)
+        chat_answer(chat_id=turn.chat_id, dependencies=self.dependencies)
         _timings(turn, self.chance)
         if said.fails == "unconfirmed":
             turn.parts.update(state=PartState.UNCONFIRMED)
-            turn_settle(turn=turn)
+            turn_update_state(turn=turn)
         if not said.fails:
             self._statuses(said, turn)
 
-    def _statuses(self, said: Said, turn: Turn) -> None:
+    def _statuses(self, said: Utterance, turn: Turn) -> None:
         ids = turn.parts.values_list("provider_message_id", flat=True)
         for provider_id in [each for each in ids if each]:
             for status in list(STEPS)[: STEPS[said.status]]:
@@ -181,7 +181,7 @@ class Story:
                     )
                 )
 
-    def _event(self, said: Said) -> InboundMessage:
+    def _event(self, said: Utterance) -> InboundMessage:
         key = f"wamid.{uuid.UUID(int=self.chance.getrandbits(128)).hex}"
         media = {
             "image": Media(media_id="1234567890", mime_type="image/jpeg"),
@@ -199,7 +199,7 @@ class Story:
             **_group_of(said, name="group_name"),
         )
 
-    def _then(self, said: Said, event: InboundMessage) -> Event:
+    def _then(self, said: Utterance, event: InboundMessage) -> Event:
         """What the person does with the message afterwards."""
         what, _, text = said.then.partition(":")
         about: dict[str, Any] = {
@@ -229,14 +229,14 @@ class Story:
         return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
 
 
-def _group_of(said: Said, name: str = "") -> dict[str, Any]:
+def _group_of(said: Utterance, name: str = "") -> dict[str, Any]:
     """Where it was said in a group: its id and, where it is asked for, its name."""
     if said.group is None:
         return {}
     return {"group_id": said.group.group_id, **({name: said.group.name} if name else {})}
 
 
-def _about(said: Said, key: str) -> dict[str, Any]:
+def _about(said: Utterance, key: str) -> dict[str, Any]:
     number = NUMBER_IDS[said.person.provider]
     raw = {"from": said.person.phone, "text": said.text}
     return {

@@ -23,7 +23,7 @@ ENDED = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.MISSED)
 OPEN = (*WAITING_STATES, TurnState.SENDING)
 KINDS = (str(TurnState.FAILED), str(TurnState.UNCONFIRMED), str(TurnState.MISSED), STUCK)
 # Nobody counts further than this to show a page.
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 FAULT = re.compile(r"([A-Za-z_]\w{0,80}): ")
 HTTP = re.compile(r"HTTP (\d{3})")
 # Meta's code for a closed window, as it stands in its messages.
@@ -51,7 +51,7 @@ def turns_of(kind: str, *, now: datetime | None = None) -> QuerySet[Turn]:
     else:
         # By their keys: so each half is found by an index of its own.
         stuck = Turn.objects.filter(_stuck(now)).order_by().values_list("pk", flat=True)
-        which = Q(state__in=ENDED) | Q(pk__in=list(stuck[:MOST_COUNTED]))
+        which = Q(state__in=ENDED) | Q(pk__in=list(stuck[:MAX_COUNTED]))
     found = Turn.objects.filter(which).select_related("chat").order_by("-id")
     return found.defer("unstored_text", "unstored_reply")
 
@@ -65,9 +65,9 @@ def _stuck(now: datetime) -> Q:
 
 
 def counts(*, now: datetime | None = None) -> dict[str, int]:
-    """How many there are of each kind, up to MOST_COUNTED."""
+    """How many there are of each kind, up to MAX_COUNTED."""
     now = now or timezone.now()
-    return {kind: turns_of(kind, now=now)[:MOST_COUNTED].count() for kind in KINDS}
+    return {kind: turns_of(kind, now=now)[:MAX_COUNTED].count() for kind in KINDS}
 
 
 def dead_turn(turn: Turn, *, now: datetime | None = None) -> DeadTurn:

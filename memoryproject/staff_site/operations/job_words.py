@@ -31,7 +31,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.drop_transcript_backups": gettext_lazy("Remove old backups of transcripts"),
     "sessions_app.tasks.send_webhooks": gettext_lazy("Send webhooks"),
     "sessions_app.tasks.drop_webhook_deliveries": gettext_lazy("Remove the old log of webhooks"),
-    "sessions_app.tasks.carry_out_forgetting": gettext_lazy("Carry out a forgetting"),
+    "sessions_app.tasks.run_forgetting": gettext_lazy("Carry out a forgetting"),
     "memoryproject.staff_site.tasks.recount": gettext_lazy("Count for the dashboard"),
     "memoryproject.foundation.audit.tasks.verify": gettext_lazy("Verify the audit log"),
     "memoryproject.foundation.audit.tasks.seal": gettext_lazy("Seal the audit log"),

@@ -15,7 +15,7 @@ HIDDEN = "•••"
 # A setting that nobody described here is rather hidden than shown.
 LIKE_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|SALT")
 # Shorter ones would be found in the middle of common words.
-LEAST_REPLACED = 6
+MIN_REPLACED = 6
 LIKE_AN_ADDRESS = re.compile(r"URL|URI|BROKER|DSN|PROXY")
 
 
@@ -56,7 +56,7 @@ def address_shown(value: str) -> str:
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
     """A text of the system checks without the values that it may repeat."""
-    long = {each for each in secrets if len(each) >= LEAST_REPLACED}
+    long = {each for each in secrets if len(each) >= MIN_REPLACED}
     for secret in sorted(long, key=len, reverse=True):
         text = text.replace(secret, HIDDEN).replace(repr(secret)[1:-1], HIDDEN)
     return text

@@ -35,7 +35,7 @@ from memoryproject.staff_site.operations.provider_words import Advice, advice_fo
 
 # Between two signs of life of the provider, and for all of it: no page waits longer.
 QUIET_SECONDS = 6.0
-LONGEST_SECONDS = 12.0
+MAX_SECONDS = 12.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NUMBER = re.compile(r"[1-9][0-9]{6,14}")
 PUNCTUATION = re.compile(r"[\s()\-./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -170,7 +170,7 @@ def _asked(
     another thread: words are in the language of this one."""
     started = time.monotonic()
     try:
-        result = ended(_within(ask, LONGEST_SECONDS))
+        result = ended(_within(ask, MAX_SECONDS))
     except SendError as error:
         words = _without_credentials(error)
         result = _failed(advice_for(provider, error, sends=sends), words)

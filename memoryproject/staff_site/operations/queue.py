@@ -15,8 +15,8 @@ from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis,
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 
 # Each job is unpacked to see what it does: of a longer queue the oldest stand for all.
-MOST_UNPACKED = 200
-MOST_FINISHED = 20
+MAX_UNPACKED = 200
+MAX_FINISHED = 20
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ def queue_state(*, now: datetime | None = None) -> QueueState:
 
 def _waiting(now: datetime) -> list[tuple[str, datetime]]:
     """In the database a job's ``lock`` is when it was put there, until a worker takes it."""
-    rows = OrmQ.objects.filter(lock__lte=now).order_by("id")[:MOST_UNPACKED]
+    rows = OrmQ.objects.filter(lock__lte=now).order_by("id")[:MAX_UNPACKED]
     return [_unpacked(row.payload, row.lock or now) for row in rows]
 
 
 def _running(now: datetime) -> list[tuple[str, datetime]]:
     """Then it is until when nobody else may take it."""
     taken = timedelta(seconds=Conf.RETRY)
-    rows = OrmQ.objects.filter(lock__gt=now).order_by("id")[:MOST_UNPACKED]
+    rows = OrmQ.objects.filter(lock__gt=now).order_by("id")[:MAX_UNPACKED]
     return [(_unpacked(row.payload, now)[0], (row.lock or now) - taken) for row in rows]
 
 
@@ -132,7 +132,7 @@ def _finished() -> list[Kind]:
         Success.objects.order_by()
         .values_list("func")
         .annotate(Count("id"))
-        .order_by("-id__count", "func")[:MOST_FINISHED]
+        .order_by("-id__count", "func")[:MAX_FINISHED]
     )
     newest = dict(
         Success.objects.order_by("func", "-stopped").distinct("func").values_list("func", "stopped")

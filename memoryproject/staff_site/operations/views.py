@@ -119,7 +119,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
     context = {
         "kind": kind,
         "counts": dead_turns.counts(),
-        "most": dead_turns.MOST_COUNTED,
+        "most": dead_turns.MAX_COUNTED,
         "rows": rows,
         "chats": dead_turns.by_chat([dead_turns.dead_turn(turn) for turn in rows]),
         "may_rerun": request.user.has_perm(RERUN),

@@ -26,7 +26,7 @@ from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversation_views.admin.message_view import bubbles_of
 from sessions_app.conversation_views.admin.search_hits import found_in
-from sessions_app.conversation_views.admin.sidebar import beside, review_of
+from sessions_app.conversation_views.admin.sidebar import review_of, sidebar_context
 from sessions_app.conversations.facade import (
     Place,
     TimelinePage,
@@ -38,7 +38,7 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.inbox.facade import (
     FROM_PEOPLE,
-    MOST_NEWS,
+    MAX_UNREAD,
     chat_look,
     news_count,
     news_first,
@@ -105,7 +105,7 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
     """What stands beside and under the messages."""
     return {
         **found_in(request, chat),
-        **beside(request, chat),
+        **sidebar_context(request, chat),
         **review_of(request, chat, user),
         **takeover_context(request, chat),
         "title": chat.client_name or chat.whatsapp_chat,
@@ -118,7 +118,7 @@ def _unread(chat: Chat, page: TimelinePage, seen_to: Place, news: UUID | None) -
     """What this one hasn't seen, by what was seen before this page was shown."""
     return {
         "news": news,
-        "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MOST_NEWS).get(chat.pk, 0),
+        "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MAX_UNREAD).get(chat.pk, 0),
         "news_is_here": any(message.pk == news for message in page.messages),
     }
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from sessions_app.conversations.facade import FOUND, messages_found
-from sessions_app.inbox.presentation import LONGEST_QUERY, Hit
+from sessions_app.inbox.presentation import MAX_QUERY_LENGTH, Hit
 from sessions_app.models import Chat
 from sessions_app.presentation.links import conversation_address
 from sessions_app.recall.facade import snippet_of
@@ -17,7 +17,7 @@ from sessions_app.recall.facade import snippet_of
 def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     """``hit_before`` and ``hit_after`` lead to the next older and newer hit from where one is;
     from nowhere to the newest."""
-    text = request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST_QUERY]
+    text = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     found = messages_found(chat, text) if text else []
     hits = [
         Hit(

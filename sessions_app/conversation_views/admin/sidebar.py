@@ -13,14 +13,14 @@ from memories_app.search.facade import memories_for_staff
 from sessions_app.inbox.facade import SAID, news_count, place_marked
 from sessions_app.inbox.presentation import NoteForm, staff_choices
 from sessions_app.models import Assignment, Bookmark, Chat, Label, Message, Note, ReviewedMark
-from sessions_app.models.review import LONGEST_NOTE
+from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.presentation.links import chat_lists, list_address
 
 SHOWN = 8
 NOTES = 50
 
 
-def beside(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+def sidebar_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     """Addresses, memories and cards, as far as this one may see them."""
     user = request.user
     found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat)}
@@ -53,7 +53,7 @@ def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
             for note in notes[:NOTES]
         ],
         "has_more_notes": len(notes) > NOTES,
-        "longest_note": LONGEST_NOTE,
+        "longest_note": MAX_NOTE_LENGTH,
         "is_bookmarked": Bookmark.objects.filter(chat=chat, user=user, message=None).exists(),
         "about": _about(request, chat),
         "here": request.get_full_path(),

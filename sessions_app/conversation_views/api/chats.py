@@ -76,7 +76,7 @@ class ChatView(ApiView):
         receipt = object_forget(
             kind="chat",
             object_id=chat.pk,
-            tools=build_forget_dependencies(),
+            dependencies=build_forget_dependencies(),
             actor=self.caller.actor,
         )
         return Response(receipt.as_dict())

@@ -15,7 +15,7 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.schema import answered, sent
 from memoryproject.foundation.rest_kit.views import ListView
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
-from sessions_app.conversations.facade import MOST_MESSAGES, ConversationMessage
+from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import object_forget
 from sessions_app.forgetting.presentation import FORGETTING
@@ -47,7 +47,7 @@ class MessagesView(ListView):
     query_serializer_class = MessagesQuery
     serializer_class = MessageSerializer
     ordering = ("-order_num",)
-    default_limit = MOST_MESSAGES
+    default_limit = MAX_MESSAGES
 
     @extend_schema(
         operation_id="sessions_messages_list",
@@ -108,7 +108,7 @@ class MessagesView(ListView):
         receipt = object_forget(
             kind="messages",
             object_id=session.pk,
-            tools=build_forget_dependencies(),
+            dependencies=build_forget_dependencies(),
             actor=self.caller.actor,
         )
         return Response(receipt.as_dict())

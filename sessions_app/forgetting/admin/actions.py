@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from sessions_app.forgetting.admin.links import FORGET, run_address
-from sessions_app.forgetting.runs import MOST_ITEMS, TooManyError, run_draft
+from sessions_app.forgetting.runs import MAX_ITEMS, TooManyError, run_draft
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
 
 KINDS: dict[type[Any], str] = {
@@ -41,7 +41,7 @@ class ForgetAction(ReadOnlyAdmin):
     def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         """Note the choice, and show what would go."""
         kind = KINDS[self.model]
-        keys = list(queryset.order_by().values_list("pk", flat=True)[: MOST_ITEMS + 1])
+        keys = list(queryset.order_by().values_list("pk", flat=True)[: MAX_ITEMS + 1])
         if not keys:
             # Somebody else forgot it while the list was open, or it left the filter.
             text = _("What was chosen isn't in the list any more.")
@@ -53,6 +53,6 @@ class ForgetAction(ReadOnlyAdmin):
             )
         except TooManyError:
             text = _("At most {most} are forgotten at once. Narrow the list by a filter first.")
-            self.message_user(request, text.format(most=MOST_ITEMS), messages.ERROR)
+            self.message_user(request, text.format(most=MAX_ITEMS), messages.ERROR)
             return None
         return redirect(run_address(run.pk))

@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
-from sessions_app.conversations.facade import Seen, What, Witness
+from sessions_app.conversations.facade import PreviewRecorder, Seen, What
 
 TITLES: dict[What, Any] = {
     What.MEMORY: gettext_lazy("Memories that go"),
@@ -53,12 +53,12 @@ class Section:
     more: int
 
 
-def preview_shown(witness: Witness) -> list[Section]:
+def preview_shown(witness: PreviewRecorder) -> list[Section]:
     """In the order of the kinds; those of which there are none are left out."""
     return [_section(what, witness) for what in What if witness.counts[what]]
 
 
-def _section(what: What, witness: Witness) -> Section:
+def _section(what: What, witness: PreviewRecorder) -> Section:
     seen = witness.seen[what]
     lines = [Line(each.text, each.left, _address(what, each)) for each in seen]
     count = witness.counts[what]

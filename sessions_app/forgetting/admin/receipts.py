@@ -32,7 +32,7 @@ from sessions_app.forgetting.receipts.labels import (
 from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.models import ForgetReceipt
 
-MOST_STAFF = 100
+MAX_STAFF = 100
 
 
 class StaffFilter(admin.SimpleListFilter):
@@ -43,7 +43,7 @@ class StaffFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         staff = get_user_model()._default_manager.filter(is_staff=True)
-        names = [user.get_username() for user in staff.order_by("username")[:MOST_STAFF]]
+        names = [user.get_username() for user in staff.order_by("username")[:MAX_STAFF]]
         return [(name, name) for name in names]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ForgetReceipt]) -> Any:

@@ -48,7 +48,7 @@ TEMPLATE = "admin/sessions_app/forgetrun/run.html"
 DRAFT = "admin/sessions_app/forgetrun/draft.html"
 ITEMS_A_PAGE = 100
 # Longer ones are given as text alone: laying out takes its time.
-MOST_IN_PDF = 5_000
+MAX_IN_PDF = 5_000
 
 
 @admin.register(ForgetRun)
@@ -140,7 +140,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         """All receipts of a run in one document."""
         forget_required(request)
         run = self._run(request, run_id)
-        if run.total > MOST_IN_PDF:
+        if run.total > MAX_IN_PDF:
             return redirect(reverse("admin:sessions_app_forgetrun_text", args=[run.pk]))
         return pdf_answer(run_document(run), f"receipts-{run.pk}")
 
@@ -223,7 +223,7 @@ def _draft_page(
 
 def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     chosen = list(run.items.order_by("number").values_list("kind", "object_id"))
-    preview = preview_make(chosen=chosen, tools=build_forget_dependencies())
+    preview = preview_make(chosen=chosen, dependencies=build_forget_dependencies())
     readable = may_read(request)
     if readable:
         _record_read(request, run, chats_of(chosen))
@@ -261,5 +261,5 @@ def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
         "page": page,
         "troubles": troubles[:ITEMS_A_PAGE],
         "gone": items.filter(state=ItemState.GONE).count(),
-        "pdf": run.total <= MOST_IN_PDF,
+        "pdf": run.total <= MAX_IN_PDF,
     }

@@ -19,7 +19,7 @@ from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.admin.forms import SearchForm
 from sessions_app.forgetting.admin.links import READ, forget_required, run_address
-from sessions_app.forgetting.runs import MOST_ITEMS, Chosen, TooManyError, run_draft
+from sessions_app.forgetting.runs import MAX_ITEMS, Chosen, TooManyError, run_draft
 from sessions_app.forgetting.search import (
     MEMORY,
     MESSAGE,
@@ -61,7 +61,7 @@ def choose_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
         run = run_draft(chosen=chosen, asked_by=request.user.get_username())
     except TooManyError:
         text = _("At most {most} are forgotten at once. Narrow the search first.")
-        messages.error(request, text.format(most=MOST_ITEMS))
+        messages.error(request, text.format(most=MAX_ITEMS))
     except TooSlowError:
         messages.error(request, _too_slow())
     except ValueError:
@@ -73,7 +73,7 @@ def choose_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
 
 def _chosen(request: HttpRequest, wanted: Wanted) -> list[Chosen]:
     if "all" in request.POST:
-        return matches_all(wanted, embedder=embedder(), most=MOST_ITEMS + 1)
+        return matches_all(wanted, embedder=embedder(), most=MAX_ITEMS + 1)
     return [
         (kind, UUID(key))
         for kind, _colon, key in (each.partition(":") for each in request.POST.getlist("chosen"))
@@ -123,6 +123,6 @@ def _page(
             }
             for each in shown
         ],
-        "most": MOST_ITEMS,
+        "most": MAX_ITEMS,
     }
     return TemplateResponse(request, TEMPLATE, context)

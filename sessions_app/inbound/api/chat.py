@@ -110,7 +110,7 @@ class AskView(ApiView):
     @idempotent(atomic=False)
     def _whole(self, request: Request) -> Response:
         turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
-        said = talk_finish(turn=turn, tools=build_turn_dependencies(), patience=PATIENCE)
+        said = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
         return Response(answer_of(said))
 
     def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
@@ -119,7 +119,7 @@ class AskView(ApiView):
         turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
         if turn.message is not None and turn.message.content != body["content"]:
             raise AnotherBody("This Idempotency-Key was used for something else that was said.")
-        events = answer_events(turn=turn, tools=build_turn_dependencies(), patience=PATIENCE)
+        events = answer_events(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(events, content_type="text/event-stream", headers=headers)
 

@@ -16,7 +16,7 @@ from rest_framework.renderers import JSONRenderer
 from sessions_app.inbound.api.chat_serializers import accepted_of, answer_of
 from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk_finish
 from sessions_app.models import Turn
-from sessions_app.turns.facade import Tools
+from sessions_app.turns.facade import Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -27,14 +27,14 @@ HEARTBEAT = ": still at work\n\n"
 PIECE = re.compile(r"\s*(?:\S+\s*){1,8}")
 
 
-def answer_events(*, turn: Turn, tools: Tools, patience: timedelta) -> Iterator[str]:
+def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta) -> Iterator[str]:
     """``accepted`` at once, then the reply by pieces (``delta``), then ``done`` with the whole
     answer; ``error`` in their place, in the shape of all errors. Who stops listening doesn't
     stop the turn."""
     yield _event("accepted", accepted_of(turn))
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answer-events")
     try:
-        future = worker.submit(_finish, turn, tools, patience)
+        future = worker.submit(_finish, turn, dependencies, patience)
         while True:
             try:
                 said = future.result(timeout=HEARTBEAT_SECONDS)
@@ -65,10 +65,10 @@ def pieces(reply: str) -> Iterator[str]:
         yield reply[end:]
 
 
-def _finish(turn: Turn, tools: Tools, patience: timedelta) -> Talk:
+def _finish(turn: Turn, dependencies: Dependencies, patience: timedelta) -> Talk:
     """In a thread of its own, which has a connection to the database of its own."""
     try:
-        return talk_finish(turn=turn, tools=tools, patience=patience)
+        return talk_finish(turn=turn, dependencies=dependencies, patience=patience)
     finally:
         connections.close_all()
 

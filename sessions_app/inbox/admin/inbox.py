@@ -30,14 +30,20 @@ from sessions_app.models.messages import Role
 from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
 from sessions_app.presentation.page_timestamp import made_stamp
-from sessions_app.recall.facade import RECENT, Snippet, said_in_part, said_newest, snippet_of
+from sessions_app.recall.facade import (
+    RECENT,
+    Snippet,
+    messages_with_parts,
+    newest_messages_found,
+    snippet_of,
+)
 
 TEMPLATE = "admin/sessions_app/chat/inbox.html"
 READ_MESSAGES = "sessions_app.view_message"
 SHORT = 160
 HITS = 20
-MOST_HITS = 400
-LONGEST_QUERY = 200
+MAX_HITS = 400
+MAX_QUERY_LENGTH = 200
 PERIODS = (
     ("today", gettext_lazy("Today")),
     ("7", gettext_lazy("Past 7 days")),
@@ -123,7 +129,7 @@ def inbox_page(
 def wanted_of(request: HttpRequest) -> Wanted:
     """What the address narrows the list by; what makes no sense narrows nothing."""
     asked = request.GET
-    query = asked.get("q", "").replace("\x00", "").strip()[:LONGEST_QUERY]
+    query = asked.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     return Wanted(
         query=query,
         unread=asked.get("unread") == "1",
@@ -171,15 +177,15 @@ def _lines(page: Page[Chat], user: User, *, reads: bool) -> Iterator[Line]:
 def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
     """The newest messages with these words in all chats, the address of older ones, and whether
     the words are only parts of theirs."""
-    first = min(_number(request.GET.get("hits", "")) or 0, MOST_HITS)
+    first = min(_number(request.GET.get("hits", "")) or 0, MAX_HITS)
     said = Message.objects.all()
-    found = said_newest(said, wanted.query, first, HITS + 1)
+    found = newest_messages_found(said, wanted.query, first, HITS + 1)
     in_part = not found
-    if in_part and (part := said_in_part(said, wanted.query)) is not None:
+    if in_part and (part := messages_with_parts(said, wanted.query)) is not None:
         newest = said.filter(part).select_related("chat").defer("terms")
         found = list(newest.order_by("-received_at", "-order_num")[first : first + HITS + 1])
     more = ""
-    if len(found) > HITS and first + HITS <= MOST_HITS:
+    if len(found) > HITS and first + HITS <= MAX_HITS:
         asked = request.GET.copy()
         asked["hits"] = str(first + HITS)
         more = f"?{asked.urlencode()}#hits"

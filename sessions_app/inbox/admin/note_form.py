@@ -14,7 +14,7 @@ from memoryproject.foundation.audit.events import Actor
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.inbox.notes import note_edit
 from sessions_app.models import Note
-from sessions_app.models.review import LONGEST_NOTE
+from sessions_app.models.review import MAX_NOTE_LENGTH
 
 
 class ChangedNoteError(Exception):
@@ -27,7 +27,7 @@ class NoteForm(StampedForm):
         label=gettext_lazy("The note"),
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "maxlength": LONGEST_NOTE}),
+        widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "maxlength": MAX_NOTE_LENGTH}),
     )
 
     class Meta:

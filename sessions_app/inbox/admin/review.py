@@ -30,11 +30,11 @@ from sessions_app.presentation.links import conversation_address
 from sessions_app.presentation.page_timestamp import made_at
 
 REVIEW = ("sessions_app.view_chat", "sessions_app.review_chat")
-MOST_CHATS = 1_000
+MAX_CHATS = 1_000
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReviewRequest:
     """Who asks for what, about which chats."""
 
     request: HttpRequest
@@ -65,7 +65,7 @@ class Asked:
         return {key: value for key, value in posted.items() if value is not None}
 
 
-Do = Callable[[Asked], str]
+Do = Callable[[ReviewRequest], str]
 
 
 def review_urls(wrap: Callable[..., Any]) -> list[Any]:
@@ -91,7 +91,7 @@ def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 def chats_page(request: HttpRequest) -> HttpResponse:
     """The chats that were ticked in the inbox."""
-    chats = chosen_chats(request)[:MOST_CHATS]
+    chats = chosen_chats(request)[:MAX_CHATS]
     back = reverse("admin:sessions_app_chat_changelist")
     if chats or request.method != "POST":
         return _done(request, chats, FOR_MANY, back)
@@ -140,7 +140,9 @@ def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse
     return TemplateResponse(request, "admin/sessions_app/chat/note.html", context)
 
 
-def _note_unkept(request: HttpRequest, told: str, asked: Asked | None = None) -> HttpResponse:
+def _note_unkept(
+    request: HttpRequest, told: str, asked: ReviewRequest | None = None
+) -> HttpResponse:
     """Give back what was written: to be kept on the message, or the conversation, if that is
     still there, else to be copied."""
     chat = Chat.objects.filter(pk=asked.chat).first() if asked else None
@@ -169,7 +171,7 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
     do = known.get(name)
     if do is None:
         return HttpResponseBadRequest(_("Nobody knows what is to be done."))
-    asked = Asked(request, user, staff_actor(request), chats, value)
+    asked = ReviewRequest(request, user, staff_actor(request), chats, value)
     try:
         messages.success(request, do(asked))
         if name in FOR_ONE and asked.message:
@@ -195,7 +197,7 @@ def _back(request: HttpRequest, otherwise: str) -> str:
     return page if here and page.startswith("/admin/") else otherwise
 
 
-def _reviewed(asked: Asked) -> str:
+def _reviewed(asked: ReviewRequest) -> str:
     count = move_markers.chats_review(
         user=asked.user,
         chat_ids=asked.chats,
@@ -210,7 +212,7 @@ def _reviewed(asked: Asked) -> str:
     ) % {"count": count}
 
 
-def _unreviewed(asked: Asked) -> str:
+def _unreviewed(asked: ReviewRequest) -> str:
     count = move_markers.chats_unreview(chat_ids=asked.chats, actor=asked.actor)
     return ngettext(
         "%(count)s conversation is to be reviewed again.",
@@ -219,7 +221,7 @@ def _unreviewed(asked: Asked) -> str:
     ) % {"count": count}
 
 
-def _read(asked: Asked) -> str:
+def _read(asked: ReviewRequest) -> str:
     count = move_markers.chats_mark_read(user=asked.user, chat_ids=asked.chats, actor=asked.actor)
     return ngettext(
         "%(count)s conversation is marked as read.",
@@ -228,7 +230,7 @@ def _read(asked: Asked) -> str:
     ) % {"count": count}
 
 
-def _unread(asked: Asked) -> str:
+def _unread(asked: ReviewRequest) -> str:
     count = move_markers.chats_mark_unread(user=asked.user, chat_ids=asked.chats, actor=asked.actor)
     return ngettext(
         "%(count)s conversation is marked as unread.",
@@ -237,7 +239,7 @@ def _unread(asked: Asked) -> str:
     ) % {"count": count}
 
 
-def _assign(asked: Asked) -> str:
+def _assign(asked: ReviewRequest) -> str:
     done = labels.chats_assign(
         chat_ids=asked.chats, assignee=_assignee(asked), actor=asked.actor, was=asked.was()
     )
@@ -259,7 +261,7 @@ def _assign(asked: Asked) -> str:
     ) % {"count": done.changed}
 
 
-def _assignee(asked: Asked) -> User | None:
+def _assignee(asked: ReviewRequest) -> User | None:
     who = asked.value or asked.request.POST.get("assignee", "")
     if who == "nobody":
         return None
@@ -271,21 +273,21 @@ def _assignee(asked: Asked) -> User | None:
     return found
 
 
-def _label(asked: Asked) -> str:
+def _label(asked: ReviewRequest) -> str:
     count = labels.chats_label(chat_ids=asked.chats, label=_label_of(asked), actor=asked.actor)
     return ngettext(
         "%(count)s conversation got the label.", "%(count)s conversations got the label.", count
     ) % {"count": count}
 
 
-def _unlabel(asked: Asked) -> str:
+def _unlabel(asked: ReviewRequest) -> str:
     count = labels.chats_unlabel(chat_ids=asked.chats, label=_label_of(asked), actor=asked.actor)
     return ngettext(
         "%(count)s conversation lost the label.", "%(count)s conversations lost the label.", count
     ) % {"count": count}
 
 
-def _label_of(asked: Asked) -> Label:
+def _label_of(asked: ReviewRequest) -> Label:
     key = asked.value or asked.request.POST.get("label", "")
     found = Label.objects.filter(pk=key).first() if _is_key(key) else None
     if found is None:
@@ -293,15 +295,15 @@ def _label_of(asked: Asked) -> Label:
     return found
 
 
-def _bookmark(asked: Asked) -> str:
+def _bookmark(asked: ReviewRequest) -> str:
     return _mark(asked, wanted=True)
 
 
-def _unbookmark(asked: Asked) -> str:
+def _unbookmark(asked: ReviewRequest) -> str:
     return _mark(asked, wanted=False)
 
 
-def _mark(asked: Asked, *, wanted: bool) -> str:
+def _mark(asked: ReviewRequest, *, wanted: bool) -> str:
     labels.bookmark_set(
         user=asked.user,
         chat_id=asked.chat,
@@ -312,7 +314,7 @@ def _mark(asked: Asked, *, wanted: bool) -> str:
     return _("The bookmark is set.") if wanted else _("The bookmark is taken away.")
 
 
-def _note(asked: Asked) -> str:
+def _note(asked: ReviewRequest) -> str:
     notes.note_write(
         user=asked.user,
         chat_id=asked.chat,

@@ -17,10 +17,10 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import chat_at
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
-MOST_HITS = 100
+MAX_HITS = 100
 # Below this nothing but chance is left; what a turn recalls scores RECALL_MIN_SIMILARITY.
-LEAST_SCORE = 0.1
-LONGEST = 2_000
+MIN_SCORE = 0.1
+MAX_LENGTH = 2_000
 # Parts of words are looked for in so many of the newest memories.
 RECENT = 5_000
 _ID_BEGINS = re.compile("[0-9a-f]{8,32}")
@@ -46,7 +46,7 @@ def search_memories(
 ) -> tuple[QuerySet[Any], SearchNote]:
     """The rows of the list that fit, best first, with ``score`` and ``similarity`` where they
     were recalled. A whole id, the beginning of a memory's or a chat's address finds what has it."""
-    asked = asked.replace("\x00", " ").strip()[:LONGEST]
+    asked = asked.replace("\x00", " ").strip()[:MAX_LENGTH]
     if not asked:
         return _scored(queryset, []), SearchNote()
     with suppress(ValueError):
@@ -102,8 +102,8 @@ def _recalled(
         query=asked,
         viewer=Viewer("staff"),
         embedder=embedder,
-        top_k=MOST_HITS,
-        min_similarity=LEAST_SCORE,
+        top_k=MAX_HITS,
+        min_similarity=MIN_SCORE,
         sources=(MEMORIES,),
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
         # People wait for the page; what is that far scores below anything they look for.

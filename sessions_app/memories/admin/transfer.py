@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 EXPORT = "memories_app.export_memory"
 # A browser waits for the answer; manage.py memories_import takes more.
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 SHOWN_ERRORS = 200
 
 
@@ -53,12 +53,12 @@ class ImportForm(forms.Form):
 
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
-        if file.size > MOST_BYTES:
+        if file.size > MAX_BYTES:
             text = _(
                 "The file is larger than %(most)s: send it in parts, or use "
                 "“manage.py memories_import”."
             )
-            raise forms.ValidationError(text % {"most": filesizeformat(MOST_BYTES)})
+            raise forms.ValidationError(text % {"most": filesizeformat(MAX_BYTES)})
         return file
 
 

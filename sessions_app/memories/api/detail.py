@@ -126,7 +126,7 @@ class MemoryView(ApiView):
         forgotten = object_forget(
             kind="memory",
             object_id=memory.pk,
-            tools=build_forget_dependencies(),
+            dependencies=build_forget_dependencies(),
             actor=self.caller.actor,
         )
         return Response(forgotten.as_dict())

@@ -38,14 +38,14 @@ from sessions_app.recall.facade import (
     recall,
 )
 
-LONGEST_QUERY = 8_192
-MOST_RESULTS = 100
+MAX_QUERY_LENGTH = 8_192
+MAX_RESULTS = 100
 STAFF = "staff"
 
 
 class RecallSerializer(Strict):
-    query = Text(max_length=LONGEST_QUERY)
-    top_k = Whole(required=False, min_value=1, max_value=MOST_RESULTS)
+    query = Text(max_length=MAX_QUERY_LENGTH)
+    top_k = Whole(required=False, min_value=1, max_value=MAX_RESULTS)
     min_similarity = Number(
         required=False, min_value=0, max_value=1, help_text="The least score that a result has."
     )

@@ -15,7 +15,7 @@ from memories_app.facts.facade import (
     storable_metadata,
 )
 from memories_app.models import MemoryStatus, Visibility
-from memories_app.store.facade import CREATED, DUPLICATE, MOST_AT_ONCE
+from memories_app.store.facade import CREATED, DUPLICATE, MAX_AT_ONCE
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text, Truth
 from sessions_app.presentation.serializers import WhatsAppChat
 
@@ -79,7 +79,7 @@ class NewMemorySerializer(ChangeMemorySerializer):
 
 class MemoryBatchSerializer(Strict):
     memories = serializers.ListField(
-        child=NewMemorySerializer(), min_length=1, max_length=MOST_AT_ONCE
+        child=NewMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE
     )
 
 

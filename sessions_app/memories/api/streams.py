@@ -15,10 +15,10 @@ from memoryproject.foundation.rest_kit.bodies import MEGABYTE, drain
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
 
 NDJSON = "application/x-ndjson"
-LARGEST_IMPORT = 1024 * MEGABYTE
+MAX_IMPORT_SIZE = 1024 * MEGABYTE
 # A memory with vectors of several models has a tenth of it.
-MOST_OF_A_LINE = 8 * MEGABYTE
-HELD_IN_MEMORY = 8 * MEGABYTE
+MAX_LINE_CHARACTERS = 8 * MEGABYTE
+SPOOL_BYTES = 8 * MEGABYTE
 
 
 class Lines:
@@ -38,10 +38,10 @@ class Lines:
     def __iter__(self) -> Iterator[bytes]:
         """Of a line that is too long its beginning, which is no JSON and is refused."""
         self._file.seek(0)
-        while line := self._file.readline(MOST_OF_A_LINE):
+        while line := self._file.readline(MAX_LINE_CHARACTERS):
             rest = line
-            while len(rest) == MOST_OF_A_LINE and not rest.endswith(b"\n"):
-                rest = self._file.readline(MOST_OF_A_LINE)
+            while len(rest) == MAX_LINE_CHARACTERS and not rest.endswith(b"\n"):
+                rest = self._file.readline(MAX_LINE_CHARACTERS)
             yield line
 
 
@@ -50,7 +50,7 @@ class LinesParser(BaseParser):
     leaves nothing half done. The view finds it as ``taken_in``, and closes it."""
 
     media_type = "*/*"
-    largest = LARGEST_IMPORT
+    largest = MAX_IMPORT_SIZE
 
     def parse(
         self,
@@ -58,7 +58,7 @@ class LinesParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        file = tempfile.SpooledTemporaryFile(max_size=HELD_IN_MEMORY)  # noqa: SIM115 read later
+        file = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115 read later
         digest, size = hashlib.sha256(), 0
         while block := stream.read(MEGABYTE):
             size += len(block)

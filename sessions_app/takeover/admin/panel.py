@@ -31,7 +31,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.takeover.dependencies import default_number
 from sessions_app.takeover.staff_reply import (
-    LONGEST,
+    MAX_LENGTH,
     EmptyReplyError,
     HandReply,
     KeyUsedError,
@@ -47,9 +47,9 @@ from sessions_app.turns.facade import chat_pause, chat_resume, last_held
 PAGE = "admin/sessions_app/chat/takeover_page.html"
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
 MORNING = time(8)
-LONGEST_PAUSE = timedelta(days=366)
+MAX_PAUSE = timedelta(days=366)
 # More are "99+".
-MOST_COUNTED = 100
+MAX_COUNTED = 100
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Panel:
 
     @property
     def most_counted(self) -> bool:
-        return self.held >= MOST_COUNTED
+        return self.held >= MAX_COUNTED
 
 
 class UntilForm(forms.Form):
@@ -94,7 +94,7 @@ class UntilForm(forms.Form):
         now = timezone.now()
         if until <= now:
             raise forms.ValidationError(_("That time is over."))
-        if until > now + LONGEST_PAUSE:
+        if until > now + MAX_PAUSE:
             raise forms.ValidationError(
                 _("That is more than a year away: pause until you resume it instead.")
             )
@@ -248,8 +248,8 @@ def _why(refused: ReplyRefusedError) -> str:
         return ngettext(
             "The reply is too long: at most %(most)s character is sent.",
             "The reply is too long: at most %(most)s characters are sent.",
-            LONGEST,
-        ) % {"most": LONGEST}
+            MAX_LENGTH,
+        ) % {"most": MAX_LENGTH}
     if isinstance(refused, WindowClosedError):
         return _("It wasn't sent: WhatsApp's window is closed until the person writes again.")
     if isinstance(refused, KeyUsedError):
@@ -295,7 +295,7 @@ def _panel(request: HttpRequest, chat: Chat) -> Panel:
         pause=pause,
         closes=closes,
         is_open=closes is not None and closes >= now,
-        held=held[:MOST_COUNTED].count() if pause else 0,
+        held=held[:MAX_COUNTED].count() if pause else 0,
         waits=pause is not None and last_held(chat.pk, since=now - _max_age()) is not None,
         key=uuid.uuid4(),
         may_act=may_act,

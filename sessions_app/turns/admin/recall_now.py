@@ -53,17 +53,19 @@ def recall_now(turn: Turn) -> RecallNow:
     message = turn.message
     if message is None or message.revoked_at is not None or not message.content.strip():
         return RecallNow(impossible=_("The question isn't kept any more, so it can't be asked."))
-    tools = build_turn_dependencies()
-    if not tools.rules.longterm_enabled:
+    dependencies = build_turn_dependencies()
+    if not dependencies.rules.longterm_enabled:
         return RecallNow(impossible=_("Long-term memory is off (LONGTERM_ENABLED)."))
-    turn.user_role = tools.chat_memory.role_in(turn.chat)
-    history = tools.chat_memory.history(turn=turn, max_messages=tools.rules.history_max_messages)
+    turn.user_role = dependencies.chat_memory.role_in(turn.chat)
+    history = dependencies.chat_memory.history(
+        turn=turn, max_messages=dependencies.rules.history_max_messages
+    )
     found = recall(
         query=message.content,
         viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
-        embedder=tools.embedder,
-        top_k=tools.rules.top_k,
-        min_similarity=tools.rules.min_similarity,
+        embedder=dependencies.embedder,
+        top_k=dependencies.rules.top_k,
+        min_similarity=dependencies.rules.min_similarity,
         messages_where=messages_left_out(turn=turn, history=history),
     )
     hits: list[dict[str, Any]] = [hit.as_dict() for hit in found.hits]

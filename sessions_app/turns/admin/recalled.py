@@ -99,7 +99,7 @@ def _row(
         link, source_link = _memory_links(memory)
     elif source == "message":
         fate = _fate_of_message(message, content)
-        link, source_link = _said_link(message), ""
+        link, source_link = _message_link(message), ""
     else:
         fate, link, source_link = (FORGOTTEN if content == MARK else ""), "", ""
     return RecalledRow(
@@ -142,15 +142,15 @@ def _memory_links(memory: Memory | None) -> tuple[str, str]:
         return "", ""
     source = ""
     if memory.chat_id is not None and memory.source_message_id is not None:
-        source = said_address(memory.chat_id, memory.source_message_id)
+        source = message_address(memory.chat_id, memory.source_message_id)
     return reverse("admin:memories_app_memory_change", args=[memory.pk]), source
 
 
-def _said_link(message: Message | None) -> str:
-    return said_address(message.chat_id, message.pk) if message is not None else ""
+def _message_link(message: Message | None) -> str:
+    return message_address(message.chat_id, message.pk) if message is not None else ""
 
 
-def said_address(chat_id: UUID, message_id: UUID) -> str:
+def message_address(chat_id: UUID, message_id: UUID) -> str:
     """A message in its conversation."""
     address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
     return f"{address}?at={message_id}#m-{message_id}"

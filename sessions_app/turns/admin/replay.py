@@ -17,7 +17,7 @@ from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR
 from sessions_app.presentation.author_names import SOMEBODY, names_of
 from sessions_app.turns.admin.extraction_results import learned_table, learning_state
-from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows, said_address
+from sessions_app.turns.admin.recalled import RecalledRow, message_address, recalled_rows
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
 
@@ -27,7 +27,7 @@ UNFOLDED = 2
 
 
 @dataclass(frozen=True)
-class Said:
+class Utterance:
     """A message as far as it is still kept. ``gone`` says in words why there is no text."""
 
     kind: str
@@ -55,8 +55,8 @@ class Replay:
 
     turn: Turn
     record: TurnReplay
-    question: Said | None
-    answer: Said | None
+    question: Utterance | None
+    answer: Utterance | None
     author: str
     state: str
     state_class: str
@@ -109,25 +109,25 @@ def replay_of(turn: Turn) -> Replay:
     )
 
 
-def question_of(turn: Turn) -> Said:
+def question_of(turn: Turn) -> Utterance:
     """The message that the turn answers."""
     message = turn.message
     kind = str(turn.context.get("kind", "text"))
     if message is None:
         gone = "" if turn.unstored_text else _("It isn't kept: memory is off, or it was forgotten.")
-        return Said(kind, turn.unstored_text, gone=gone)
+        return Utterance(kind, turn.unstored_text, gone=gone)
     if message.revoked_at:
-        return Said(message.kind, "", _link(message), _("deleted by the sender"))
-    return Said(message.kind, message.content, _link(message))
+        return Utterance(message.kind, "", _link(message), _("deleted by the sender"))
+    return Utterance(message.kind, message.content, _link(message))
 
 
-def _answer(turn: Turn) -> Said | None:
+def _answer(turn: Turn) -> Utterance | None:
     reply = turn.reply
     if reply is None:
-        return Said("text", turn.unstored_reply) if turn.unstored_reply else None
+        return Utterance("text", turn.unstored_reply) if turn.unstored_reply else None
     if reply.revoked_at:
-        return Said(reply.kind, "", _link(reply), _("deleted by the sender"))
-    return Said(reply.kind, reply.content, _link(reply))
+        return Utterance(reply.kind, "", _link(reply), _("deleted by the sender"))
+    return Utterance(reply.kind, reply.content, _link(reply))
 
 
 def _author(turn: Turn) -> str:
@@ -145,7 +145,7 @@ def _merged_into(turn: Turn) -> str:
 
 
 def _link(message: Message | None) -> str:
-    return said_address(message.chat_id, message.pk) if message is not None else ""
+    return message_address(message.chat_id, message.pk) if message is not None else ""
 
 
 def prompt_lines(

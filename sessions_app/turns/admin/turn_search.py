@@ -19,8 +19,8 @@ from sessions_app.presentation.links import list_address
 
 # Whose models are offered: nobody reads a million rows for a list of five names.
 NEWEST = 2_000
-MOST_COUNTED = 1_000
-MOST_CHATS = 50
+MAX_COUNTED = 1_000
+MAX_CHATS = 50
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class QuickLink:
     def shown_count(self) -> str:
         if self.count is None:
             return ""
-        return f"{MOST_COUNTED:,}+" if self.count >= MOST_COUNTED else f"{self.count:,}"
+        return f"{MAX_COUNTED:,}+" if self.count >= MAX_COUNTED else f"{self.count:,}"
 
 
 def quick_links() -> list[QuickLink]:
@@ -52,7 +52,7 @@ def quick_links() -> list[QuickLink]:
 
 
 def _link(title: str, state: str, *, counted: bool = False) -> QuickLink:
-    count = Turn.objects.filter(state=state)[:MOST_COUNTED].count() if counted else None
+    count = Turn.objects.filter(state=state)[:MAX_COUNTED].count() if counted else None
     return QuickLink(
         title, list_address("sessions_app_turn", state__exact=state), bool(count), count
     )
@@ -92,8 +92,8 @@ def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
 
 def _chats_called(asked: str) -> Sequence[UUID]:
     """The ids themselves: the few chats then lead to their turns by the index. Of more than
-    MOST_CHATS those that were last written in."""
+    MAX_CHATS those that were last written in."""
     called = Q(whatsapp_chat__icontains=asked) | Q(client_name__icontains=asked)
     reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=asked)
     found = Chat.objects.filter(called | Q(Exists(reached))).order_by("-updated_at")
-    return list(found.values_list("pk", flat=True)[:MOST_CHATS])
+    return list(found.values_list("pk", flat=True)[:MAX_CHATS])

@@ -36,7 +36,7 @@ from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 
 HEAVY = ("context", "unstored_text", "unstored_reply")
 HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
-LONGEST_TROUBLE = 120
+MAX_TROUBLE_LENGTH = 120
 
 
 class TurnAdmin(ConversationAdmin):
@@ -190,7 +190,7 @@ class TurnAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("trouble"))
     def trouble(self, turn: Turn) -> str:
-        return shown_short(translate_error(turn.error), LONGEST_TROUBLE) if turn.error else ""
+        return shown_short(translate_error(turn.error), MAX_TROUBLE_LENGTH) if turn.error else ""
 
     @admin.action(
         description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),

@@ -44,7 +44,7 @@ class ContextView(ApiView):
         session = session_within(self.caller, session_id)
         context = context_make(
             session=session,
-            tools=build_turn_dependencies(),
+            dependencies=build_turn_dependencies(),
             query=body.get("query"),
             max_tokens=body.get("max_tokens"),
             now=timezone.now(),

@@ -16,12 +16,12 @@ from sessions_app.turns.commands.remember import remember_reply
 from sessions_app.turns.commands.replies import failed, say
 from sessions_app.turns.commands.search import search_reply
 from sessions_app.turns.draft import Draft
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
 
-def command_reply(*, turn: Turn, command: Command, tools: Tools) -> Draft:
+def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
     """The answer to a command. Running it again for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
@@ -31,10 +31,10 @@ def command_reply(*, turn: Turn, command: Command, tools: Tools) -> Draft:
     if command.name == "reset":
         # The session itself ended when the message came in: see intake.
         return say("reset", language)
-    if not tools.rules.longterm_enabled:
+    if not dependencies.rules.longterm_enabled:
         return say("memory_disabled", language)
     try:
-        return _memory_command(turn, command, tools)
+        return _memory_command(turn, command, dependencies)
     except DatabaseError as error:
         if is_disk_full(error):
             raise
@@ -42,15 +42,18 @@ def command_reply(*, turn: Turn, command: Command, tools: Tools) -> Draft:
         return failed("command_failed", language, error)
 
 
-def _memory_command(turn: Turn, command: Command, tools: Tools) -> Draft:
+def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
     if command.name == "memories":
         return memories_reply(turn=turn, page=command.argument)
     if command.name == "search":
         return search_reply(
-            turn=turn, words=command.argument, embedder=tools.embedder, rules=tools.rules
+            turn=turn,
+            words=command.argument,
+            embedder=dependencies.embedder,
+            rules=dependencies.rules,
         )
     if command.name == "forget":
-        return forget_reply(turn=turn, which=command.argument, tools=tools)
+        return forget_reply(turn=turn, which=command.argument, dependencies=dependencies)
     if command.name == "export":
         return export_reply(turn=turn)
-    return remember_reply(turn=turn, fact=command.argument, embedder=tools.embedder)
+    return remember_reply(turn=turn, fact=command.argument, embedder=dependencies.embedder)

@@ -16,12 +16,12 @@ from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
 from sessions_app.turns.commands.memories import visible_to
-from sessions_app.turns.commands.replies import lines_of, person, said
+from sessions_app.turns.commands.replies import lines_of, person, system_text
 from sessions_app.turns.draft import Draft
 
 # More would flood a phone; who has more gets them from staff.
-MOST = 200
-MOST_CARDS = 50
+MAX_COUNT = 200
+MAX_CARDS = 50
 EXPORTED = "exported"
 
 
@@ -32,7 +32,7 @@ def export_reply(*, turn: Turn) -> Draft:
     rest = "export_rest_godfather" if turn.user_role == GODFATHER else "export_rest_client"
     memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
     count = memories.count()
-    listed = list(memories[:MOST])
+    listed = list(memories[:MAX_COUNT])
     text = text_for(
         "export",
         language,
@@ -41,7 +41,7 @@ def export_reply(*, turn: Turn) -> Draft:
         rest=text_for(rest, language),
     )
     _record(turn, count)
-    return said(text, shown=[memory.pk for memory in listed])
+    return system_text(text, shown=[memory.pk for memory in listed])
 
 
 def _own(turn: Turn) -> Q:
@@ -86,13 +86,13 @@ def _cards(turn: Turn) -> str:
     """What is kept of earlier sessions in short, newest first."""
     language = turn.chat.language
     cards = MemoryCard.objects.filter(chat_id=turn.chat_id).order_by("-session_started_at")
-    told = list(cards.only("session_started_at", "title")[:MOST_CARDS])
+    told = list(cards.only("session_started_at", "title")[:MAX_CARDS])
     if not told:
         return ""
     lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in told]
     count = cards.count()
-    if count > MOST_CARDS:
-        lines.append(text_for("and_more", language, count=str(count - MOST_CARDS)))
+    if count > MAX_CARDS:
+        lines.append(text_for("and_more", language, count=str(count - MAX_CARDS)))
     return "\n\n" + text_for("export_cards", language, count=str(count), lines="\n".join(lines))
 
 

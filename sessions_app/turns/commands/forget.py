@@ -13,7 +13,7 @@ from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_list, memories_with_words
 from sessions_app.conversations.facade import text_for
 from sessions_app.forgetting.facade import (
-    ForgetTools,
+    ForgetDependencies,
     NothingToForgetError,
     StillFoundError,
     attempt_record,
@@ -22,16 +22,16 @@ from sessions_app.forgetting.facade import (
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.roles import GODFATHER
 from sessions_app.turns.commands.memories import visible_to
-from sessions_app.turns.commands.replies import lines_of, person, said, say, short_ids
+from sessions_app.turns.commands.replies import lines_of, person, say, short_ids, system_text
 from sessions_app.turns.draft import Draft
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 
-MOST = 10
+MAX_COUNT = 10
 ID = re.compile(r"[0-9a-f]{8,32}")
 FORGOTTEN = "forgotten"
 
 
-def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
+def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft:
     """Forget the memory with this id, or the only one with these words; ask back where there
     are several. The answer doesn't repeat what was forgotten."""
     language = turn.chat.language
@@ -55,7 +55,7 @@ def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
             raise NothingToForgetError("Staff took it away from this chat meanwhile.")
 
     try:
-        _forget(memory, shown, turn, tools, still_may)
+        _forget(memory, shown, turn, dependencies, still_may)
     except NothingToForgetError:
         return say("forget_none", language)
     except StillFoundError as error:
@@ -66,14 +66,16 @@ def forget_reply(*, turn: Turn, which: str, tools: Tools) -> Draft:
 
 
 def _forget(
-    memory: Memory, shown: str, turn: Turn, tools: Tools, check: Callable[[], None]
+    memory: Memory, shown: str, turn: Turn, dependencies: Dependencies, check: Callable[[], None]
 ) -> None:
     """In one transaction with the note that it was done."""
     with transaction.atomic():
         object_forget_within(
             kind=str(ForgottenKind.MEMORY),
             object_id=memory.pk,
-            tools=ForgetTools(tools.embedder, tools.chat_memory, tools.transcripts),
+            dependencies=ForgetDependencies(
+                dependencies.embedder, dependencies.chat_memory, dependencies.transcripts
+            ),
             actor=person(turn),
             keep_turn=turn.pk,
             check=check,
@@ -102,11 +104,11 @@ def _meant(memories: QuerySet[Memory], which: str) -> list[Memory]:
     by_id = _with_id(memories, which)
     if by_id:
         return by_id
-    same = list(memories.filter(fact_key=fact_key(which))[: MOST + 1])
+    same = list(memories.filter(fact_key=fact_key(which))[: MAX_COUNT + 1])
     if same:
         return same
     found = memories_list(memories_with_words(memories, which)).defer("terms")
-    return list(found[: MOST + 1])
+    return list(found[: MAX_COUNT + 1])
 
 
 def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
@@ -115,15 +117,15 @@ def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
         return []
     lowest, highest = digits.ljust(32, "0"), digits.ljust(32, "f")
     of_range = Q(memory_id__gte=lowest, memory_id__lte=highest)
-    return list(memories_list(memories.filter(of_range))[: MOST + 1])
+    return list(memories_list(memories.filter(of_range))[: MAX_COUNT + 1])
 
 
 def _which(memories: list[Memory], turn: Turn) -> Draft:
     language = turn.chat.language
-    listed = memories[:MOST]
+    listed = memories[:MAX_COUNT]
     lines = lines_of(listed, turn)
-    if len(memories) > MOST:
+    if len(memories) > MAX_COUNT:
         lines += "\n…"
     example = short_ids([memory.pk for memory in listed])[listed[0].pk]
     text = text_for("forget_which", language, lines=lines, example=example)
-    return said(text, shown=[memory.pk for memory in listed])
+    return system_text(text, shown=[memory.pk for memory in listed])

@@ -14,15 +14,15 @@ from sessions_app.models import Chat, Turn
 from sessions_app.turns.draft import Draft
 
 SHORT_ID = 8
-LONGEST = 300
+MAX_LENGTH = 300
 
 
 def say(name: str, language: str, **values: object) -> Draft:
     """One of our texts as the answer. It is no knowledge and never recalled."""
-    return said(text_for(name, language, **{key: str(each) for key, each in values.items()}))
+    return system_text(text_for(name, language, **{key: str(each) for key, each in values.items()}))
 
 
-def said(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
+def system_text(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
     """A text that is put together of ours. ``shown``: the memories that it lists."""
     return Draft(text=text, is_system_text=True, model="command", shown=list(shown))
 
@@ -67,7 +67,7 @@ def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
 
 def numbered(number: int, content: str, marks: Iterable[str]) -> str:
     """Marks stand on a line of their own, so that they don't mix with a Hebrew text."""
-    text = cut_at_word(" ".join(content.split()), LONGEST)
+    text = cut_at_word(" ".join(content.split()), MAX_LENGTH)
     return f"{number}. {text}\n    {' · '.join(marks)}"
 
 

@@ -7,11 +7,11 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Turn
 from sessions_app.recall.facade import Hit, Viewer, recall
-from sessions_app.turns.commands.replies import numbered, said, say, short_ids
+from sessions_app.turns.commands.replies import numbered, say, short_ids, system_text
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.turn_dependencies import AnswerRules
 
-MOST = 10
+MAX_COUNT = 10
 # Who searches looks through the list: better one too many than one too few.
 LOWER_BAR = 0.5
 
@@ -25,7 +25,7 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
         query=words,
         viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
         embedder=embedder,
-        top_k=MOST,
+        top_k=MAX_COUNT,
         min_similarity=rules.min_similarity * LOWER_BAR,
     )
     if found.hits:
@@ -34,7 +34,7 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
         text = text_for("search_none", language)
     if found.degraded:
         text += "\n\n" + text_for("search_degraded", language)
-    return said(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
+    return system_text(text, shown=[hit.id for hit in found.hits if hit.source == "memory"])
 
 
 def _lines(hits: list[Hit], turn: Turn) -> str:

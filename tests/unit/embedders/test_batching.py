@@ -27,14 +27,14 @@ def test_a_text_that_fits_stays_whole() -> None:
 
 
 @given(st.lists(TEXT), st.integers(1, 5), st.integers(1, 30))
-def test_groups_keep_order_and_limits(texts: list[str], most_texts: int, most_bytes: int) -> None:
-    groups = list(group_texts(texts, most_texts=most_texts, most_bytes=most_bytes))
+def test_groups_keep_order_and_limits(texts: list[str], most_texts: int, max_bytes: int) -> None:
+    groups = list(group_texts(texts, most_texts=most_texts, max_bytes=max_bytes))
     assert [text for group in groups for text in group] == texts
     for group in groups:
         assert 1 <= len(group) <= most_texts
-        assert len(group) == 1 or sum(map(size, group)) <= most_bytes
+        assert len(group) == 1 or sum(map(size, group)) <= max_bytes
 
 
 def test_groups_are_as_full_as_they_can_be() -> None:
-    groups = group_texts(["aa", "bb", "cc", "dddd"], most_texts=2, most_bytes=5)
+    groups = group_texts(["aa", "bb", "cc", "dddd"], most_texts=2, max_bytes=5)
     assert list(groups) == [["aa", "bb"], ["cc"], ["dddd"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 
@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 def test_vectors_stand_in_the_order_of_their_texts() -> None:
     texts = ["", "an invoice", "חשבונית", "😀", "a price"]
 
-    vectors = covered_vectors(WordLlamaEmbedder(), texts)
+    vectors = embed_covered(WordLlamaEmbedder(), texts)
 
     first, second = WordLlamaEmbedder().embed(["an invoice", "a price"])
     assert vectors == [None, first, None, None, second]
@@ -22,7 +22,7 @@ def test_vectors_stand_in_the_order_of_their_texts() -> None:
 def test_a_model_is_not_asked_for_nothing() -> None:
     embedder = HashingEmbedder()
 
-    assert covered_vectors(embedder, ["", "?!"]) == [None, None]
+    assert embed_covered(embedder, ["", "?!"]) == [None, None]
     assert embedder.calls == []
 
 
@@ -32,9 +32,9 @@ def test_a_vector_without_direction_is_none(length: float) -> None:
         def embed(self, texts):  # type: ignore[no-untyped-def]
             return [[length] * 4 for _ in texts]
 
-    assert covered_vectors(Broken(), ["word"]) == [None]
+    assert embed_covered(Broken(), ["word"]) == [None]
 
 
 def test_a_failing_model_is_told() -> None:
     with pytest.raises(EmbedderError):
-        covered_vectors(HashingEmbedder(failure=EmbedderError("down")), ["word"])
+        embed_covered(HashingEmbedder(failure=EmbedderError("down")), ["word"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
 from memoryproject.foundation.integrations.llm.offline import (
-    LONGEST_MEMORY,
+    MAX_MEMORY_LENGTH,
     OfflineChatModel,
     Reason,
     answer_from_memory,
@@ -88,7 +88,7 @@ def test_a_long_memory_is_cut_between_words() -> None:
     memory = "word " * 100
     entry = ask([memory], "en").splitlines()[1].removeprefix("• ")
     assert entry.endswith("word…")
-    assert LONGEST_MEMORY - 5 < len(entry) <= LONGEST_MEMORY
+    assert MAX_MEMORY_LENGTH - 5 < len(entry) <= MAX_MEMORY_LENGTH
 
 
 @given(st.text(), st.integers(min_value=2, max_value=40))

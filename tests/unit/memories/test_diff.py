@@ -48,7 +48,7 @@ def test_words_are_marked(older: str, newer: str, pieces: list[Piece]) -> None:
 
 
 def test_what_is_too_long_to_be_compared_is_shown_as_replaced() -> None:
-    many = int(text_diff.MOST_COMPARED**0.5) + 2
+    many = int(text_diff.MAX_COMPARED**0.5) + 2
     older, newer = "a " * many, "b " * many
     assert word_diff("x " + older, "x " + newer) == [
         Piece(SAME, "x "),

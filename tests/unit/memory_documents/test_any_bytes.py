@@ -26,7 +26,7 @@ from memories_app.memory_document_format.names import (
 )
 from memories_app.memory_document_format.problems import MemoryDocumentNameError
 from memories_app.memory_document_format.strict_json import MAX_VALUES
-from memories_app.memory_document_format.times import LONGEST, read_duration, read_stamp, stamp
+from memories_app.memory_document_format.times import MAX_LENGTH, read_duration, read_stamp, stamp
 from tests.unit.memory_documents.examples import CONTENTS, document
 from tests.unit.memory_documents.test_envelope import NOW
 
@@ -211,7 +211,7 @@ def test_any_pattern_fits_or_does_not_or_is_refused(text: str, name: str) -> Non
 def test_any_duration_is_read_or_refused(text: str) -> None:
     told = "no duration"
     try:
-        assert read_duration(text) <= LONGEST
+        assert read_duration(text) <= MAX_LENGTH
     except ValueError as error:
         told = str(error)
     assert "duration" in told or "longer" in told

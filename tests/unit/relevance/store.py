@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memoryproject.foundation.integrations.embedders.covered import covered_vectors
+from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.retrieval.relevance import (
     LexicalQuery,
@@ -15,7 +15,7 @@ from memoryproject.foundation.retrieval.relevance import (
     semantic_relevance,
     weigh_query,
 )
-from memoryproject.foundation.retrieval.subqueries import Candidate, asked_texts, best_scores
+from memoryproject.foundation.retrieval.subqueries import Candidate, best_scores, query_parts
 from memoryproject.foundation.text.query import QueryTerm
 from memoryproject.foundation.text.terms import index_text
 
@@ -28,13 +28,13 @@ class Store:
         self._embedder = WordLlamaEmbedder()
         self._indexed = [index_text(text) for text in texts]
         self._counts = [Counter(item.terms) for item in self._indexed]
-        self._vectors = covered_vectors(self._embedder, self.texts)
+        self._vectors = embed_covered(self._embedder, self.texts)
 
     def ask(self, question: str) -> list[tuple[float, str]]:
         """Every text with its score, best first."""
-        asked = asked_texts(question)
+        asked = query_parts(question)
         queries = [self._weighed(text.terms) for text in asked]
-        vectors = covered_vectors(self._embedder, [text.text for text in asked])
+        vectors = embed_covered(self._embedder, [text.text for text in asked])
         candidates = [
             Candidate(
                 counts=self._counts[number],

@@ -14,8 +14,8 @@ from memoryproject.foundation.retrieval.message_features import (
     REACH,
     WINDOW,
     WITH_VECTORS,
-    Judge,
     Line,
+    Scorer,
     everyday_words,
     features_of,
     speaker_named,
@@ -35,7 +35,7 @@ def line(text: str, *, topic: float | None = -2.0, segment: int = 0, **changes: 
 
 
 def chances(
-    lines: list[Line], question: str = QUESTION, judge: Judge = WITH_VECTORS
+    lines: list[Line], question: str = QUESTION, judge: Scorer = WITH_VECTORS
 ) -> list[float]:
     terms = query_terms(question)
     query = weigh_query(terms, Scope(len(lines), 6.0, [1] * len(terms)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.text.kinds import Kind
 from memoryproject.foundation.text.normalise import fold
-from memoryproject.foundation.text.query import MAX_QUERY_TERMS, query_terms, telling_terms
+from memoryproject.foundation.text.query import MAX_QUERY_TERMS, informative_terms, query_terms
 from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
 from memoryproject.foundation.text.tokens import MAX_TERM, MAX_TEXT
 
@@ -144,7 +144,7 @@ def test_capitals_tell_nothing_where_all_is_capitals():
 
 def test_candidates_are_looked_for_by_telling_words():
     def words(question: str) -> list[str]:
-        return [term.word for term in telling_terms(query_terms(question))]
+        return [term.word for term in informative_terms(query_terms(question))]
 
     assert words("the invoice") == ["invoic"]
     assert words("the") == ["the"]

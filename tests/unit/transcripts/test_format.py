@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sessions_app.transcript_files.parse import LARGEST_FILE, TranscriptError, parse, write
-from sessions_app.transcript_files.problems import MOST_PROBLEMS, RULES, Problem
+from sessions_app.transcript_files.parse import MAX_FILE_SIZE, TranscriptError, parse, write
+from sessions_app.transcript_files.problems import MAX_PROBLEMS, RULES, Problem
 from sessions_app.transcript_files.transcript_text import ASSISTANT, USER, message_text, messages_in
 
 GOOD = b"User: Hello\nAssistant: Good morning\n"
@@ -143,8 +143,8 @@ def test_what_else_is_wrong_is_told_beside_bytes_that_are_no_text() -> None:
 
 def test_of_many_problems_the_first_are_told_and_the_rest_counted() -> None:
     parsed = parse(b"User:x\nAssistant:y\n" * 1_000)
-    assert len(parsed.problems) == MOST_PROBLEMS
-    assert parsed.further == 2_000 - MOST_PROBLEMS
+    assert len(parsed.problems) == MAX_PROBLEMS
+    assert parsed.further == 2_000 - MAX_PROBLEMS
 
 
 def test_no_problem_quotes_what_somebody_wrote() -> None:
@@ -205,7 +205,7 @@ def test_what_is_almost_a_speakers_line_is_noted(line: bytes) -> None:
 
 
 def test_too_large_a_file_is_refused() -> None:
-    assert codes(b"User: " + b"a" * LARGEST_FILE) == ["too_large"]
+    assert codes(b"User: " + b"a" * MAX_FILE_SIZE) == ["too_large"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import BufferedReader
 
 from memoryproject.foundation.audit.canonical import Fields, line_head, line_of, line_read
-from memoryproject.foundation.audit.logfile import LONGEST_LINE
+from memoryproject.foundation.audit.logfile import MAX_LINE_LENGTH
 from memoryproject.foundation.audit.rows import sealed_row
 from memoryproject.foundation.audit.verify.report import Findings
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -92,7 +92,7 @@ def _lines(file: BufferedReader, size: int) -> Iterator[bytes]:
     """The lines of the file's first ``size`` bytes; one that is longer than any of ours comes
     in pieces."""
     while size > 0:
-        line = file.readline(min(size, LONGEST_LINE))
+        line = file.readline(min(size, MAX_LINE_LENGTH))
         if not line:
             return
         size -= len(line)

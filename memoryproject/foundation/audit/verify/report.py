@@ -9,7 +9,7 @@ from typing import Any
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
 # A log of which nothing fits any more must not become a report of a million lines.
-MOST_FINDINGS = 100
+MAX_FINDINGS = 100
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class AuditReport:
     def as_dict(self) -> dict[str, Any]:
         return {"verified": self.verified, **asdict(self)}
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The result in a sentence or two."""
         events = f"{self.events} sealed events"
         if self.events:
@@ -75,7 +75,7 @@ class Findings:
 
     def add(self, kind: str, where: str, text: str, advice: str) -> None:
         self.count += 1
-        if len(self.kept) < MOST_FINDINGS:
+        if len(self.kept) < MAX_FINDINGS:
             self.kept.append(Finding(kind, where, text, advice))
 
     def add_numbers(self, kind: str, first: int, last: int | None = None) -> None:

@@ -11,8 +11,8 @@ from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent
 from memoryproject.foundation.audit.rows import sealed_rows, waiting
 from memoryproject.foundation.audit.sealing import audit_seal
 from memoryproject.foundation.audit.verify.lines import ADVICE, LogLines
-from memoryproject.foundation.audit.verify.moment import Moment, at_one_moment
 from memoryproject.foundation.audit.verify.report import RESTORE, AuditReport, Findings
+from memoryproject.foundation.audit.verify.snapshot import Snapshot, take_snapshot
 from memoryproject.foundation.audit.verify.table import (
     Rows,
     check_checkpoints,
@@ -38,7 +38,7 @@ def audit_verify(
     """
     found = Findings()
     refusal = _seal(key, log_path, found)
-    with at_one_moment(log_path) as moment:
+    with take_snapshot(log_path) as moment:
         check = _Check(key, log_path, moment, found, progress)
         check.run()
         if refusal and not found.any():
@@ -63,7 +63,7 @@ class _Check:
     """One check of one moment."""
 
     def __init__(
-        self, key: str, log_path: Path, moment: Moment, found: Findings, progress: Progress
+        self, key: str, log_path: Path, moment: Snapshot, found: Findings, progress: Progress
     ) -> None:
         self._key = key
         self._log_path = log_path

@@ -22,9 +22,9 @@ from memoryproject.foundation.integrations.documents.base import (
 )
 
 # What a document of 500 pages full of pictures doesn't reach.
-MOST_PARTS = 5_000
-MOST_UNPACKED = 300 * 1024 * 1024
-MOST_XML = 100 * 1024 * 1024
+MAX_PARTS = 5_000
+MAX_UNPACKED = 300 * 1024 * 1024
+MAX_XML = 100 * 1024 * 1024
 
 _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 _TEXT, _TAB = qn("w:t"), qn("w:tab")
@@ -63,7 +63,7 @@ def _check_archive(content: bytes) -> None:
         raise DocumentError("encrypted")
     xml = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
     unpacked = sum(part.file_size for part in parts)
-    if len(parts) > MOST_PARTS or unpacked > MOST_UNPACKED or xml > MOST_XML:
+    if len(parts) > MAX_PARTS or unpacked > MAX_UNPACKED or xml > MAX_XML:
         raise DocumentError("too_much_memory", ErrorText("docx_unpacks_too_large"))
 
 

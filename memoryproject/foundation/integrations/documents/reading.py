@@ -19,7 +19,7 @@ from memoryproject.foundation.integrations.documents.pdf import read_pdf
 from memoryproject.foundation.integrations.documents.plain import read_plain
 from memoryproject.foundation.integrations.documents.sniffing import sniff
 
-_LONGEST_TITLE = 255
+_MAX_TITLE_LENGTH = 255
 # What no database takes, and the marks of pages and lines in the form of other systems.
 _NEW_LINE = re.compile("\r\n?|\f|\v|\u2028")
 _UNSTORABLE = re.compile("[\ud800-\udfff]")
@@ -37,7 +37,7 @@ def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
         raise DocumentError("no_text")
     if sum(len(each.text) for each in sections) > limits.characters:
         raise DocumentError("too_long")
-    title = " ".join(_storable(found.title).split())[:_LONGEST_TITLE]
+    title = " ".join(_storable(found.title).split())[:_MAX_TITLE_LENGTH]
     return replace(found, sections=sections, title=title)
 
 

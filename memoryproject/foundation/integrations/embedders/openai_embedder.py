@@ -26,9 +26,9 @@ MODELS_WITH_CHOICE = {"text-embedding-3-small", "text-embedding-3-large"}
 
 # The API takes 8,192 tokens a text and 300,000 a request. A token is a byte at least, so
 # bytes keep within the limits in every language without a tokenizer.
-MOST_BYTES_A_TEXT = 8_000
-MOST_BYTES_A_REQUEST = 300_000
-MOST_TEXTS_A_REQUEST = 256
+MAX_BYTES_PER_TEXT = 8_000
+MAX_BYTES_PER_REQUEST = 300_000
+MAX_TEXTS_PER_REQUEST = 256
 
 
 class OpenAIEmbedder:
@@ -90,7 +90,7 @@ class OpenAIEmbedder:
 
     def _embed_all(self, texts: Sequence[str]) -> Iterator[list[float]]:
         groups = group_texts(
-            texts, most_texts=MOST_TEXTS_A_REQUEST, most_bytes=MOST_BYTES_A_REQUEST
+            texts, most_texts=MAX_TEXTS_PER_REQUEST, max_bytes=MAX_BYTES_PER_REQUEST
         )
         for group in groups:
             yield from self._embed_group(group)
@@ -133,7 +133,7 @@ def _pieces(text: str) -> list[str]:
     """The parts that the API takes; none of a blank text, which it refuses."""
     # Lone surrogates can't be sent; a replacement loses nothing that could be searched.
     clean = text.encode("utf-8", errors="replace").decode("utf-8")
-    return [piece for piece in split_text(clean, MOST_BYTES_A_TEXT) if piece.strip()]
+    return [piece for piece in split_text(clean, MAX_BYTES_PER_TEXT) if piece.strip()]
 
 
 def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:

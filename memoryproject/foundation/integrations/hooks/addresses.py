@@ -20,7 +20,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 
 Network = IPv4Network | IPv6Network
 
-LONGEST_URL = 2_000
+MAX_URL_LENGTH = 2_000
 
 # IANA's special-purpose registry, multicast, what is reserved, and where a cloud's own services
 # answer at a public address (Azure).
@@ -81,8 +81,8 @@ class AddressRules:
 
 def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
     """The URL, where its form may be posted to. Raises AddressError."""
-    if len(url) > LONGEST_URL:
-        raise AddressError(ErrorText("url_too_long", most=LONGEST_URL))
+    if len(url) > MAX_URL_LENGTH:
+        raise AddressError(ErrorText("url_too_long", most=MAX_URL_LENGTH))
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         raise AddressError(ErrorText("url_characters"))
     try:

@@ -24,9 +24,9 @@ from memoryproject.foundation.integrations.hooks.base import Posted, PostError
 from memoryproject.foundation.integrations.retry import parse_retry_after
 
 # For all of a post: connecting, TLS, sending and the answer, however slowly it drips.
-LONGEST_SECONDS = 15.0
+MAX_SECONDS = 15.0
 # Enough for the answers that anybody gives; nothing in them counts.
-MOST_BYTES = 4_096
+MAX_BYTES = 4_096
 
 
 class HttpPoster:
@@ -37,7 +37,7 @@ class HttpPoster:
         self,
         rules: AddressRules,
         *,
-        longest: float = LONGEST_SECONDS,
+        longest: float = MAX_SECONDS,
         trusted: ssl.SSLContext | None = None,
     ) -> None:
         self._rules = rules
@@ -89,12 +89,12 @@ class HttpPoster:
 
 
 def _read_some(answer: httpcore.Response) -> None:
-    """To its end, or to MOST_BYTES; whatever goes wrong there, the status has been told."""
+    """To its end, or to MAX_BYTES; whatever goes wrong there, the status has been told."""
     size = 0
     try:
         for block in answer.iter_stream():
             size += len(block)
-            if size >= MOST_BYTES:
+            if size >= MAX_BYTES:
                 return
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException):
         return

@@ -11,8 +11,8 @@ from memoryproject.foundation.text.shorten import cut_at_word
 
 Reason = Literal["not_configured", "unavailable"]
 
-MOST_MEMORIES = 5
-LONGEST_MEMORY = 300
+MAX_MEMORIES = 5
+MAX_MEMORY_LENGTH = 300
 
 _WITH_MEMORIES: dict[tuple[Reason, str], str] = {
     ("not_configured", "en"): (
@@ -70,14 +70,14 @@ def answer_from_memory(recalled: Sequence[str], language: str, *, reason: Reason
 
     language: "he" is Hebrew, anything else English.
     reason: why no model answers: none is configured, or it failed after its retries.
-    Returns a text for WhatsApp: at most MOST_MEMORIES lines of LONGEST_MEMORY characters.
+    Returns a text for WhatsApp: at most MAX_MEMORIES lines of MAX_MEMORY_LENGTH characters.
     """
     key: tuple[Reason, str] = (reason, "he" if language == "he" else "en")
-    memories = _distinct_lines(recalled)[:MOST_MEMORIES]
+    memories = _distinct_lines(recalled)[:MAX_MEMORIES]
     if not memories:
         return _WITHOUT_MEMORIES[key]
     return "\n".join(
-        [_WITH_MEMORIES[key], *(f"• {cut_at_word(text, LONGEST_MEMORY)}" for text in memories)]
+        [_WITH_MEMORIES[key], *(f"• {cut_at_word(text, MAX_MEMORY_LENGTH)}" for text in memories)]
     )
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from memoryproject.foundation.integrations.retry import nothing
 
 # What the endpoint that we speak to takes at most.
-MOST_BYTES = 20 * 1024 * 1024
+MAX_BYTES = 20 * 1024 * 1024
 
 
 class TranscriptionError(Exception):

@@ -21,13 +21,13 @@ from memoryproject.foundation.integrations.whatsapp.media import MediaError, Med
 from memoryproject.foundation.integrations.whatsapp.posting import (
     LOOPBACK,
     answer_object,
+    retry_after,
     trusted,
-    wait_told,
 )
 
-MOST_REDIRECTS = 3
+MAX_REDIRECTS = 3
 # For the whole file: one that drips in for longer is given up.
-LONGEST_SECONDS = 45.0
+MAX_SECONDS = 45.0
 _GONE = (401, 403, 404, 410)
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -41,19 +41,19 @@ class Source:
 
     api_url: str
     timeout: float = 15.0
-    longest: float = LONGEST_SECONDS
+    longest: float = MAX_SECONDS
     transport: httpx.BaseTransport | None = None
 
 
 def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Response:
     """GET an answer of the provider's API, which may be an error. Raises MediaError."""
-    with _told_as_media_error(), _client(source, url) as client:
+    with _as_media_error(), _client(source, url) as client:
         return client.get(url, headers=dict(headers))
 
 
 def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> httpx.Response:
     """The same by POST, for a question that changes nothing."""
-    with _told_as_media_error(), _client(source, url) as client:
+    with _as_media_error(), _client(source, url) as client:
         return client.post(url, json=dict(payload))
 
 
@@ -62,7 +62,7 @@ def download(
     url: str,
     *,
     into: MediaSink,
-    most_bytes: int,
+    max_bytes: int,
     headers: Mapping[str, str] | None = None,
     sha256: str = "",
 ) -> None:
@@ -73,18 +73,18 @@ def download(
     """
     deadline = time.monotonic() + source.longest
     host = urlsplit(url).hostname
-    for _ in range(MOST_REDIRECTS + 1):
+    for _ in range(MAX_REDIRECTS + 1):
         _check_address(url, source.api_url)
         own = headers if urlsplit(url).hostname == host else None
         with (
-            _told_as_media_error(),
+            _as_media_error(),
             _client(source, url) as client,
             client.stream(
                 "GET", url, headers={**(own or {}), "Accept-Encoding": "identity"}
             ) as answer,
         ):
             if not answer.is_redirect:
-                _take(answer, into, most_bytes, sha256_hex(sha256), deadline)
+                _take(answer, into, max_bytes, sha256_hex(sha256), deadline)
                 return
             url = urljoin(url, answer.headers.get("location", ""))
     raise MediaError("the file is redirected too often", code="refused", permanent=True)
@@ -99,11 +99,11 @@ def failed(answer: httpx.Response) -> MediaError:
     return MediaError(
         f"HTTP {status} instead of the file",
         permanent=not again,
-        retry_after=wait_told(answer),
+        retry_after=retry_after(answer),
     )
 
 
-def told_by(answer: httpx.Response) -> dict[str, Any]:
+def error_of_response(answer: httpx.Response) -> dict[str, Any]:
     """The JSON object of a good answer. Raises MediaError for any other."""
     if not answer.is_success:
         raise failed(answer)
@@ -122,18 +122,18 @@ def sha256_hex(value: str) -> str:
 
 
 def _take(
-    answer: httpx.Response, into: MediaSink, most_bytes: int, sha256: str, deadline: float
+    answer: httpx.Response, into: MediaSink, max_bytes: int, sha256: str, deadline: float
 ) -> None:
     if not answer.is_success:
         raise failed(answer)
     announced = answer.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > most_bytes:
+    if announced.isdigit() and int(announced) > max_bytes:
         raise too_large()
     digest = hashlib.sha256()
     size = 0
     for block in answer.iter_raw():
         size += len(block)
-        if size > most_bytes:
+        if size > max_bytes:
             raise too_large()
         if time.monotonic() > deadline:
             raise MediaError("the file came too slowly")
@@ -188,7 +188,7 @@ def _client(source: Source, url: str) -> httpx.Client:
 
 
 @contextmanager
-def _told_as_media_error() -> Iterator[None]:
+def _as_media_error() -> Iterator[None]:
     try:
         yield
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:

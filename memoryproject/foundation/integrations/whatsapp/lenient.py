@@ -12,7 +12,7 @@ from typing import Any
 # Deeper than any provider's body and far from Python's recursion limit.
 _MAX_DEPTH = 60
 _LATEST_SECOND = 4_102_444_800  # the year 2100
-_LONGEST_NUMBER = 20
+_MAX_NUMBER_LENGTH = 20
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _PHONE_PUNCTUATION = re.compile(r"[\s+().-]")
 
@@ -50,7 +50,7 @@ def text_of(value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         # Longer ones are no ids, and Python refuses to print very long ones.
-        return str(value) if abs(value) < 10**_LONGEST_NUMBER else ""
+        return str(value) if abs(value) < 10**_MAX_NUMBER_LENGTH else ""
     return ""
 
 
@@ -67,7 +67,7 @@ def flag(value: Any) -> bool:
 def whole(value: Any) -> int | None:
     """A whole number, also when it comes as a string."""
     shown = text_of(value).strip()
-    if len(shown) <= _LONGEST_NUMBER and re.fullmatch(r"-?[0-9]+", shown):
+    if len(shown) <= _MAX_NUMBER_LENGTH and re.fullmatch(r"-?[0-9]+", shown):
         return int(shown)
     return None
 

@@ -43,7 +43,7 @@ class MediaProvider(Protocol):
         provider_message_id: str,
         chat: Recipient,
         into: MediaSink,
-        most_bytes: int,
+        max_bytes: int,
     ) -> None:
         """Write the file of a message into the sink; one try. Raises MediaError, and whatever
         the sink raises; the sink may then hold a part of the file."""

@@ -114,7 +114,7 @@ def answer_shown(response: httpx.Response) -> str:
     return " ".join(response.text.split())[:_SHOWN_OF_ANSWER]
 
 
-def wait_told(response: httpx.Response) -> float | None:
+def retry_after(response: httpx.Response) -> float | None:
     """The seconds of a ``Retry-After`` header, where there is one."""
     told = response.headers.get("retry-after", "").strip()
     return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None

@@ -93,7 +93,7 @@ class RecordingProvider:
         provider_message_id: str,
         chat: Recipient,
         into: MediaSink,
-        most_bytes: int,
+        max_bytes: int,
     ) -> None:
         """Hand out one of the files, or raise the next of the failures."""
         name = media.media_id or media.url
@@ -104,6 +104,6 @@ class RecordingProvider:
             raise failure
         if name not in self.files:
             raise MediaError("there is no such file", code="gone", permanent=True)
-        if len(self.files[name]) > most_bytes:
+        if len(self.files[name]) > max_bytes:
             raise MediaError("the file is larger than the limit", code="too_large", permanent=True)
         into.write(self.files[name])

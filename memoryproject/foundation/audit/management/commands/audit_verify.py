@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.foundation.audit.chain import ChainError
-from memoryproject.foundation.audit.restart import audit_begin_anew
+from memoryproject.foundation.audit.new_chain import audit_begin_anew
 from memoryproject.foundation.audit.rewriting import log_write
 from memoryproject.foundation.audit.verification import verification_note
 from memoryproject.foundation.audit.verify.report import flaws
@@ -64,6 +64,6 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict()))
         else:
-            self.stdout.write(report.told())
+            self.stdout.write(report.describe())
         if not report.verified:
             raise CommandError("\n".join(flaws(report)))

@@ -31,7 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,
     post_json,
-    wait_told,
+    retry_after,
 )
 
 
@@ -103,7 +103,7 @@ class CloudProvider:
         provider_message_id: str,
         chat: Recipient,
         into: MediaSink,
-        most_bytes: int,
+        max_bytes: int,
     ) -> None:
         """Ask where the file is, which Meta tells for five minutes, and fetch it from there.
         Raises MediaError."""
@@ -116,13 +116,13 @@ class CloudProvider:
         if not answer.is_success:
             raise _media_error_of(answer)
         about = answer_object(answer)
-        if (whole(about.get("file_size")) or 0) > most_bytes:
+        if (whole(about.get("file_size")) or 0) > max_bytes:
             raise too_large()
         download(
             source,
             text_of(about.get("url")),
             into=into,
-            most_bytes=most_bytes,
+            max_bytes=max_bytes,
             headers=headers,
             sha256=text_of(about.get("sha256")) or media.sha256,
         )
@@ -173,7 +173,7 @@ def error_of(response: httpx.Response) -> SendError:
         f"HTTP {response.status_code}: {told or answer_shown(response)}",
         permanent=policy.permanent,
         outcome_unknown=policy.outcome_unknown,
-        retry_after=None if policy.permanent else wait_told(response) or policy.retry_after,
+        retry_after=None if policy.permanent else retry_after(response) or policy.retry_after,
         alert=policy.alert,
         code=code,
     )

@@ -11,8 +11,8 @@ from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendE
 from memoryproject.foundation.integrations.whatsapp.downloading import (
     Source,
     download,
+    error_of_response,
     post_object,
-    told_by,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.formatting import text_length
@@ -28,7 +28,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_shown,
     get_json,
     post_json,
-    wait_told,
+    retry_after,
 )
 
 _QUOTA = 466
@@ -97,12 +97,12 @@ class GreenProvider:
         provider_message_id: str,
         chat: Recipient,
         into: MediaSink,
-        most_bytes: int,
+        max_bytes: int,
     ) -> None:
         """Fetch the file from where its webhook said it is; where it isn't there any more,
         Green API is asked for a new address. Raises MediaError."""
         source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
-        how: dict[str, Any] = {"into": into, "most_bytes": most_bytes, "sha256": media.sha256}
+        how: dict[str, Any] = {"into": into, "max_bytes": max_bytes, "sha256": media.sha256}
         if media.url:
             try:
                 download(source, media.url, **how)
@@ -113,7 +113,7 @@ class GreenProvider:
                     raise
         asked = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
         answer = post_object(source, f"{self._base}/downloadFile/{self._token}", asked)
-        url = real_text(told_by(answer).get("downloadUrl"))
+        url = real_text(error_of_response(answer).get("downloadUrl"))
         if not url:
             raise MediaError("Green API has the file no more", code="gone", permanent=True)
         download(source, url, **how)
@@ -150,7 +150,7 @@ class GreenProvider:
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later there is room again.
-            retry_after=(wait_told(response) or 1.0) if limited else None,
+            retry_after=(retry_after(response) or 1.0) if limited else None,
             alert=status in _STAFF_STATUSES,
             code=status,
         )

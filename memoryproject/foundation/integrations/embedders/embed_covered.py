@@ -10,7 +10,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 MIN_COVERAGE = 0.5
 
 
-def covered_vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float] | None]:
+def embed_covered(embedder: Embedder, texts: Sequence[str]) -> list[list[float] | None]:
     """One vector a text, in order; None where the embedder doesn't cover the text well enough
     for its vector to say anything. No vector is zero, which would be as near to one text as to
     any other. Raises EmbedderError."""

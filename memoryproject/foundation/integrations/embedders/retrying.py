@@ -19,7 +19,7 @@ DELAYS = (10.0, 30.0, 60.0, 120.0)
 
 
 @dataclass(frozen=True)
-class PatientEmbedder:
+class RetryingEmbedder:
     """``embedder``, asked again after each of ``delays`` where trying again can help."""
 
     embedder: Embedder

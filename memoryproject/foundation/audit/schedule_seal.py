@@ -8,7 +8,7 @@ from django_q.tasks import async_task
 TASK = "memoryproject.foundation.audit.tasks.seal"
 
 
-def seal_soon() -> None:
+def schedule_seal() -> None:
     """Put a job that seals into the queue, unless one is waiting there.
 
     AuditSealJob's row says that one is; the job takes it away before it looks for rows. Where a

@@ -7,10 +7,10 @@ from cards_app.rules.lines import Line
 from cards_app.rules.speakers import section_words
 from memoryproject.foundation.text.shorten import cut_at_word
 
-SHORTEST = 80
+MIN_LENGTH = 80
 
 
-def card_told(card: CardFields, *, longest: int) -> str:
+def render_card(card: CardFields, *, longest: int) -> str:
     """The title, then decisions, tasks, questions, names and keywords, as many lines of them as
     fit into ``longest`` characters (80 or more). In the language of the title."""
     words = section_words([Line("user", card.title)])

@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.embedders.base import (
 
 
 @dataclass(frozen=True)
-class RecordedEmbedder:
+class RegisteredEmbedder:
     """``embedder`` makes the vectors; one of other dimensions is refused, since it could be
     neither stored beside the others nor compared with them."""
 

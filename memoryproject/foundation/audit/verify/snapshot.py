@@ -16,7 +16,7 @@ from memoryproject.foundation.audit.models import AuditHead
 
 
 @dataclass(frozen=True)
-class Moment:
+class Snapshot:
     """``file`` is None where there is none; what was in it are its first ``size`` bytes."""
 
     head: AuditHead | None
@@ -25,7 +25,7 @@ class Moment:
 
 
 @contextmanager
-def at_one_moment(log_path: Path) -> Iterator[Moment]:
+def take_snapshot(log_path: Path) -> Iterator[Snapshot]:
     """Reads see the database as it is now, in which nobody is half-way between writing a line
     and committing its event. Whoever seals waits only until this begins."""
     with ExitStack() as unlock, ExitStack() as stack:
@@ -41,4 +41,4 @@ def at_one_moment(log_path: Path) -> Iterator[Moment]:
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
         unlock.close()
-        yield Moment(head, file, size)
+        yield Snapshot(head, file, size)

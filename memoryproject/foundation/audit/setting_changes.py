@@ -15,7 +15,7 @@ from memoryproject.foundation.audit.models import AuditSetting
 _LOCK = 0xA0D1782
 
 # Every setting of the product but those below.
-WATCHED = (
+TRACKED_SETTINGS = (
     "API_RATE_BULK",
     "API_RATE_CHAT",
     "API_RATE_FORGET",
@@ -86,13 +86,13 @@ WATCHED = (
 )
 # AUDIT_KEY shows by itself: see settings_note. ADMIN_PASSWORD is used once, by ensure_admin.
 # A port changes nothing for anybody's data, and what MEMORY_CONFIG says is in the others.
-NOT_WATCHED = ("ADMIN_PASSWORD", "AUDIT_KEY", "DATA_DIR", "MEMORY_CONFIG", "PORT")
+UNTRACKED_SETTINGS = ("ADMIN_PASSWORD", "AUDIT_KEY", "DATA_DIR", "MEMORY_CONFIG", "PORT")
 KEY_ITSELF = "AUDIT_KEY"
 
 
-def watched_values(settings: Any) -> dict[str, str]:
+def tracked_values(settings: Any) -> dict[str, str]:
     """The watched settings in one form each; sets in an order of their own."""
-    return {name: _form(getattr(settings, name)) for name in WATCHED}
+    return {name: _form(getattr(settings, name)) for name in TRACKED_SETTINGS}
 
 
 def _form(value: object) -> str:
