@@ -97,7 +97,7 @@ def test_a_message_from_webhook_to_reply(
     with Trace() as trace:
         assert post_cloud(client, body, signature).status_code == 200
         turn = Turn.objects.get(state="pending")
-        chat_answer(chat_id=turn.chat_id, tools=warm.tools)
+        chat_answer(chat_id=turn.chat_id, dependencies=warm.dependencies)
     turn.refresh_from_db()
     assert turn.state == "sent"
     check("message", trace)
@@ -107,7 +107,7 @@ def test_a_message_from_webhook_to_reply(
 def test_a_recall(warm: World) -> None:
     viewer = Viewer("client", warm.chat(CLIENT).pk)
     with Trace() as trace:
-        found = recall(query=QUESTION, viewer=viewer, embedder=warm.tools.embedder)
+        found = recall(query=QUESTION, viewer=viewer, embedder=warm.dependencies.embedder)
     assert "TestCorp pays in 30 days" in [hit.content for hit in found.hits]
     check("recall", trace)
 
@@ -117,6 +117,6 @@ def test_a_forgetting_of_one_memory(warm: World) -> None:
     memory = Memory.objects.get()
     dependencies = build_forget_dependencies()
     with Trace() as trace:
-        object_forget(kind="memory", object_id=memory.pk, tools=dependencies)
+        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
     assert not Memory.objects.exists()
     check("forgetting", trace)
