@@ -7,7 +7,10 @@ import subprocess
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted(PROJECT.glob("docs/*.md"))]
+DOCUMENTS = [
+    *(PROJECT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted(PROJECT.glob("docs/*.md")),
+]
 OUR_APPS = (
     "memoryproject",
     "memoryproject.foundation.audit",

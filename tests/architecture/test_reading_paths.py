@@ -1,0 +1,122 @@
+"""Hold the three reading paths of CONTRIBUTING.md to the code that runs.
+
+A newcomer follows a message, a recall or a forgetting from file to file. The number of files is
+the price of that, so it has a limit.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from memories_app.models import Memory
+from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget import object_forget
+from sessions_app.models import Turn
+from sessions_app.recall.facade import Viewer, recall
+from sessions_app.turns.queue import chat_answer
+from tests.architecture.trace import Trace
+from tests.docs.sources import PROJECT, read
+from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
+from tests.webhooks.posting import SECRET, post_cloud
+from tests.world import CLIENT, World
+
+QUESTION = "When does TestCorp pay?"
+MAX_FILES = {"message": 50, "recall": 18, "forgetting": 38}
+# A section of CONTRIBUTING.md holds a path as a numbered list of files.
+SECTION = {
+    "message": "### A WhatsApp message, from webhook to reply",
+    "recall": "### A recall",
+    "forgetting": "### A forgetting of one memory",
+}
+ROW = re.compile(r"^\d+\. `([\w/]+\.py)`: \S", re.MULTILINE)
+
+
+def documented(name: str) -> list[str]:
+    """The files of a path as CONTRIBUTING.md lists them, in its order."""
+    _, found, rest = read("CONTRIBUTING.md").partition(f"{SECTION[name]}\n")
+    assert found, f"CONTRIBUTING.md has no section {SECTION[name]!r}"
+    return list(dict.fromkeys(ROW.findall(re.split(r"^##", rest, flags=re.MULTILINE)[0])))
+
+
+def payload(recorded: dict[str, Any], text: str) -> dict[str, Any]:
+    """The recorded webhook as a new message that comes now."""
+    body = deepcopy(recorded)
+    (message,) = body["entry"][0]["changes"][0]["value"]["messages"]
+    message["id"] = f"wamid.{uuid.uuid4().hex}"
+    message["timestamp"] = str(int(time.time()))
+    message["text"]["body"] = text
+    return body
+
+
+@pytest.fixture
+def warm(world: World) -> World:
+    """A chat with a memory and an answer, so that nothing is done for the first time."""
+    world.remember(CLIENT, "TestCorp pays in 30 days")
+    world.say(CLIENT, QUESTION)
+    return world
+
+
+def check(name: str, trace: Trace) -> None:
+    """The path runs through the documented files in that order, and through few enough.
+
+    The other paths refer to the recall's section for the files that it lists.
+    """
+    print(f"\n{name}: {len(trace.files)} files")  # noqa: T201
+    for place, file in enumerate(trace.files, 1):
+        print(f"{place:3} {file}: {', '.join(trace.functions[file])}")  # noqa: T201
+    elsewhere = set() if name == "recall" else set(documented("recall"))
+    assert documented(name) == [file for file in trace.files if file not in elsewhere]
+    assert len(trace.files) <= MAX_FILES[name]
+
+
+@pytest.mark.parametrize("name", sorted(SECTION))
+def test_every_file_on_a_documented_path_exists(name: str) -> None:
+    files = documented(name)
+    assert files
+    assert [file for file in files if not (PROJECT / file).is_file()] == []
+
+
+@pytest.mark.django_db
+def test_a_message_from_webhook_to_reply(
+    client: Client,
+    warm: World,
+    cloud_text: dict[str, Any],  # noqa: F811
+) -> None:
+    assert post_cloud(client, payload(cloud_text, "hello there")).status_code == 200
+    warm.work()
+    body = body_bytes(payload(cloud_text, QUESTION))
+    signature = sign(SECRET, body)
+    with Trace() as trace:
+        assert post_cloud(client, body, signature).status_code == 200
+        turn = Turn.objects.get(state="pending")
+        chat_answer(chat_id=turn.chat_id, dependencies=warm.dependencies)
+    turn.refresh_from_db()
+    assert turn.state == "sent"
+    check("message", trace)
+
+
+@pytest.mark.django_db
+def test_a_recall(warm: World) -> None:
+    viewer = Viewer("client", warm.chat(CLIENT).pk)
+    with Trace() as trace:
+        found = recall(query=QUESTION, viewer=viewer, embedder=warm.dependencies.embedder)
+    assert "TestCorp pays in 30 days" in [hit.content for hit in found.hits]
+    check("recall", trace)
+
+
+@pytest.mark.django_db
+def test_a_forgetting_of_one_memory(warm: World) -> None:
+    memory = Memory.objects.get()
+    dependencies = build_forget_dependencies()
+    with Trace() as trace:
+        object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
+    assert not Memory.objects.exists()
+    check("forgetting", trace)

@@ -1,0 +1,97 @@
+"""The documents name modules that exist, and the layers that pyproject.toml declares."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.management import _get_all_permissions  # type: ignore[attr-defined]
+
+from tests.docs.sources import DOCUMENTS, PROJECT, read
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PACKAGES = "memoryproject|sessions_app|memories_app|cards_app"
+# A path inside the project, such as `sessions_app/turns/answer.py` or `sessions_app/mcp/`.
+PATH = re.compile(rf"(?<![\w/.-])((?:{PACKAGES}|tests|benchmarks)/[\w/]*(?:\.\w+)?)")
+DOTTED = re.compile(rf"(?<![\w/.-])((?:{PACKAGES})(?:\.\w+)+)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_path_exists(document: Path) -> None:
+    named = set(PATH.findall(_without_addresses(document.read_text(encoding="utf-8"))))
+    assert sorted(name for name in named if not (PROJECT / name).exists()) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_dotted_module_exists(document: Path) -> None:
+    named = set(DOTTED.findall(document.read_text(encoding="utf-8")))
+    assert sorted(name for name in named - _permissions() if not _is_there(name)) == []
+
+
+def _without_addresses(text: str) -> str:
+    """Without the admin's addresses, which begin with an app's label."""
+    return re.sub(r"/admin/[\w/{}]+", "", text)
+
+
+def _permissions() -> set[str]:
+    """The permissions of our models, which are written like modules."""
+    return {
+        f"{model._meta.app_label}.{codename}"
+        for model in apps.get_models()
+        for codename, _ in _get_all_permissions(model._meta)
+    }
+
+
+def _is_there(name: str) -> bool:
+    """Whether it is a module, or a name that is defined in a module."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        path = PROJECT.joinpath(*parts[:count])
+        rest = parts[count:]
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.is_file():
+                defined = rf"\b{rest[0]}\b" if rest else ""
+                return re.search(defined, file.read_text(encoding="utf-8")) is not None
+    return PROJECT.joinpath(*parts).is_dir()
+
+
+def declared_layers() -> dict[str, list[set[str]]]:
+    """The layers of pyproject.toml from top to bottom, by the package that has them."""
+    contracts: list[dict[str, Any]] = tomllib.loads(read("pyproject.toml"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    return {
+        contract.get("containers", ["the project"])[0]: [_names(row) for row in contract["layers"]]
+        for contract in contracts
+        if contract["type"] == "layers"
+    }
+
+
+def _names(row: str) -> set[str]:
+    """The packages of one layer, with the brackets of optional ones taken off."""
+    return {name.strip(" ()") for name in re.split(r"[|:]", row)}
+
+
+def test_the_documented_layers_are_the_ones_that_are_checked() -> None:
+    sections = re.split(r"^#+ Layers of ", read("docs/architecture.md"), flags=re.MULTILINE)[1:]
+    documented = {}
+    for section in sections:
+        title, _, text = section.partition("\n")
+        rows = re.findall(r"^ {4}(\S.*)$", text.split("\n#")[0], re.MULTILINE)
+        documented[title.strip("`")] = [_names(row) for row in rows]
+    assert documented == declared_layers()
+
+
+def test_every_package_of_a_contract_exists() -> None:
+    for container, layers in declared_layers().items():
+        prefix = "" if container == "the project" else f"{container}."
+        for name in set().union(*layers):
+            assert _is_there(f"{prefix}{name}"), f"{container}: {name}"
