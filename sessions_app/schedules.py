@@ -34,7 +34,7 @@ PLANNED = (
     Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 
-OURS = r"^(sessions_app|memoryproject\.(audit|api|dashboard))\.tasks\."
+OURS = r"^(sessions_app|memoryproject(\.\w+)+)\.tasks\."
 
 # Any number that nothing else uses: two installers at once must not make twins.
 _LOCK = 0x5C4ED01E
