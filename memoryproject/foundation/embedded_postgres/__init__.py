@@ -1,4 +1,7 @@
-"""The embedded PostgreSQL: started by whichever process needs it, in DATA_DIR, for us alone."""
+"""The embedded PostgreSQL server in DATA_DIR.
+
+The first process that needs it starts it. Only our own processes use it.
+"""
 
 from memoryproject.foundation.embedded_postgres.errors import EmbeddedPostgresError
 from memoryproject.foundation.embedded_postgres.server import EmbeddedPostgres, embedded_postgres

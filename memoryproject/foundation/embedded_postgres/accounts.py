@@ -1,7 +1,7 @@
-"""The user that the server runs as, and how its programs are started as that user.
+"""The user that the server runs as, and the commands that start its programs as that user.
 
 PostgreSQL refuses to run as root. Root starts it as ``nobody``, with one capability that lets it
-pass through folders only root may enter, so no folder has to be opened to other users.
+pass through folders that only root may enter. So no folder has to be opened to other users.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memoryproject.foundation.embedded_postgres.errors import EmbeddedPostgresEr
 
 ROOT = 0
 UNPRIVILEGED_USER = "nobody"
-# Linux's numbers (linux/capability.h); of the two the weaker one is preferred.
+# Linux's numbers (linux/capability.h). The weaker of the two is preferred.
 _SETPCAP = 8
 _TRAVERSAL_CAPABILITIES = (("dac_read_search", 2), ("dac_override", 1))
 _REMEDY = "Run as an ordinary user, or set DATABASE_URL to a PostgreSQL server of your own."
@@ -25,7 +25,7 @@ _REMEDY = "Run as an ordinary user, or set DATABASE_URL to a PostgreSQL server o
 
 @dataclass(frozen=True)
 class ServerAccount:
-    """A user id, its group and name, and the words to put before a command to run it as that."""
+    """A user id with its group and name, and the command prefix to run programs as that user."""
 
     uid: int
     gid: int
@@ -33,12 +33,12 @@ class ServerAccount:
     prefix: tuple[str, ...] = ()
 
     def command(self, program: Path, *arguments: str) -> list[str]:
-        """The full command that runs ``program`` as this account."""
+        """Return the full command that runs ``program`` as this account."""
         return [*self.prefix, str(program), *arguments]
 
 
 def server_account() -> ServerAccount:
-    """The account that the server runs as: this process's own or, for root, ``nobody``.
+    """Return the account that the server runs as: this process's own or, for root, ``nobody``.
 
     Raises EmbeddedPostgresError when root has no means to become ``nobody``.
     """
@@ -49,10 +49,11 @@ def server_account() -> ServerAccount:
 
 
 def nobody_account(*, setpriv: str | None, capabilities: int) -> ServerAccount:
-    """The account ``nobody``, entered from root.
+    """Return the account ``nobody``, entered from root.
 
     setpriv: the path of util-linux's program, None when it is not installed.
-    capabilities: bit mask of the capabilities that root may hand on.
+    capabilities: bit mask of the capabilities that root may pass on.
+
     Raises EmbeddedPostgresError when either is not enough.
     """
     if setpriv is None:
@@ -82,8 +83,9 @@ def nobody_account(*, setpriv: str | None, capabilities: int) -> ServerAccount:
 def _setpriv_words(
     setpriv: str, entry: pwd.struct_passwd, capability: str, may_set_securebits: bool
 ) -> tuple[str, ...]:
-    # PostgreSQL looks for its own programs with access(2), which forgets capabilities but for this
-    # bit. It matters only where the virtual environment is in a folder that only root may enter.
+    # PostgreSQL looks for its own programs with access(2), which ignores capabilities unless this
+    # bit is set. It matters only where the virtual environment is in a folder that only root may
+    # enter.
     securebits = ("--securebits=+no_setuid_fixup",) if may_set_securebits else ()
     return (
         setpriv,
@@ -98,7 +100,7 @@ def _setpriv_words(
 
 
 def user_name(uid: int) -> str:
-    """The name of a user, or ``uid N`` for one without a name."""
+    """Return the name of a user, or ``uid N`` for one without a name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -106,7 +108,10 @@ def user_name(uid: int) -> str:
 
 
 def _own_capabilities() -> int:
-    """What this process may pass on: its permitted set within its bounding set; 0 if unknown."""
+    """Return the capabilities that this process may pass on; 0 if unknown.
+
+    These are its permitted set within its bounding set.
+    """
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

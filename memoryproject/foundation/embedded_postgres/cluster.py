@@ -1,4 +1,4 @@
-"""The cluster, the folder with all data: built once, whole or not at all, and checked at starts."""
+"""Build the cluster (the folder with all data) once, completely or not at all, and check it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from memoryproject.foundation.embedded_postgres.places import Places
 
 ROLE = "memory"
 _UNFINISHED = "postgres.new-"
-# The collation is PostgreSQL's own, the same on every machine; but its full-text parser asks the
-# system what a letter is, and under plain C takes "₪5000" and a quoted word for single words.
+# The collation is PostgreSQL's own and the same on every machine. But its full-text parser asks the
+# system which characters are letters, and under plain C it treats "₪5000" and a quoted word as
+# single words.
 _CHARACTER_TYPES = ("C.UTF-8", "C")
 # Written into the cluster's postgresql.conf, where the owner of a larger machine may change them.
 _TUNING = {
@@ -31,8 +32,8 @@ _TUNING = {
     "effective_cache_size": "1GB",
     "random_page_cost": "1.1",
     "jit": "off",
-    # A preview of a forgetting leaves as many dead rows as it would take: in a table of a million
-    # a fifth is too many to wait for.
+    # A preview of a forgetting leaves as many dead rows as the forgetting would delete. In a table
+    # of a million rows, a fifth is too many to wait for.
     "autovacuum_vacuum_scale_factor": "0.05",
     "timezone": "UTC",
     "log_timezone": "UTC",
@@ -40,7 +41,7 @@ _TUNING = {
 
 
 def ensure_cluster(places: Places, account: ServerAccount) -> None:
-    """Build the cluster if there is none, and check the one there is. Call under the start lock.
+    """Build the cluster if there is none, or check the existing one. Call under the start lock.
 
     Raises EmbeddedPostgresError when it can't be built or is of another PostgreSQL version.
     """
@@ -52,13 +53,13 @@ def ensure_cluster(places: Places, account: ServerAccount) -> None:
 
 
 def server_environment() -> dict[str, str]:
-    """The environment for the server's programs: no secrets of ours, no PG* variables."""
+    """Return the environment for the server's programs: no secrets of ours, no PG* variables."""
     kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
     return {"LC_ALL": "C", **{name: os.environ[name] for name in kept if name in os.environ}}
 
 
 def _build(places: Places, account: ServerAccount) -> None:
-    # A name of its own each time: the programs of a start that was killed may still be writing.
+    # The name is new each time: the programs of a start that was killed may still be writing.
     unfinished = places.data_dir / f"{_UNFINISHED}{secrets.token_hex(4)}"
     for ctype in _CHARACTER_TYPES:
         make_server_folder(unfinished, account)

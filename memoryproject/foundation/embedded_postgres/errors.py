@@ -1,4 +1,4 @@
-"""The one error of the embedded server, with a text meant for the person who runs it."""
+"""The error of the embedded server. Its text is for the person who runs the server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class EmbeddedPostgresError(Exception):
-    """The embedded PostgreSQL can't be used: says what went wrong, where, and what to do."""
+    """The embedded PostgreSQL can't be used. The text states the cause, place and remedy."""
 
 
 OWN_SERVER = "or set DATABASE_URL to a PostgreSQL server of your own"

@@ -1,4 +1,4 @@
-"""The folders of the embedded server: made private, and refused when they are somebody else's."""
+"""Make the folders of the embedded server private, and refuse folders that another user owns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRIVATE_FILE = 0o600
 def prepare_folders(places: Places, account: ServerAccount) -> None:
     """Make DATA_DIR (mode 700) and, where it is used, the folder in /tmp for the socket.
 
-    Raises EmbeddedPostgresError, before anything is changed, when one belongs to somebody else.
+    Raises EmbeddedPostgresError, before anything is changed, when another user owns one of them.
     """
     with explained(f"use the folder {places.data_dir} (DATA_DIR)"):
         _check_data_dir(places.data_dir)
@@ -35,14 +35,14 @@ def prepare_folders(places: Places, account: ServerAccount) -> None:
 
 
 def make_server_folder(folder: Path, account: ServerAccount) -> None:
-    """Make a folder (if it isn't there) that is the server account's alone."""
+    """Make a folder (if it doesn't exist) that only the server account may use."""
     with explained(f"make the folder {folder}"):
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         _give_to(folder, account, PRIVATE_FOLDER)
 
 
 def make_server_file(path: Path, account: ServerAccount) -> None:
-    """Make a file (if it isn't there) that the server account alone may read and write."""
+    """Make a file (if it doesn't exist) that only the server account may read and write."""
     with explained(f"write {path}"):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE))
         _give_to(path, account, PRIVATE_FILE)
@@ -98,7 +98,7 @@ def _foreign(path: Path, what: str, *, owner: str, runner: str) -> EmbeddedPostg
 
 
 def _check_socket_root(folder: Path) -> None:
-    # Anybody can make a folder of this name in /tmp first, or a link to a place of theirs.
+    # Any user can create a folder of this name in /tmp first, or a link to a place of their own.
     info = folder.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
         raise EmbeddedPostgresError(

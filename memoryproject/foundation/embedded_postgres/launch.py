@@ -1,4 +1,4 @@
-"""Start a server on a cluster, and wait until it answers."""
+"""Start a server on a cluster, and wait until it accepts connections."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from memoryproject.foundation.embedded_postgres.serverlog import log_tail
 _POLL_SECONDS = 0.02
 # Long enough for a recovery after a crash under full load.
 _START_SECONDS = 180
-# The shell goes at once and leaves the server to init: nobody who starts it stays its parent, so
-# that a dead server never lingers as an uncollected child. (pg_ctl does the same, but pastes the
-# paths into a shell command unquoted.)
+# The shell exits at once and leaves the server to init: no starter stays its parent, so a dead
+# server never lingers as an uncollected child. (pg_ctl does the same, but pastes the paths into a
+# shell command unquoted.)
 _IN_BACKGROUND = '"$@" </dev/null >>"$0" 2>&1 & echo $!'
 
 
 def answers(places: Places) -> bool:
-    """Whether a server takes connections on the socket of these places."""
+    """Return whether a server accepts connections on the socket of these places."""
     address = make_conninfo(host=str(places.socket_dir), port=PORT, connect_timeout=5)
     return pq.PGconn.ping(address.encode()) == pq.Ping.OK
 
 
 def start_server(places: Places, account: ServerAccount) -> None:
-    """Bring up the server on its cluster, made first if need be. Call under the start lock.
+    """Start the server on its cluster, which is built first if needed. Call under the start lock.
 
-    Raises EmbeddedPostgresError with the end of the server's log when it doesn't come up.
+    Raises EmbeddedPostgresError with the end of the server's log when it doesn't start.
     """
     ensure_cluster(places, account)
     make_server_folder(places.socket_dir, account)
     make_server_file(places.log, account)
     logged_before = places.log.stat().st_size
     while (process := clear_dead_server(places)) is not None:
-        # Its starter was killed, or it is just going down.
+        # The process that started it was killed, or the server is just shutting down.
         if _comes_up(process, places):
             return
     if not _comes_up(_launch(places, account), places):
@@ -55,10 +55,10 @@ def start_server(places: Places, account: ServerAccount) -> None:
 
 
 def _comes_up(process: psutil.Process, places: Places) -> bool:
-    """Wait until the server answers (True) or is gone (False)."""
+    """Wait until the server accepts connections (True) or its process has ended (False)."""
     deadline = time.monotonic() + _START_SECONDS
     while not answers(places):
-        # Where two were started at once, after a kill, the cluster is the other one's.
+        # If two were started at once, after a kill, the other one owns the cluster.
         if not is_alive(process) and postmaster_of(places) is None:
             return False
         if time.monotonic() > deadline:
@@ -70,7 +70,7 @@ def _comes_up(process: psutil.Process, places: Places) -> bool:
 def _launch(places: Places, account: ServerAccount) -> psutil.Process:
     options = [word for item in _options(places).items() for word in ("-c", "=".join(item))]
     command = account.command(binary("postgres"), "-D", str(places.cluster), *options)
-    # A session of its own: Ctrl-C in the terminal is for us, not for the server.
+    # The server gets its own session: Ctrl-C in the terminal is for us, not for the server.
     shell = subprocess.run(
         ["/bin/sh", "-c", _IN_BACKGROUND, str(places.log), *command],
         stdout=subprocess.PIPE,
@@ -98,14 +98,14 @@ def _options(places: Places) -> dict[str, str]:
         "cluster_name": places.tag,
         "logging_collector": "off",
         "log_destination": "stderr",
-        # What people wrote must not get into this log, where forgetting can't reach it: failing
+        # Texts that people wrote must not get into this log, which forgetting can't reach: failing
         # statements and their values go to the program that sent them, not here.
         "log_min_messages": "log",
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",
-        # An old file of the write-ahead log is removed, not kept to be written over later: it
-        # holds what may have been forgotten since.
+        # An old file of the write-ahead log is removed, not kept to be overwritten later: it may
+        # hold data that has been forgotten since.
         "wal_recycle": "off",
     }
 

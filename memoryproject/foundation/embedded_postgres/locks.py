@@ -1,4 +1,4 @@
-"""Locks between processes: a file lock that the kernel drops when its process dies."""
+"""Locks between processes: a file lock that the kernel releases when its process dies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryproject.foundation.embedded_postgres.errors import explained
 
 
 class FileLock:
-    """A flock on one file. Not for use by two threads at once; its owner sees to that."""
+    """A flock on one file. Its owner must prevent use by two threads at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class FileLock:
             self._descriptor = self._locked(fcntl.LOCK_SH)
 
     def try_exclusive(self) -> bool:
-        """Take the whole lock if nobody has any of it; tells whether it was taken."""
+        """Take the exclusive lock if no process holds a share; return whether it was taken."""
         try:
             self._descriptor = self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -37,7 +37,7 @@ class FileLock:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the whole lock during the block, waiting for it first."""
+        """Hold the exclusive lock during the block, after waiting for it."""
         self._descriptor = self._locked(fcntl.LOCK_EX)
         try:
             yield
@@ -45,13 +45,13 @@ class FileLock:
             self.release()
 
     def release(self) -> None:
-        """Let go of the lock, also where a forked child still has a copy of the descriptor."""
+        """Release the lock, even where a forked child still has a copy of the descriptor."""
         if self._descriptor is not None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.abandon()
 
     def abandon(self) -> None:
-        """Forget the lock without unlocking: in a forked child it is still the parent's."""
+        """Drop the lock without unlocking it: in a forked child, the lock is still the parent's."""
         if self._descriptor is not None:
             with suppress(OSError):
                 os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""Where everything of the embedded server lives. Pure: nothing here touches the disk."""
+"""The paths of the embedded server's files. Pure: nothing here touches the disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 PORT = 5432
 # The kernel's limit is 107 bytes on Linux and 103 on macOS.
 _MAX_SOCKET_PATH_LENGTH = 100
-# PostgreSQL reads these in unix_socket_directories as list syntax.
+# PostgreSQL parses these characters in unix_socket_directories as list syntax.
 _UNSAFE_IN_SOCKET_PATH = {",", '"'}
 
 
@@ -31,7 +31,7 @@ class Places:
 
     @property
     def tag(self) -> str:
-        """A name that every process of the server of this DATA_DIR carries in its title."""
+        """A name that every process of this DATA_DIR's server has in its title."""
         return f"memory-{_digest(self.data_dir)}"
 
     @property
@@ -52,11 +52,11 @@ class Places:
 
 
 def places_for(data_dir: Path) -> Places:
-    """The places for a DATA_DIR, made absolute.
+    """Return the places for a DATA_DIR, made absolute.
 
-    Where a socket's path inside it would be too long or unreadable for PostgreSQL, the socket goes
-    to a folder in /tmp: not the environment's TMPDIR, because every process of every shell must
-    find the same one.
+    If the path of a socket in DATA_DIR would be too long or unreadable for PostgreSQL, the socket
+    goes to a folder in /tmp. TMPDIR from the environment is not used, because every process of
+    every shell must find the same folder.
     """
     resolved = data_dir.expanduser().resolve()
     inside = Places(resolved, socket_root=resolved)

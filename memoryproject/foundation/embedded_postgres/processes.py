@@ -1,4 +1,4 @@
-"""The server's processes, told apart from strangers that were given the same process id."""
+"""Find and stop the server's processes, and don't confuse them with reused process ids."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _STOP_SECONDS = 120
 
 
 def postmaster_of(places: Places) -> psutil.Process | None:
-    """The running server of a DATA_DIR, whether it answers yet or not; None if there is none."""
+    """Return the running server of a DATA_DIR, even if it isn't ready yet, or None."""
     process = _recorded_process(places.cluster / "postmaster.pid")
     return process if process is not None and _is_ours(process, places) else None
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether a process still runs; one that is dead but not yet collected by its parent isn't."""
+    """Return whether a process still runs.
+
+    A process that is dead but not yet collected by its parent doesn't run.
+    """
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -32,7 +35,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def stop_postmaster(postmaster: psutil.Process, log: Path) -> None:
-    """Stop a server in PostgreSQL's fast way: cut its connections, write everything, exit.
+    """Stop a server with PostgreSQL's fast shutdown: close its connections, write all data, exit.
 
     Raises EmbeddedPostgresError when it takes too long.
     """
@@ -48,11 +51,11 @@ def stop_postmaster(postmaster: psutil.Process, log: Path) -> None:
 
 
 def clear_dead_server(places: Places) -> psutil.Process | None:
-    """Make way for a new server where there is none, or return the one that there is.
+    """Return the running server or, if there is none, clean up after a dead one.
 
-    Processes of a server that was killed may outlive it with its shared memory in their hands:
-    they are waited for, then told to quit (nothing committed is lost). Raises
-    EmbeddedPostgresError when they don't go.
+    Processes of a server that was killed may outlive it and hold its shared memory. This function
+    waits for them, then asks them to quit (no committed data is lost). Raises EmbeddedPostgresError
+    when they don't exit.
     """
     deadlines = [time.monotonic() + _ORPHANS_LEAVE_SECONDS * turn for turn in (1, 2)]
     while (postmaster := postmaster_of(places)) is None:
@@ -85,9 +88,9 @@ def _tell_to_quit(orphans: list[psutil.Process]) -> None:
 
 
 def _remove_if_misleading(lock_file: Path) -> None:
-    # PostgreSQL takes its lock file for valid when any process has the recorded id, and refuses to
-    # start; with an id that nobody has, it clears up by itself and more carefully than we could.
-    # An empty file, left by a full disk, stops it too.
+    # PostgreSQL considers its lock file valid when any process has the recorded id, and refuses to
+    # start. With an id that no process has, it cleans up by itself and more carefully than we
+    # could. An empty file, left by a full disk, stops it too.
     if not lock_file.exists():
         return
     process = _recorded_process(lock_file)
@@ -112,7 +115,7 @@ def _recorded_pid(lock_file: Path) -> int | None:
 
 
 def _is_ours(process: psutil.Process, places: Places) -> bool:
-    # Told by the command line, which anybody may read: root in a container may not see the
+    # Identified by the command line, which any user may read: root in a container may not see the
     # working folder of another user's process.
     try:
         return _is_some_postgres(process) and places.tag in " ".join(process.cmdline())

@@ -1,4 +1,4 @@
-"""The database inside the server: made when it is missing, with the vector extension."""
+"""Create the database inside the server, with the vector extension, when it is missing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EXTENSION = "vector"
 
 
 def provision(places: Places, password: str) -> None:
-    """Make the database and its extension where they are missing. Call under the start lock.
+    """Create the database and its extension where they are missing. Call under the start lock.
 
-    Raises EmbeddedPostgresError when the server can't be logged in to or refuses.
+    Raises EmbeddedPostgresError when the login fails or the server refuses.
     """
     try:
         with _connect(places, password, "postgres") as connection:

@@ -1,8 +1,9 @@
-"""The embedded PostgreSQL of one DATA_DIR, as a process of ours uses it.
+"""The embedded PostgreSQL of one DATA_DIR, as one of our processes uses it.
 
-Whoever needs the server first starts it; whoever leaves last stops it. Two file locks keep count:
-the start lock lets one process at a time start or stop, and every process shares the users lock
-for as long as it uses the server. The kernel drops both when a process dies, however it dies.
+The first process that needs the server starts it, and the last one that releases it stops it. Two
+file locks track this: the start lock lets one process at a time start or stop the server, and every
+process shares the users lock while it uses the server. The kernel releases both when a process
+dies, for any reason.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from memoryproject.foundation.embedded_postgres.serverlog import trim_log
 
 logger = logging.getLogger(__name__)
 
-# After multiprocessing's own exit work, so that children that use the server are done.
+# After multiprocessing's own exit handlers, so that children that use the server have ended.
 _EXIT_PRIORITY = -1000
 
 
 class EmbeddedPostgres:
-    """The server of one DATA_DIR. Making one touches nothing; safe for threads and forks."""
+    """The server of one DATA_DIR. Creating an instance has no effect; thread- and fork-safe."""
 
     user = ROLE
     database = DATABASE
@@ -49,7 +50,7 @@ class EmbeddedPostgres:
 
     @property
     def host(self) -> str:
-        """The folder of the server's socket, known without starting it."""
+        """The folder of the server's socket, which is known before the server starts."""
         return str(self.places.socket_dir)
 
     @property
@@ -62,13 +63,14 @@ class EmbeddedPostgres:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process counts as a user of the server."""
+        """Return whether this process counts as a user of the server."""
         return self._users_lock.held
 
     def connection_settings(self) -> dict[str, str | int]:
-        """NAME, USER, HOST and PORT of a Django database. Starts nothing, writes nothing.
+        """Return NAME, USER, HOST and PORT of a Django database. Starts nothing, writes nothing.
 
-        PASSWORD is empty: it is made by the first start, and the Django backend reads it then.
+        PASSWORD is empty: the server's first start creates it, and the Django backend reads it
+        then.
         """
         return {
             "NAME": self.database,
@@ -79,7 +81,7 @@ class EmbeddedPostgres:
         }
 
     def is_running(self) -> bool:
-        """Whether the server takes connections."""
+        """Return whether the server accepts connections."""
         return os.path.exists(self.places.cluster) and answers(self.places)
 
     def ensure_running(self) -> None:
@@ -101,7 +103,7 @@ class EmbeddedPostgres:
             self._provisioned = True
 
     def release(self) -> None:
-        """This process no longer needs the server: the last one out stops it, and waits.
+        """Release the server; if this process was its last user, stop it and wait for its end.
 
         Raises EmbeddedPostgresError when it doesn't stop.
         """
@@ -109,7 +111,8 @@ class EmbeddedPostgres:
             if not self.is_held:
                 return
             if not self.places.data_dir.exists():
-                # Deleted under the server, which notices that and stops by itself.
+                # DATA_DIR was deleted while the server ran. The server notices that and stops by
+                # itself.
                 self._users_lock.release()
                 return
             with self._start_lock.exclusive():
@@ -140,7 +143,7 @@ class EmbeddedPostgres:
             logger.warning("%s", error)
 
     def forget_parent(self) -> None:
-        """In a forked child: drop what was the parent's, without unlocking it for the parent."""
+        """Drop the parent's locks in a forked child, without unlocking them for the parent."""
         self._guard = threading.RLock()
         self._exit_hook = None
         self._start_lock.abandon()
@@ -152,7 +155,7 @@ _by_data_dir: dict[Path, EmbeddedPostgres] = {}
 
 
 def embedded_postgres(data_dir: Path) -> EmbeddedPostgres:
-    """The one instance of this process for a DATA_DIR."""
+    """Return this process's only instance for a DATA_DIR."""
     return _by_data_dir.setdefault(Path(data_dir).resolve(), EmbeddedPostgres(data_dir))
 
 

@@ -1,4 +1,4 @@
-"""The server's own log, ``DATA_DIR/postgres.log``: kept small, and quoted in errors."""
+"""The server's own log, ``DATA_DIR/postgres.log``: limited in size, and quoted in errors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _QUOTED_LINES = 10
 
 
 def trim_log(path: Path) -> None:
-    """Cut a log that grew too large down to its end. Safe while the server writes: it appends.
+    """Cut a log that grew too large down to its end.
 
-    Looked at whenever a process first uses the server, so it needs no process of its own as
-    PostgreSQL's collector does, and holds what fails before that collector would be up.
+    This is safe while the server writes, because the server appends. It runs when a process first
+    uses the server. So it needs no separate process as PostgreSQL's collector does, and the log
+    also holds failures from before that collector would run.
     """
     with explained(f"trim the log {path}"):
         if not path.exists() or path.stat().st_size <= _MAX_SIZE:
@@ -29,7 +30,7 @@ def trim_log(path: Path) -> None:
 
 
 def log_tail(path: Path, *, since: int = 0) -> str:
-    """The last lines of the log, of those written after byte ``since``, each indented."""
+    """Return the last lines of the log that were written after byte ``since``, each indented."""
     try:
         with path.open("rb") as log:
             log.seek(since)

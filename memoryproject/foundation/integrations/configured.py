@@ -1,4 +1,4 @@
-"""Choose the chat model, the transcriber and the WhatsApp providers by the settings."""
+"""Choose the chat model, the transcriber and the WhatsApp providers from the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.green.client import GreenPro
 
 
 def configured_transcriber() -> Transcriber | None:
-    """Who listens to recordings; nobody where TRANSCRIPTION_MODEL is unset."""
+    """Return the transcriber of recordings, or None if TRANSCRIPTION_MODEL is unset."""
     if not settings.TRANSCRIPTION_MODEL:
         return None
     return _openai_transcriber(
@@ -41,14 +41,17 @@ def configured_chat_model() -> ChatModel:
 
 @lru_cache(maxsize=4)
 def _openai_chat(api_key: str, base_url: str, model: str) -> ChatModel:
-    """One for all turns: it keeps its connections open."""
+    """Return one instance for all turns: it keeps its connections open."""
     from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow
 
     return OpenAIChatModel(api_key=api_key, base_url=base_url, model=model)
 
 
 def configured_providers() -> dict[str, WhatsAppProvider]:
-    """By name; one that isn't configured refuses to send and says which setting is missing."""
+    """Return the providers by name.
+
+    A provider that isn't configured refuses to send and states which setting is missing.
+    """
     return {
         "cloud": CloudProvider(
             api_url=settings.WHATSAPP_CLOUD_API_URL,

@@ -1,5 +1,7 @@
-"""The connection to an OpenAI-compatible server that the chat model and the embedder share:
-one SDK client, and every failure told as an AttemptFailed with a text for staff."""
+"""The connection to an OpenAI-compatible server that the chat model and the embedder share.
+
+It uses one SDK client, and converts every failure to an AttemptFailed with a text for staff.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT = 5.0
 MAX_SERVER_TEXT_LENGTH = 300
 
-# The SDK refuses to start without a key; servers that need none ignore it.
+# The SDK refuses to start without a key. Servers that need none ignore it.
 NO_KEY = "no-key"
 LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 RETRIED_CLIENT_ERRORS = {408, 409, 425, 429}
-# A 429 that waiting doesn't cure: staff must pay or raise a limit.
+# A 429 that waiting doesn't resolve: staff must pay or raise a limit.
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 REFUSED_STATUSES = {400, 422}
 TOO_LONG_CODES = {"context_length_exceeded", "string_above_max_length"}
@@ -35,8 +37,10 @@ class OpenAIConnection:
     """An SDK client for one server. Holds sockets: close() frees them."""
 
     def __init__(self, api_key: str | None, base_url: str | None, *, timeout: float) -> None:
-        """An empty key or URL means no key and OpenAI's own server. Raises ValueError for
-        a URL that isn't http(s)."""
+        """Create the client. An empty key or URL means no key and OpenAI's own server.
+
+        Raises ValueError for a URL that isn't http(s).
+        """
         self._key = (api_key or "").strip()
         self._timeout = timeout
         url = (base_url or "").strip() or DEFAULT_BASE_URL
@@ -53,7 +57,7 @@ class OpenAIConnection:
 
     def call(self, request: Callable[[openai.OpenAI], T]) -> T:
         """Run one request without retries. Raises AttemptFailed, with no secret in it."""
-        # Without "from None" a logged traceback would show what the server echoed.
+        # Without "from None", a logged traceback would show data that the server repeated.
         try:
             return request(self._client)
         except openai.APIStatusError as error:
@@ -65,11 +69,11 @@ class OpenAIConnection:
         except UnicodeEncodeError:
             raise AttemptFailed(ErrorText("model_characters"), permanent=True) from None
         except (openai.OpenAIError, ValueError, TypeError, AttributeError):
-            # The SDK checks little of what it parses: a strange body ends in any of these.
+            # The SDK checks little of what it parses: an unexpected body raises any of these.
             raise unreadable_answer() from None
 
     def _refusal(self, error: openai.APIStatusError) -> AttemptFailed:
-        """What an HTTP error status means for us."""
+        """Convert an HTTP error status to an AttemptFailed."""
         status = error.status_code
         out_of_quota = status == 429 and bool(QUOTA_CODES & {error.code, error.type})
         permanent = out_of_quota or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
@@ -96,7 +100,7 @@ class OpenAIConnection:
 
 
 def unreadable_answer() -> AttemptFailed:
-    """The failure for an answer of the wrong form; the next try may be better."""
+    """Return the failure for an answer in the wrong form; a retry may help."""
     return AttemptFailed(ErrorText("model_unreadable"))
 
 
@@ -107,7 +111,7 @@ def _server_text(error: openai.APIStatusError) -> str:
 
 
 def _http_client(url: str) -> openai.DefaultHttpxClient | None:
-    """A client that ignores proxies for a server on this machine: a proxy can't reach it."""
+    """Return a client without proxies for a server on this machine: a proxy can't reach it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("The OpenAI base URL must start with http:// or https:// and name a host")

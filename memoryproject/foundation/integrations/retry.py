@@ -1,5 +1,4 @@
-"""How calls to outside servers are tried again: after 1, 2 and 4 seconds, or later when the
-server says so."""
+"""Retry calls to external servers after 1, 2 and 4 seconds, or later if the server asks for it."""
 
 from __future__ import annotations
 
@@ -10,17 +9,20 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 DELAYS = (1.0, 2.0, 4.0)
-# A server may ask for minutes; a person waits for the answer, and a lease for its renewal.
+# A server may ask for minutes, but a person waits for the answer, and a lease must be renewed.
 MAX_WAIT = 30.0
 
 T = TypeVar("T")
 
 
 class AttemptFailed(Exception):
-    """One try failed. ``permanent``: trying again can't help. ``retry_after``: seconds that
-    the server asked to wait, None where it said nothing. ``too_long``: what was sent is
-    longer than the model reads. ``refused``: the server takes exception to the request itself,
-    so that one of another form may do."""
+    """One attempt failed.
+
+    ``permanent``: a retry can't help.
+    ``retry_after``: seconds that the server asked to wait, None if it asked for no wait.
+    ``too_long``: the request is longer than the model reads.
+    ``refused``: the server refuses the form of the request, so another form may succeed.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class AttemptFailed(Exception):
 
 
 def nothing() -> None:
-    """The ``before_attempt`` of callers that have no lease to renew."""
+    """The ``before_attempt`` of callers that have no lease to renew. Does nothing."""
 
 
 def call_with_retries(
@@ -49,10 +51,10 @@ def call_with_retries(
     before_attempt: Callable[[], None] = nothing,
     delays: Sequence[float] = DELAYS,
 ) -> tuple[T, int]:
-    """Call ``attempt`` until it succeeds, once more than there are delays at most.
+    """Call ``attempt`` until it succeeds, at most once more than there are delays.
 
-    Returns its value and the number of tries. Raises the last AttemptFailed, the first
-    permanent one, or whatever ``before_attempt`` raises.
+    Returns its value and the number of attempts. Raises the last AttemptFailed, the first permanent
+    one, or any exception of ``before_attempt``.
     """
     for number, delay in enumerate(delays, start=1):
         before_attempt()
@@ -68,16 +70,17 @@ def call_with_retries(
 
 
 def wait_before_retry(delay: float, retry_after: float | None) -> float:
-    """Seconds to wait: never less than our own delay, never longer than MAX_WAIT for
-    the server's."""
+    """Return the seconds to wait: at least our own delay, and at most MAX_WAIT for the server's."""
     if retry_after is None:
         return delay
     return max(delay, min(retry_after, MAX_WAIT))
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> float | None:
-    """Seconds in a Retry-After header (RFC 9110: a number or a date); None when there is
-    none or it can't be read. ``now`` is aware."""
+    """Return the seconds in a Retry-After header (RFC 9110: a number or a date).
+
+    None when there is no header or it can't be read. ``now`` is aware.
+    """
     if value is None:
         return None
     try:

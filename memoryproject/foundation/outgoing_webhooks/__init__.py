@@ -1,5 +1,5 @@
-"""Outgoing webhooks: integrators are told what happens here. See docs/webhooks.md.
+"""Outgoing webhooks: notify integrators of events. See docs/webhooks.md.
 
-Whoever changes something calls ``hooks_raise`` (events.py) in the transaction of the change:
-what is rolled back is never told, and what is committed is never lost. A worker sends it.
+Code that changes something calls ``hooks_raise`` (events.py) in the transaction of the change. An
+event that is rolled back is never sent, and a committed event is never lost. A worker sends it.
 """

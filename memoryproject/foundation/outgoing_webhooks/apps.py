@@ -1,4 +1,4 @@
-"""Outgoing webhooks as an app of their own, below those that have something to tell."""
+"""The Django app of the outgoing webhooks, below the apps that raise events."""
 
 from __future__ import annotations
 

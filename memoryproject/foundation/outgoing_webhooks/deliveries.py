@@ -1,4 +1,4 @@
-"""What becomes of deliveries besides being sent."""
+"""Create test deliveries; retry, delete, erase and move deliveries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BATCH = 5_000
 
 
 def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
-    """Put a test on its way. Raises EndpointNotFoundError."""
+    """Queue a test delivery. Raises EndpointNotFoundError."""
     endpoint = endpoint_get(endpoint_id)
     now = timezone.now()
     with transaction.atomic():
@@ -43,8 +43,10 @@ def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
 
 
 def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
-    """Send these again, or now, under the ids that they have, with all tries before them.
-    Deliveries to disabled endpoints wait until those are enabled. Returns how many."""
+    """Send these deliveries again, or now, under their existing ids and with new attempts.
+
+    Deliveries to disabled endpoints wait until those are enabled. Returns the number of deliveries.
+    """
     now = timezone.now()
     with transaction.atomic():
         rows = WebhookDelivery.objects.filter(pk__in=list(delivery_ids))
@@ -64,8 +66,10 @@ def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
 
 
 def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
-    """Delete what was finished so long ago, and what has waited so long for a disabled
-    endpoint. Returns how many."""
+    """Delete deliveries that finished long ago or waited too long for a disabled endpoint.
+
+    Returns the number of deliveries.
+    """
     before = now - older_than
     waiting = Q(endpoint__enabled=False, finished_at__isnull=True, occurred_at__lt=before)
     old = WebhookDelivery.objects.filter(Q(finished_at__lt=before) | waiting)
@@ -76,9 +80,12 @@ def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
 
 
 def chat_deliveries_erase(*, chat_id: UUID) -> int:
-    """A person is forgotten: what waits to be told of them isn't told any more, but that their
-    memories are gone, and nothing says whose any of it was. Call it in the transaction that
-    forgets them, at its end. Returns how many rows changed or went."""
+    """Erase a forgotten person's data from the deliveries.
+
+    Pending deliveries about the person are no longer sent, except for the event that their memories
+    are gone, and no delivery shows whose data it was about. Call it at the end of the transaction
+    that forgets the person. Returns the number of rows that were changed or deleted.
+    """
     of_chat = WebhookDelivery.objects.filter(chat_id=chat_id)
     untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type=MEMORY_FORGOTTEN)
     gone, _ = untold.delete()
@@ -86,5 +93,5 @@ def chat_deliveries_erase(*, chat_id: UUID) -> int:
 
 
 def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
-    """Two chats are one person: see endpoints_move."""
+    """Move deliveries when two chats are merged as one person: see endpoints_move."""
     return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)

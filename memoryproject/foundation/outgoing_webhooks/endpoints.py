@@ -1,4 +1,4 @@
-"""Makes, changes and removes endpoints."""
+"""Create, change and remove endpoints."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from memoryproject.foundation.outgoing_webhooks.signing import secret_new
 logger = logging.getLogger(__name__)
 
 MAX_NAME_LENGTH = 100
-# Receivers have so long to take up a new secret.
+# The time that receivers have to adopt a new secret.
 OLD_SECRET_KEPT = timedelta(hours=24)
 CHANGEABLE = ("name", "url", "event_types", "chat_ids", "enabled")
 
 
 class EndpointError(ValueError):
-    """The endpoint can't be like that; the text says why, ``field`` what of it."""
+    """The endpoint isn't valid. The text states the reason, ``field`` the invalid field."""
 
     def __init__(self, text: str, field: str = "") -> None:
         super().__init__(text)
@@ -42,12 +42,12 @@ class EndpointError(ValueError):
 
 
 class EndpointNotFoundError(LookupError):
-    """There is no such endpoint."""
+    """The endpoint doesn't exist."""
 
 
 @dataclass(frozen=True)
 class NewSecret:
-    """An endpoint with a secret that was just made, to be shown once."""
+    """An endpoint with a secret that was just created; the secret is shown once."""
 
     endpoint: WebhookEndpoint
     secret: str
@@ -62,8 +62,13 @@ def endpoint_create(
     rules: AddressRules,
     actor: Actor,
 ) -> NewSecret:
-    """Make an endpoint. ``event_types``: what it is told, empty: everything. ``chat_ids``:
-    bound to these chats, None: not bound. Raises EndpointError."""
+    """Create an endpoint.
+
+    ``event_types``: the events that it receives; empty: all.
+    ``chat_ids``: the chats that it is bound to; None: it isn't bound.
+
+    Raises EndpointError.
+    """
     endpoint_check(name=name, url=url, event_types=event_types, chat_ids=chat_ids, rules=rules)
     endpoint = WebhookEndpoint(
         name=name.strip(),
@@ -90,15 +95,18 @@ def endpoint_change(
     actor: Actor,
     resolve: bool = True,
 ) -> WebhookEndpoint:
-    """Change what is given of name, url, event_types, chat_ids and enabled. One that is enabled
-    again begins anew: what failed before doesn't count any more. ``resolve``: False where the
-    caller has just checked where the URL leads. Raises EndpointError, EndpointNotFoundError."""
+    """Change the given fields among name, url, event_types, chat_ids and enabled.
+
+    An endpoint that is enabled again starts fresh: earlier failures no longer count. ``resolve``:
+    False if the caller has just checked the addresses of the URL's host. Raises EndpointError,
+    EndpointNotFoundError.
+    """
     if unknown := set(changes) - set(CHANGEABLE):
         raise TypeError(f"No fields that can be changed: {', '.join(sorted(unknown))}.")
     known = endpoint_get(endpoint_id)
     wanted = {name: changes.get(name, getattr(known, name)) for name in CHANGEABLE}
     wanted["event_types"] = _ordered(wanted["event_types"])
-    # Before the transaction: a name may take long to be resolved.
+    # Before the transaction: the name lookup may take long.
     endpoint_check(
         name=wanted["name"],
         url=wanted["url"],
@@ -126,8 +134,11 @@ def endpoint_change(
 def endpoint_rotate(
     *, endpoint_id: int, actor: Actor, keep: timedelta = OLD_SECRET_KEPT
 ) -> NewSecret:
-    """Give it a new secret. The old one signs as well for ``keep``, the one before it no more.
-    Raises EndpointNotFoundError."""
+    """Give the endpoint a new secret.
+
+    The old secret also signs for ``keep``; the one before it no longer does. Raises
+    EndpointNotFoundError.
+    """
     with transaction.atomic():
         endpoint = _locked(endpoint_id)
         endpoint.old_secret = endpoint.secret if keep else ""
@@ -139,7 +150,7 @@ def endpoint_rotate(
 
 
 def endpoint_remove(*, endpoint_id: int, actor: Actor) -> None:
-    """Remove it with its deliveries. Raises EndpointNotFoundError."""
+    """Remove the endpoint with its deliveries. Raises EndpointNotFoundError."""
     with transaction.atomic():
         rows = WebhookEndpoint.objects.select_for_update().filter(pk=endpoint_id)
         endpoint = rows.first()
@@ -150,7 +161,7 @@ def endpoint_remove(*, endpoint_id: int, actor: Actor) -> None:
 
 
 def endpoint_disable(*, endpoint_id: int, reason: str) -> None:
-    """Send it nothing more, and tell staff why; what is pending stays until it is enabled."""
+    """Stop sending to the endpoint and show staff the reason; pending deliveries wait."""
     with transaction.atomic():
         endpoint = _locked(endpoint_id)
         if not endpoint.enabled:
@@ -163,7 +174,7 @@ def endpoint_disable(*, endpoint_id: int, reason: str) -> None:
 
 
 def endpoint_get(endpoint_id: int) -> WebhookEndpoint:
-    """Raises EndpointNotFoundError."""
+    """Return the endpoint. Raises EndpointNotFoundError."""
     endpoint = WebhookEndpoint.objects.filter(pk=endpoint_id).first()
     if endpoint is None:
         raise EndpointNotFoundError(f"There is no endpoint {endpoint_id}.")
@@ -179,8 +190,10 @@ def endpoint_check(
     rules: AddressRules,
     resolve: bool = True,
 ) -> None:
-    """Raises EndpointError for what can't be. ``resolve``: also for a host that leads to a
-    private network now."""
+    """Check the fields of an endpoint. Raises EndpointError if one isn't valid.
+
+    ``resolve``: also refuse a host that resolves to a private network now.
+    """
     if not name.strip() or len(name.strip()) > MAX_NAME_LENGTH or not name.isprintable():
         text = _("An endpoint needs a name of 1 to %(most)s printable characters.")
         raise EndpointError(text % {"most": MAX_NAME_LENGTH}, "name")
@@ -199,8 +212,10 @@ def endpoint_check(
 
 
 def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:
-    """Two chats are one person: endpoints that were bound to the one are bound to the other.
-    Call it in the transaction that merges them. Returns how many."""
+    """Bind endpoints to ``to_chat`` that were bound to ``from_chat``: both are one person.
+
+    Call it in the transaction that merges the chats. Returns the number of endpoints.
+    """
     rows = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
     bound = list(rows.filter(chat_ids__contains=[from_chat]))
     for endpoint in bound:
@@ -211,7 +226,10 @@ def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> int:
 
 
 def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
-    """What staff should look at: those that failed last, and those that were disabled for it."""
+    """Return the endpoints that need attention.
+
+    These have failed for five minutes or more, or were disabled because of failures.
+    """
     troubled = WebhookEndpoint.objects.exclude(disabled_reason="", failing_since__isnull=True)
     since = now - timedelta(minutes=5)
     return [
@@ -228,7 +246,7 @@ def _taken(name: str) -> EndpointError:
 
 
 def _begin_anew(endpoint: WebhookEndpoint) -> list[str]:
-    """Returns the names of what was reset."""
+    """Reset the failures; return the names of the fields that were reset."""
     endpoint.disabled_reason = ""
     endpoint.failing_since = None
     endpoint.failures = 0
@@ -249,7 +267,7 @@ def _ordered(event_types: Collection[str]) -> list[str]:
 
 
 def _record(action: str, endpoint: WebhookEndpoint, actor: Actor, **details: Any) -> None:
-    """Never the address, which may hold a token."""
+    """Record the change in the audit log, without the URL, which may hold a token."""
     audit_record(
         action=action,
         actor=actor,

@@ -1,4 +1,4 @@
-"""The one way in which anything is told to integrators."""
+"""Raise events: the only way to notify integrators."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_wake
 
 BATCH = 5_000
-# Names of what has changed; they are joined where a thing changes twice at once.
+# Names of changed parts. They are joined where an object changes twice in one block.
 FIELDS = "fields"
 
-# A removal waits until the transaction ends, so that no delivery is left without its endpoint;
-# nothing else does.
+# A removal of an endpoint waits until the transaction ends, so that no delivery is left without its
+# endpoint. Nothing else waits.
 _ENDPOINTS = "SELECT * FROM hooks_webhookendpoint WHERE enabled FOR KEY SHARE"
 
-# Ten thousand memories may go at once: as arrays they take a third of the time that rows do.
+# Ten thousand memories may be forgotten at once: arrays take a third of the time that rows take.
 _INSERT = """
 INSERT INTO hooks_webhookdelivery (endpoint_id, event_id, event_type, data, chat_id,
     occurred_at, due_at, state, attempts, error)
@@ -38,8 +38,10 @@ _Told = tuple[int, UUID, str, str, UUID | None]
 
 @dataclass(frozen=True)
 class HookEvent:
-    """Something that happened to ``subject``, a memory, session or turn. ``data``: ids, times
-    and words of ours; never what somebody said or wrote, and no phone number."""
+    """An event that happened to ``subject``, a memory, session or turn.
+
+    ``data``: ids, times and words of ours; never what a person said or wrote, and no phone number.
+    """
 
     type: str
     subject: UUID
@@ -51,8 +53,11 @@ _gathering: ContextVar[list[HookEvent] | None] = ContextVar("gathering", default
 
 
 def hooks_raise(events: Sequence[HookEvent]) -> None:
-    """Tell integrators of these events. Call it in the transaction of what happened. One query
-    where nobody wants to know; the number of queries doesn't grow with the events."""
+    """Queue these events for delivery. Call it in the transaction of the change.
+
+    It makes one query if no endpoint wants the events. The number of queries doesn't grow with the
+    number of events.
+    """
     gathered = _gathering.get()
     if gathered is not None:
         gathered.extend(events)
@@ -62,8 +67,10 @@ def hooks_raise(events: Sequence[HookEvent]) -> None:
 
 @contextmanager
 def hooks_gathered() -> Iterator[None]:
-    """What is raised within is told at the end, a thing that changed twice once. Within a
-    transaction; where the block fails nothing is told."""
+    """Collect the events raised within the block; raise each object's changes once at its end.
+
+    Use it within a transaction. If the block fails, no event is raised.
+    """
     if _gathering.get() is not None:
         yield
         return
@@ -77,7 +84,7 @@ def hooks_gathered() -> Iterator[None]:
 
 
 def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
-    """Each thing once for each type of event, as it was at last, with all that has changed."""
+    """Return one event for each object and event type: its last state with all its changes."""
     found: dict[tuple[str, UUID], HookEvent] = {}
     for event in events:
         key = (event.type, event.subject)
@@ -106,6 +113,6 @@ def _write(events: Sequence[HookEvent]) -> None:
 
 
 def _told(event: HookEvent, endpoint_ids: Sequence[int]) -> list[_Told]:
-    """A row for each endpoint, all under one id."""
+    """Return a row for each endpoint, all with the same id."""
     event_id, data = uuid.uuid4(), json.dumps(event.data)
     return [(key, event_id, event.type, data, event.chat_id) for key in endpoint_ids]

@@ -1,4 +1,4 @@
-"""What integrators can be told."""
+"""The event types that integrators can receive."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ EVENT_TYPES = {
     TURN_FAILED: _("a message could not be answered, or its answer not be sent"),
 }
 
-# Sent because somebody asks for it, whatever an endpoint is subscribed to.
+# Sent on request, regardless of the endpoint's subscriptions.
 TEST = "webhook.test"

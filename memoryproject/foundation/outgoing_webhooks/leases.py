@@ -1,4 +1,4 @@
-"""Claims of endpoints: one worker at a time sends to an endpoint."""
+"""Claim endpoints, so that one worker at a time sends to an endpoint."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from datetime import datetime
 from memoryproject.foundation.leases import Lease
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 
-# Workers have people to answer, too: so many of them send at once.
+# Workers must answer people, too, so only this many of them send at once.
 MAX_AT_ONCE = 2
 
 
 def endpoint_claim(
     *, endpoint_id: int, now: datetime, although_paused: bool = False
 ) -> Lease[WebhookEndpoint] | None:
-    """Take the endpoint, or None: it is gone or disabled, paused, or somebody sends to it; or
-    enough workers are sending."""
+    """Claim the endpoint, or return None.
+
+    None: it is gone, disabled or paused, a worker sends to it, or enough workers are sending.
+    """
     endpoint = WebhookEndpoint.objects.filter(pk=endpoint_id, enabled=True).first()
     if endpoint is None:
         return None

@@ -1,4 +1,4 @@
-"""Where events are sent, and what was sent."""
+"""The endpoints that events are sent to, and their deliveries."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 
 
 class WebhookEndpoint(LeasedWork):
-    """An integrator's address. ``event_types``: what it is told; empty: everything.
-    ``chat_ids``: the chats that it is bound to; None: it is bound to none and told of all.
+    """An integrator's address.
 
-    ``secret`` signs, and is therefore kept as it is; until ``old_secret_until`` the one before
-    it signs as well. ``failing_since`` is the first failure after the last success,
-    ``failures`` how many there were since; until ``paused_until`` nothing is sent.
-    ``asked_at``: a job that sends is in the queue.
+    ``event_types``: the events that it receives; empty: all.
+    ``chat_ids``: the chats that it is bound to; None: it isn't bound and receives the events of
+        all.
+
+    ``secret`` signs, so it is stored as it is. Until ``old_secret_until`` the previous secret signs
+    as well. ``failing_since`` is the first failure after the last success, and ``failures`` is the
+    number of failures since then. Until ``paused_until`` nothing is sent. ``asked_at``: a job that
+    sends is in the queue.
     """
 
     name = models.CharField(_("name"), max_length=100, unique=True, help_text=_("What it is for."))
@@ -71,19 +74,19 @@ class WebhookEndpoint(LeasedWork):
         return self.name
 
     def wants(self, event_type: str, chat_id: UUID | None) -> bool:
-        """Whether it is to be told of such an event in this chat."""
+        """Return whether the endpoint receives this type of event in this chat."""
         if self.event_types and event_type not in self.event_types:
             return False
         return self.chat_ids is None or chat_id in self.chat_ids
 
     def keys(self, now: datetime) -> list[str]:
-        """The secrets that sign now, the newest first."""
+        """Return the secrets that sign now, the newest first."""
         old = self.old_secret_until is not None and self.old_secret_until > now
         return [self.secret, self.old_secret] if old else [self.secret]
 
 
 class DeliveryState(models.TextChoices):
-    """A failed one was tried for the last time, or its endpoint is gone for good."""
+    """The states of a delivery. FAILED: the last attempt failed, or the endpoint is gone."""
 
     PENDING = labelled("pending", _("Pending"))
     DELIVERED = labelled("delivered", _("Delivered"))
@@ -91,11 +94,11 @@ class DeliveryState(models.TextChoices):
 
 
 class WebhookDelivery(models.Model):
-    """One event for one endpoint: written with what happened, sent until it is delivered.
+    """One event for one endpoint, written with the change and sent until it is delivered.
 
-    ``data`` holds ids, times and words of ours, never what somebody said and no phone number.
-    ``chat_id`` is the chat that it is about; the name that the receiver reads is looked up
-    when it is sent.
+    ``data`` holds ids, times and words of ours, never what a person said and no phone number.
+    ``chat_id`` is the chat that the event is about. The chat's name for the receiver is looked up
+    when the delivery is sent.
     """
 
     endpoint = models.ForeignKey(
@@ -157,5 +160,5 @@ class WebhookDelivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """By which a receiver knows what it has had already."""
+        """Return the id by which a receiver recognises a delivery that it already has."""
         return f"evt_{self.event_id.hex}"

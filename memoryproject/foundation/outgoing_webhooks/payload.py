@@ -1,4 +1,4 @@
-"""What is sent."""
+"""Build the body and the headers of a delivery."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from uuid import UUID
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.signing import signature
 
-# Tells the name under which integrators know a chat; None where it is gone.
+# Returns the name under which integrators know a chat; None if the chat is gone.
 ChatName = Callable[[UUID], str | None]
 
 
 def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
-    """The payload. The chat's name, which may be a phone number, is looked up now: it is stored
-    with no delivery, and where the chat is forgotten there is none."""
+    """Return the payload.
+
+    The chat's name, which may be a phone number, is looked up now. No delivery stores it, and a
+    forgotten chat has none.
+    """
     chat_id = delivery.chat_id
     data = {
         **delivery.data,
@@ -29,7 +32,7 @@ def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
 def headers_of(
     delivery: WebhookDelivery, endpoint: WebhookEndpoint, *, body: bytes, now: datetime
 ) -> Mapping[str, str]:
-    """The headers of Standard Webhooks, signed now."""
+    """Return the headers of Standard Webhooks, signed now."""
     timestamp = int(now.timestamp())
     return {
         "Content-Type": "application/json",
@@ -46,5 +49,5 @@ def headers_of(
 
 
 def utc(moment: datetime) -> str:
-    """As the REST API writes times."""
+    """Return the time as the REST API writes times."""
     return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")

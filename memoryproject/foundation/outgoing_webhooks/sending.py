@@ -1,6 +1,8 @@
-"""Sends what is due to an endpoint, and notes what became of it. No transaction is open and no
-row is locked while it is posted: a worker that is killed then leaves the delivery pending, and
-it is sent again under the same id."""
+"""Send an endpoint's due deliveries and record the results.
+
+During the HTTP request no transaction is open and no row is locked. If a worker is killed, the
+delivery stays pending and is sent again under the same id.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,20 @@ from memoryproject.foundation.outgoing_webhooks.wakeup import endpoints_abandone
 
 logger = logging.getLogger(__name__)
 
-# For one job, so that people's messages get their turn among the workers.
+# For one job, so that workers also have time for people's messages.
 BUDGET = timedelta(seconds=20)
 GONE = 410
-# Statuses that may tell when to come back.
+# Statuses whose response may state when to retry.
 BUSY = (429, 503)
 
 
 @dataclass(frozen=True)
 class WebhookDependencies:
-    """With what is sent. ``disable_after``: an endpoint that fails for so long is disabled.
-    ``luck`` (0 to 1) scatters retries."""
+    """The dependencies of sending.
+
+    ``disable_after``: an endpoint that fails for this long is disabled. ``luck`` (0 to 1) spreads
+    retries.
+    """
 
     poster: Poster
     chat_name: ChatName
@@ -57,8 +62,10 @@ class _Failure:
 
 
 def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int:
-    """Send what is due to an endpoint, until nothing is, it fails, or the job has taken long
-    enough; what is left is sent by the next job. Returns how many were delivered."""
+    """Send the endpoint's due deliveries; return the number that were delivered.
+
+    It stops when none is due, one fails, or the job has used its time. The next job sends the rest.
+    """
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(asked_at=None)
     lease = endpoint_claim(endpoint_id=endpoint_id, now=dependencies.clock())
     if lease is None:
@@ -76,15 +83,17 @@ def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int
         logger.warning("%s", lost)
     finally:
         lease.release()
-    # What is left here, and endpoints that waited because enough workers were sending.
+    # The rest of this endpoint's deliveries, and endpoints that waited while enough workers sent.
     endpoints_wake(endpoint_ids=endpoints_abandoned(dependencies.clock()))
     return delivered
 
 
 def delivery_send(*, delivery: WebhookDelivery, dependencies: WebhookDependencies) -> bool | None:
-    """Send this one now, also where the endpoint is left alone after a failure; whether it was
-    delivered. None: it was sent meanwhile, the endpoint is disabled or gone, a worker sends to
-    it, or enough workers are sending."""
+    """Send this delivery now, even if its endpoint is paused; return whether it was delivered.
+
+    None: it was sent in the meantime, the endpoint is disabled or gone, a worker sends to it, or
+    enough workers are sending.
+    """
     lease = endpoint_claim(
         endpoint_id=delivery.endpoint_id, now=dependencies.clock(), although_paused=True
     )
@@ -101,7 +110,7 @@ def delivery_send(*, delivery: WebhookDelivery, dependencies: WebhookDependencie
 
 
 def _due(endpoint_id: int, now: datetime) -> WebhookDelivery | None:
-    """What has been due for longest; none where the endpoint was disabled meanwhile."""
+    """Return the delivery that is due the longest; None if the endpoint was disabled meanwhile."""
     due = WebhookDelivery.objects.select_related("endpoint").filter(
         endpoint=endpoint_id,
         endpoint__enabled=True,
@@ -191,7 +200,7 @@ def _failed(
 
 
 def _note(delivery: WebhookDelivery, now: datetime, **changes: Any) -> None:
-    """One that was sent by somebody else meanwhile, or is gone, stays as it is."""
+    """Record the result, unless another worker sent the delivery meanwhile or it is gone."""
     WebhookDelivery.objects.filter(pk=delivery.pk, state=DeliveryState.PENDING).update(
         attempts=F("attempts") + 1, last_attempt_at=now, **changes
     )

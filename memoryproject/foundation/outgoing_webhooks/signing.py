@@ -1,4 +1,4 @@
-"""Secrets and signatures, as Standard Webhooks has them."""
+"""Secrets and signatures, as Standard Webhooks defines them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hmac
 import secrets
 from collections.abc import Iterable
 
-# By it people, and scanners for leaked secrets, know what it is.
+# People and scanners for leaked secrets recognise a secret by this prefix.
 MARK = "whsec_"
 BYTES = 32
 
@@ -18,7 +18,7 @@ def secret_new() -> str:
 
 
 def signature(*, keys: Iterable[str], message_id: str, timestamp: int, body: bytes) -> str:
-    """The header ``webhook-signature``: one signature for each secret."""
+    """Return the header ``webhook-signature``: one signature for each secret."""
     signed = f"{message_id}.{timestamp}.".encode() + body
     return " ".join(f"v1,{_mac(key, signed)}" for key in keys)
 

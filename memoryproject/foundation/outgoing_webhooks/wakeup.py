@@ -1,4 +1,4 @@
-"""Lets workers send what is due."""
+"""Queue jobs that send due deliveries."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due
 
 logger = logging.getLogger(__name__)
 
-# A job that was asked for so long ago was lost.
+# A job that was queued longer ago than this was lost.
 JOB_IS_LOST_AFTER = timedelta(seconds=60)
 
 
 def endpoints_wake(*, endpoint_ids: Iterable[int]) -> int:
-    """Have these endpoints' deliveries sent, unless a job that does it waits already; returns
-    how many jobs were asked for. Call it outside of a transaction."""
+    """Queue a job for each endpoint that has none waiting; return the number of queued jobs.
+
+    Call it outside of a transaction.
+    """
     return sum(endpoint_wake(key) for key in endpoint_ids)
 
 
 def endpoint_wake(endpoint_id: int) -> bool:
-    """Have an endpoint's deliveries sent, unless a job that does it waits already; return
-    whether a job was asked for."""
+    """Queue a job that sends the endpoint's deliveries, unless one waits; return whether queued."""
     now = timezone.now()
     unasked = Q(asked_at__isnull=True) | Q(asked_at__lte=now - JOB_IS_LOST_AFTER)
     if not WebhookEndpoint.objects.filter(unasked, pk=endpoint_id).update(asked_at=now):
@@ -44,7 +45,7 @@ def endpoint_wake(endpoint_id: int) -> bool:
 
 
 def endpoints_abandoned(now: datetime) -> list[int]:
-    """Return the endpoints with deliveries that are due and nobody at work."""
+    """Return the endpoints with due deliveries and no worker."""
     due = WebhookDelivery.objects.filter(
         endpoint=OuterRef("pk"), state=DeliveryState.PENDING, due_at__lte=now
     )

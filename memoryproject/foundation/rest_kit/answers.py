@@ -1,5 +1,7 @@
-"""What may be answered instead of what was asked for, as the schema tells of it: for each status
-its meaning, an example and its headers."""
+"""The error responses of the API as the schema describes them.
+
+Each status has its meaning, an example and its headers.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,12 @@ WAIT = {"Retry-After": "So many seconds later it is worth another try."}
 
 @dataclass(frozen=True)
 class Refusal:
-    """``code``, ``detail``, ``attr``: of the example. ``always``: headers that it always has;
-    ``sometimes``: that it may have."""
+    """One meaning of an error response.
+
+    ``code``, ``detail``, ``attr``: those of the example.
+    ``always``: headers that the response always has.
+    ``sometimes``: headers that it may have.
+    """
 
     status: int
     meaning: str
@@ -36,7 +42,7 @@ class Refusal:
         }
 
 
-# Wherever and whatever is called.
+# Possible for every operation.
 ALWAYS = (
     Refusal(
         400,
@@ -147,14 +153,14 @@ CHANGED_MEANWHILE = Refusal(
 
 
 def conflicting(meaning: str, detail: str, code: str = "conflict") -> Refusal:
-    """409: not possible in the state in which it is."""
+    """Return a 409: the call isn't possible in the object's current state."""
     return Refusal(409, meaning, code=code, detail=detail)
 
 
 def refusals(
     method: str, *, takes_key: bool, own: Sequence[Refusal]
 ) -> list[tuple[str, list[Refusal]]]:
-    """All that an operation may answer, by status; some statuses have several meanings."""
+    """Return all error responses of an operation by status; some statuses have several meanings."""
     shared = [*own, *ALWAYS]
     if method in ("POST", "PUT", "PATCH"):
         shared += WITH_BODY

@@ -1,4 +1,4 @@
-"""The API's own tables as an app, below the apps that have endpoints."""
+"""The Django app of the API's own tables, below the apps that have endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is calling: a token, or staff who are logged in to the admin."""
+"""Authenticate the caller: a token, or staff who are logged in to the admin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
 
 
 class TokenAuthentication(BaseAuthentication):
-    """``Authorization: Token …``. ``words``: what may stand before the token."""
+    """Authenticate ``Authorization: Token …``. ``words``: the accepted words before the token."""
 
     words: ClassVar[tuple[str, ...]] = ("Token",)
 
@@ -43,7 +43,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 def caller_with(secret: str) -> Caller:
-    """Whose token this is; that it was used is noted. Raises AuthenticationFailed."""
+    """Return the caller that owns this token, and record its use. Raises AuthenticationFailed."""
     now = timezone.now()
     token = token_find(secret)
     if token is None:
@@ -57,7 +57,7 @@ def caller_with(secret: str) -> Caller:
 
 
 class StaffAuthentication(SessionAuthentication):
-    """The admin's session, with its CSRF token. Who is no staff is nobody here."""
+    """Authenticate by the admin's session, with its CSRF token. Only staff are accepted."""
 
     def authenticate(self, request: Request) -> tuple[Any, Caller] | None:
         user = getattr(request._request, "user", None)

@@ -1,4 +1,4 @@
-"""Reads bodies: bounded, as UTF-8, and without what no database can hold."""
+"""Read request bodies: limited in size, UTF-8, and without characters that no database stores."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MEGABYTE = 1024 * 1024
 MAX_BODY_SIZE = 3 * MEGABYTE
 DRAIN_BLOCKS = 64
 
-# Escapes that may stand for a NUL or for half of a character; most bodies have none.
+# Escapes that may represent a NUL or a lone surrogate. Most bodies contain none.
 SUSPECT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 INFINITE = (float("inf"), float("-inf"))
 
 
 class JsonParser(BaseParser):
     media_type = "application/json"
-    # Tells the schema, and the tests' client, what is sent.
+    # Tells the schema and the tests' client the format.
     renderer_class = Json
 
     def parse(
@@ -46,7 +46,7 @@ class JsonParser(BaseParser):
 
 
 class TextParser(BaseParser):
-    """Plain text; what it says about its character set is ignored: it is UTF-8."""
+    """Plain text. The character set in its media type is ignored: the text is UTF-8."""
 
     media_type = "text/plain"
 
@@ -63,8 +63,10 @@ class TextParser(BaseParser):
 
 
 def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
-    """The body as text. Raises BodyTooLarge above the view's limit, and ParseError for what
-    isn't UTF-8."""
+    """Return the body as text.
+
+    Raises BodyTooLarge above the view's limit, and ParseError for text that isn't UTF-8.
+    """
     most = getattr(parser_context.get("view"), "max_body_bytes", MAX_BODY_SIZE)
     body: bytes = stream.read(most + 1)
     if len(body) > most:
@@ -77,8 +79,11 @@ def read_text(stream: Any, parser_context: Mapping[str, Any]) -> str:
 
 
 def drain(stream: Any) -> None:
-    """Take the rest of the body off the wire: closing on a client that is still sending would
-    reset the connection, and it would never see the answer."""
+    """Read and discard the rest of the body.
+
+    If the server closed the connection while a client is still sending, the connection would be
+    reset, and the client would never see the response.
+    """
     for _ in range(DRAIN_BLOCKS):
         if not stream.read(MEGABYTE):
             return
@@ -96,7 +101,7 @@ def _finite(word: str) -> float:
 
 
 def refuse_unstorable(found: Any) -> None:
-    """Refuse a NUL character or half of a character in any text, and say where."""
+    """Refuse a NUL character or a lone surrogate in any text, and report its place."""
     for path, text in _texts(found):
         attr = ".".join(path) or None
         if "\x00" in text:
@@ -107,7 +112,7 @@ def refuse_unstorable(found: Any) -> None:
 
 
 def _texts(found: Any) -> Iterator[tuple[list[str], str]]:
-    """Every text of a document, names of fields among them, with where it stands."""
+    """Yield every text of a document with its path, including the names of fields."""
     todo: list[tuple[list[str], Any]] = [([], found)]
     while todo:
         path, value = todo.pop()

@@ -1,4 +1,4 @@
-"""Who calls, and what is within their reach."""
+"""The caller of a request, and the chats that the caller may access."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from memoryproject.foundation.rest_kit.scopes import STAFF_PERMISSIONS
 
 @dataclass(frozen=True)
 class Caller:
-    """A token, or somebody of the staff. ``key`` names them in tables. ``chat_ids``: the chats
-    that a token is bound to; None: all are within reach."""
+    """A token or a staff member.
+
+    ``key`` identifies the caller in tables. ``chat_ids``: the chats that a token is bound to; None:
+    the caller may access all chats.
+    """
 
     key: str
     actor: Actor
@@ -37,11 +40,11 @@ class Caller:
         return self.chat_ids is not None
 
     def may_see(self, chat_id: UUID | None) -> bool:
-        """Whether this chat is within reach; what belongs to no chat is for unbound callers."""
+        """Return whether the caller may access this chat; None is for unbound callers only."""
         return self.chat_ids is None or chat_id in self.chat_ids
 
     def reach(self, field: str = "chat_id") -> Q:
-        """A condition on rows whose chat is in ``field``: within reach."""
+        """Return the condition on rows that the chat in ``field`` is one the caller may access."""
         return Q() if self.chat_ids is None else Q(**{f"{field}__in": self.chat_ids})
 
 
@@ -55,7 +58,7 @@ def caller_of_token(token: ApiToken) -> Caller:
 
 
 def caller_of_staff(user: Any) -> Caller:
-    """A superuser has every scope."""
+    """Return the caller for a staff user. A superuser has every scope."""
     scopes = {scope for scope, names in STAFF_PERMISSIONS.items() if user.has_perms(names)}
     return Caller(
         key=f"staff:{user.pk}",
@@ -65,6 +68,6 @@ def caller_of_staff(user: Any) -> Caller:
 
 
 def caller_of(request: Request) -> Caller | None:
-    """Who makes this request; None for nobody known."""
+    """Return the caller of this request, or None if nobody is authenticated."""
     found = request.auth
     return found if isinstance(found, Caller) else None

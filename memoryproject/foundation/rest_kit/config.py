@@ -1,4 +1,4 @@
-"""What settings.py says to the packages behind the API."""
+"""The settings of the packages behind the API, for settings.py."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
-    # The page's script and style come with drf-spectacular-sidecar, not from another host.
+    # The page's script and style come from drf-spectacular-sidecar, not from another host.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
-    # What is no text with allow_blank may not be empty: the schema says so, too.
+    # The schema states that text fields without allow_blank may not be empty.
     "ENFORCE_NON_BLANK_FIELDS": True,
-    # Fields of one name with different choices.
+    # Fields with the same name but different choices.
     "ENUM_NAME_OVERRIDES": {
         "MemoryStatusEnum": "memories_app.models.MemoryStatus",
         "SessionStatusEnum": "sessions_app.models.sessions.SessionStatus",

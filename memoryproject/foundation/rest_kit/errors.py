@@ -1,5 +1,7 @@
-"""What can be answered instead of what was asked for, all in one shape:
-``{"type", "errors": [{"code", "detail", "attr"}]}``."""
+"""The errors that the API returns, all in one shape.
+
+The shape is ``{"type", "errors": [{"code", "detail", "attr"}]}``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import re
 
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
 
-# What the services' errors begin with, such as "messages[3].role: …" or "limit: …".
+# The beginning of the services' errors, such as "messages[3].role: …" or "limit: …".
 PLACE = re.compile(r"^(?P<path>[a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)*): (?P<rest>.*)$", re.DOTALL)
 
 
@@ -23,7 +25,7 @@ class LengthRequired(APIException):
 
 
 class Conflict(APIException):
-    """Not possible in the state in which it is."""
+    """The call isn't possible in the object's current state."""
 
     status_code = 409
     default_code = "conflict"
@@ -49,7 +51,7 @@ class MemoryDisabled(APIException):
 
 
 class Unavailable(APIException):
-    """Something that is needed is down; ``wait`` seconds later it may be up."""
+    """A required service is down; it may be up again ``wait`` seconds later."""
 
     status_code = 503
     default_code = "unavailable"
@@ -70,8 +72,10 @@ def unavailable(error: Exception) -> APIException:
 
 
 def invalid(error: Exception) -> APIException:
-    """400 for what a service says of its input; where its text begins with a place, that is the
-    error's ``attr``."""
+    """Return a 400 for a service's error about its input.
+
+    If the error's text begins with the path of a field, that path is ``attr``.
+    """
     found = PLACE.match(str(error))
     if found is None:
         return refuse(str(error))

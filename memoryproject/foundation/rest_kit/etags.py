@@ -1,4 +1,4 @@
-"""ETags: reading again only what changed, and editing only what one has seen."""
+"""ETags: read again only what changed, and edit only a version that the caller has seen."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from memoryproject.foundation.rest_kit.errors import PreconditionFailed
 
 
 def etag_of(*parts: object) -> str:
-    """A strong ETag of what makes up a version, such as an id and the time of the last change."""
+    """Return a strong ETag of a version's parts, such as an id and the time of the last change."""
     text = "\0".join(map(str, parts))
     return quote_etag(hashlib.sha256(text.encode()).hexdigest()[:32])
 
 
 def is_known(request: Request, etag: str) -> bool:
-    """Whether the caller has this version already (If-None-Match): answer 304."""
+    """Return whether the caller already has this version (If-None-Match): answer 304."""
     known = parse_etags(request.headers.get("If-None-Match", ""))
     return "*" in known or etag in [tag.removeprefix("W/") for tag in known]
 
 
 def require_match(request: Request, etag: str) -> None:
-    """Raises PreconditionFailed where If-Match names another version. Call it with the row
-    locked, before it is changed. Without If-Match the last one wins."""
+    """Check If-Match. Raises PreconditionFailed where it names another version.
+
+    Call it with the row locked, before the row is changed. Without If-Match the last write wins.
+    """
     header = request.headers.get("If-Match")
     if header is None:
         return

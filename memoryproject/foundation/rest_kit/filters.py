@@ -1,4 +1,4 @@
-"""What lists are narrowed by, of which each value has one meaning and no other is taken."""
+"""Filters of lists that refuse every value without a defined meaning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoryproject.foundation.rest_kit.serializers import Moment
 
 
 class MomentFormField(forms.CharField):
-    """A time as the API's bodies take it."""
+    """A time, in the same form as in the API's bodies."""
 
     def clean(self, value: Any) -> datetime | None:
         if value is None:
@@ -30,7 +30,7 @@ class MomentFormField(forms.CharField):
 
 
 class TruthFormField(forms.Field):
-    """true or false; in Django's own field any word is either."""
+    """A boolean that accepts only true or false; Django's own field accepts any word."""
 
     def clean(self, value: Any) -> bool | None:
         if value in (None, "true", "false"):

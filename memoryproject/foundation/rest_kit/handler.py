@@ -1,4 +1,4 @@
-"""Makes an answer of whatever a view raises."""
+"""Convert the exceptions of views into responses."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memoryproject.foundation.rest_kit.errors import BodyTooLarge, Unavailable
 
 
 class OneShape(ExceptionHandler):
-    """Every exception of a view, in the shape above."""
+    """Convert every exception of a view into the API's error shape."""
 
     def convert_known_exceptions(self, exc: Exception) -> Exception:
-        """Also what the database, Django and reading the body raise."""
+        """Also convert exceptions of the database, of Django and of reading the body."""
         if isinstance(exc, RequestDataTooBig):
             return BodyTooLarge("The body is too large.")
         if isinstance(exc, UnreadablePostError):
@@ -33,14 +33,14 @@ class OneShape(ExceptionHandler):
         return converted
 
     def should_not_handle(self, exc: Exception) -> bool:
-        """A full disk is told by the middleware, as for every page."""
+        """Leave a full disk to the middleware, which handles it for every page."""
         handled_elsewhere = not isinstance(exc, APIException) and self._disk_is_full(exc)
         return handled_elsewhere or bool(super().should_not_handle(exc))
 
     def get_headers(self, exc: APIException) -> dict[str, Any]:
         headers = super().get_headers(exc)
         if "Retry-After" in headers:
-            # Rounded up: who comes back then isn't refused once more.
+            # Rounded up, so that a caller who retries at that time isn't refused again.
             headers["Retry-After"] = str(max(math.ceil(getattr(exc, "wait", 1)), 1))
         return headers
 

@@ -1,5 +1,7 @@
-"""``Idempotency-Key``: the same call twice, or fifty times at once, has one effect and one
-answer, kept for a day."""
+"""``Idempotency-Key``: repeated or concurrent calls have one effect and one stored response.
+
+The response is stored for a day.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 KEPT = timedelta(hours=24)
 MAX_KEY_LENGTH = 255
-# Printable ASCII; HTTP itself takes spaces from the ends of a header.
+# Printable ASCII. HTTP itself strips spaces from the ends of a header.
 PRINTABLE = r"^[!-~]([ -~]*[!-~])?$"
-# How long a twin waits for the first one, and how often it looks.
+# How long a duplicate call waits for the first one, and how often it checks.
 PATIENCE_SECONDS = 90.0
 LOOK_AGAIN_SECONDS = 0.05
 KEPT_HEADERS = ("ETag", "Location", "Retry-After")
@@ -55,10 +57,13 @@ class NotKept(Conflict):
 
 
 def idempotent(*, atomic: bool) -> Callable[[Handler], Handler]:
-    """Let a view's method take the header. ``atomic``: it and its answer are one transaction,
-    so that a crash leaves both or neither; it must make no HTTP call. Otherwise what was done
-    before a crash may be done again with the same key: the method must bear it. It finds the
-    key's hash as ``view.idempotency_ref`` (None without a key), to recognise itself by."""
+    """Let a view's method accept the header.
+
+    ``atomic``: the method and its stored response are one transaction, so that a crash keeps both
+    or neither. The method must make no HTTP call. Otherwise work done before a crash may be
+    repeated with the same key, and the method must tolerate that. The method finds the key's hash
+    in ``view.idempotency_ref`` (None without a key), to recognise its earlier work.
+    """
 
     def decorate(handler: Handler) -> Handler:
         @functools.wraps(handler)
@@ -97,7 +102,7 @@ class Once:
         return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
 
     def answer(self, execute_plan: Callable[[], Any], *, atomic: bool) -> Any:
-        """The answer of whoever was first."""
+        """Return the response of the first call with this key."""
         row = self._claim_or_wait()
         if row.status is not None:
             return _again(row)
@@ -111,7 +116,7 @@ class Once:
             raise
 
     def _claim_or_wait(self) -> IdempotentAnswer:
-        """Our own fresh row, or the one that holds the answer."""
+        """Return our own new row, or the row that holds the response."""
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
             ours = self._claim()
@@ -129,7 +134,7 @@ class Once:
             time.sleep(LOOK_AGAIN_SECONDS)
 
     def _claim(self) -> IdempotentAnswer | None:
-        """A new row of ours, or one that a dead process left; None where somebody was first."""
+        """Return a new row, or one that a dead process left; None if another call was first."""
         now = timezone.now()
         mine = IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash)
         mine.filter(created_at__lte=now - KEPT).delete()
@@ -154,7 +159,7 @@ class Once:
         return IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash).first()
 
     def _store(self, row: IdempotentAnswer, response: Any) -> HttpResponse:
-        """Keep the answer and give it. Raises LeaseLostError."""
+        """Store the response and return it. Raises LeaseLostError."""
         rendered = _rendered(self.request, response)
         ours = IdempotentAnswer.objects.filter(pk=row.pk, lease_token=row.lease_token)
         values = {
@@ -172,7 +177,7 @@ class Once:
         raise LeaseLostError(f"call {row.pk} is carried out by another process now")
 
     def _give_up(self, row: IdempotentAnswer) -> None:
-        """It failed: nothing was done, and the next one may try."""
+        """Release the key after a failure: nothing was done, and the next call may try."""
         try:
             ours = IdempotentAnswer.objects.filter(pk=row.pk, status__isnull=True)
             ours.filter(lease_token=row.lease_token).delete()
@@ -181,7 +186,7 @@ class Once:
 
 
 def _rendered(request: Request, response: Any) -> HttpResponse:
-    """The answer as bytes, so that all twins get the same."""
+    """Return the response as bytes, so that all duplicate calls get the same."""
     renderer = request.accepted_renderer
     content = renderer.render(response.data, request.accepted_media_type, {"response": response})
     kind = f"{renderer.media_type}; charset={renderer.charset or 'utf-8'}"
@@ -205,6 +210,6 @@ def _hash(text: str) -> str:
 
 
 def answers_drop() -> int:
-    """Remove the answers that are older than a day; returns how many."""
+    """Delete responses that are older than a day; return the number of rows."""
     old = IdempotentAnswer.objects.filter(created_at__lte=timezone.now() - KEPT)
     return old.delete()[0]

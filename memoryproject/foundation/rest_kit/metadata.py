@@ -1,4 +1,4 @@
-"""What OPTIONS answers."""
+"""The response to OPTIONS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 
 class Forms(SimpleMetadata):
-    """What an address takes and gives. Its fields are in the schema."""
+    """The formats that an address accepts and returns. Its fields are in the schema."""
 
     def determine_actions(self, request: Request, view: Any) -> Any:
         return {}

@@ -1,4 +1,4 @@
-"""Tokens, answers that are given again, and counts of calls."""
+"""API tokens, stored responses of idempotent calls, and call counts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from memoryproject.foundation.rest_kit.scopes import SCOPES
 
 
 class ApiToken(models.Model):
-    """The right to use the API. The secret itself is kept nowhere: ``digest`` is its SHA-256,
-    ``prefix`` its beginning, by which people tell tokens apart.
+    """The right to use the API.
 
-    ``chat_ids``: the chats that it is bound to; None: it is bound to none and reaches all.
+    The secret itself isn't stored. ``digest`` is its SHA-256, and ``prefix`` is its beginning, by
+    which people distinguish tokens.
+
+    ``chat_ids``: the chats that it is bound to; None: it isn't bound and may access all chats.
     """
 
     name = models.CharField(_("name"), max_length=100, help_text=_("What it is for."))
@@ -56,14 +58,14 @@ class ApiToken(models.Model):
 
 
 class IdempotentAnswer(LeasedWork):
-    """The answer to a call with an Idempotency-Key, to be given again to its twins.
+    """The response to a call with an Idempotency-Key, to be repeated for duplicate calls.
 
-    ``key_hash`` and ``request_hash`` are keyed hashes, since clients put what they like into
-    keys. Until ``status`` is there the call is being carried out by the lease's owner.
-    ``withheld``: something was forgotten meanwhile or since, so that the answer isn't kept.
+    ``key_hash`` and ``request_hash`` are keyed hashes, because clients may put any text into keys.
+    Until ``status`` is set, the lease's owner is executing the call. ``withheld``: data was
+    forgotten during the call or later, so the response isn't stored.
     """
 
-    # Longer than any call takes; a dead owner is found out at once on the same machine.
+    # Longer than any call takes. On the same machine, a dead owner is detected at once.
     lease_length = timedelta(minutes=10)
 
     caller = models.CharField(_("caller"), max_length=64)
@@ -89,8 +91,10 @@ class IdempotentAnswer(LeasedWork):
 
 
 class CallCount(models.Model):
-    """How many calls of a kind somebody made in a minute. The table is unlogged: counting
-    costs no write to the disk, and a crash forgets the counts."""
+    """The number of calls of one kind that a caller made in a minute.
+
+    The table is unlogged: counting causes no disk writes, and a crash loses the counts.
+    """
 
     caller = models.CharField(_("caller"), max_length=64)
     kind = models.CharField(_("kind"), max_length=16)

@@ -1,4 +1,4 @@
-"""The API's answer to an address that isn't there, in the shape of its errors."""
+"""The API's response to an unknown address, in the shape of its errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoryproject.foundation.rest_kit.bodies import drain
 
 @csrf_exempt
 def nowhere(request: HttpRequest) -> HttpResponse:
-    """Addresses end with a slash, and ids in them are UUIDs."""
+    """Return a 404. Known addresses end with a slash, and ids in them are UUIDs."""
     detail = "There is no such address; /api/docs/ lists those that there are."
     if not request.path.endswith("/"):
         detail = "There is no such address: they all end with a slash."

@@ -1,12 +1,12 @@
-"""Pages by cursor: nothing comes twice and nothing is missed while others write.
+"""Pages by cursor: no row is repeated or missed while others write.
 
-A cursor is the place of a row in an order that never changes, not a count of rows, so what is
-written or deleted meanwhile moves nothing; each page costs one query, wherever it is.
+A cursor is the position of a row in an order that never changes, not a count of rows. So rows that
+are added or deleted meanwhile move nothing. Each page costs one query, wherever it is.
 
-REST framework's CursorPagination is no base for this. Its cursor holds the first field of the
+REST framework's CursorPagination isn't suitable as a base. Its cursor holds the first field of the
 order and a count of the rows that share its value: rows are missed or repeated when such rows are
-deleted or added, and a walk never ends where more than 1,000 rows share one. It ignores a wrong
-limit, and a cursor whose value doesn't fit the field is a server error.
+deleted or added, and a walk never ends where more than 1,000 rows share one value. It ignores an
+invalid limit, and a cursor whose value doesn't fit the field is a server error.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ MAX_LIMIT = 1_000
 
 @dataclass(frozen=True)
 class Cursor:
-    """``position``: the row next to which the page begins; ``backwards``: the page before it."""
+    """``position``: the row next to the page; ``backwards``: the page is before that row."""
 
     position: tuple[Any, ...]
     backwards: bool
 
 
 class CursorPages(BasePagination):
-    """The view's ``ordering``: one or two fields, together unique, both rising or both falling
-    (each with "-"), that never change. ``default_limit`` may be the view's, too."""
+    """Paginate by the view's ``ordering`` and its optional ``default_limit``.
+
+    The ordering has one or two fields that never change. Together they are unique, and both are
+    ascending or both are descending (each with "-").
+    """
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = request.build_absolute_uri()
@@ -67,7 +70,7 @@ class CursorPages(BasePagination):
         return Response({"results": data, **self.links()})
 
     def links(self) -> dict[str, str | None]:
-        """Where the next and the previous page are; None where there is none."""
+        """Return the URLs of the next and the previous page; None where there is none."""
         if not self._page:
             return {"next": None, "previous": None}
         return {
@@ -76,14 +79,14 @@ class CursorPages(BasePagination):
         }
 
     def _beyond(self, cursor: Cursor) -> Q:
-        """The rows after the cursor's place, or before it."""
+        """Return the condition for the rows after the cursor's position, or before it."""
         falling = self._ordering[0].startswith("-")
         way = "lt" if falling != cursor.backwards else "gt"
         first, *others = (name.lstrip("-") for name in self._ordering)
         start, *rest = cursor.position
         if not others:
             return Q(**{f"{first}__{way}": start})
-        # The first condition alone is what an index is asked; the second is exact.
+        # The first condition alone lets the index be used. The second is exact.
         tie = Q(**{first: start, f"{others[0]}__{way}": rest[0]})
         return Q(**{f"{first}__{way}e": start}) & (Q(**{f"{first}__{way}": start}) | tie)
 
@@ -132,7 +135,7 @@ class CursorPages(BasePagination):
 
 
 def limit_of(request: Request, *, default: int) -> int:
-    """``?limit=``; raises a 400 for what isn't a number from 1 to MAX_LIMIT."""
+    """Return ``?limit=``; raise a 400 unless it is a number from 1 to MAX_LIMIT."""
     word = request.query_params.get("limit")
     if word is None:
         return default

@@ -1,4 +1,4 @@
-"""What who calls may do: by scope, and everything else is refused."""
+"""Check the caller's scopes, and refuse everything that no scope allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryproject.foundation.rest_kit.callers import caller_of
 
 
 class HasScope(BasePermission):
-    """The view's ``scopes`` name one for each method; a method without one is refused."""
+    """The view's ``scopes`` name one scope for each method; a method without one is refused."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         caller = caller_of(request)
@@ -20,7 +20,7 @@ class HasScope(BasePermission):
             return False
         method = str(request.method)
         if method == "OPTIONS" or method not in view.allowed_methods:
-            return True  # answered with what there is, or with 405
+            return True  # answered with the allowed methods, or with 405
         method = "GET" if method == "HEAD" else method
         scope = getattr(view, "scopes", {}).get(method)
         who = "Your account lacks" if caller.is_staff else "The token lacks"

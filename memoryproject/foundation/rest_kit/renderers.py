@@ -1,4 +1,4 @@
-"""How answers are written."""
+"""Write responses."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 
 class Json(JSONRenderer):
-    """UTF-8, whatever the client says about character sets."""
+    """UTF-8, regardless of the character sets that the client accepts."""
 
     charset = "utf-8"
 
 
 class EventStream(BaseRenderer):
-    """Server-sent events. The view writes them itself; this one lets clients ask for them."""
+    """Server-sent events. The view writes them; this renderer only lets clients request them."""
 
     media_type = "text/event-stream"
     format = "sse"
@@ -24,5 +24,5 @@ class EventStream(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: object | None = None,
     ) -> bytes:
-        """What isn't a stream, such as an error, is JSON all the same."""
+        """Render everything that isn't a stream, such as an error, as JSON."""
         return bytes(JSONRenderer().render(data))

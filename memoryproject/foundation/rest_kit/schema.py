@@ -1,4 +1,4 @@
-"""What the schema says of every operation."""
+"""The schema's description of every operation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REPLAYED_HEADER = OpenApiParameter(
 
 
 class Schema(AutoSchema):
-    """Adds what all operations share: the errors, and the headers of those that create."""
+    """Add the parts that all operations share: the errors, and the headers of creating calls."""
 
     def get_override_parameters(self) -> list[Any]:
         query = getattr(self.view, "query_serializer_class", None)
@@ -38,7 +38,7 @@ class Schema(AutoSchema):
         return [*parameters, *([KEY_PARAMETER, REPLAYED_HEADER] if self._takes_key() else [])]
 
     def _get_parameters(self) -> list[Any]:
-        """Texts in a query aren't empty: the views refuse it."""
+        """Mark texts in a query as not empty: the views refuse empty texts."""
         parameters: list[Any] = super()._get_parameters()
         for each in parameters:
             schema = each["schema"]
@@ -47,26 +47,26 @@ class Schema(AutoSchema):
         return parameters
 
     def _get_request_body(self, direction: Literal["request", "response"] = "request") -> Any:
-        """A body is needed unless all of it may be left out."""
+        """Mark the body as required unless the method or the view allows an empty one."""
         body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
         if body is not None and self.method != "PATCH" and getattr(self.view, "needs_body", True):
             body["required"] = True
         return body
 
     def get_tags(self) -> list[str]:
-        """By the first word of the address."""
+        """Return the first word of the address as the tag."""
         words = [word for word in self.path.split("/") if word and not word.startswith("{")]
         return [words[2] if words[:2] == ["api", "v1"] and len(words) > 2 else words[-1]]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        """Pages are of the view's own serializer; what else it answers with is one thing."""
+        """Return whether the response is a page: only the view's own serializer is paginated."""
         if isinstance(self.view, ListView):
             own = self.view.get_serializer_class()
             return self.method == "GET" and (serializer is None or isinstance(serializer, own))
         return bool(super()._is_list_view(serializer))
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
-        """Strict objects refuse fields that they don't know."""
+        """Mark strict objects as closed: they refuse unknown fields."""
         mapped = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         return (
             {**mapped, "additionalProperties": False} if isinstance(serializer, Strict) else mapped
@@ -84,7 +84,7 @@ class Schema(AutoSchema):
         return bodies
 
     def _refused(self, code: str, told: Sequence[Refusal]) -> dict[str, Any]:
-        """The one shape of errors, with an example of each meaning."""
+        """Return the shape of errors, with an example of each meaning."""
         found = self._get_response_for_code(  # type: ignore[no-untyped-call]
             ErrorsSerializer, code, ["application/json"]
         )
@@ -96,7 +96,7 @@ class Schema(AutoSchema):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema tells of tokens."""
+    """Describe tokens in the schema."""
 
     target_class = "memoryproject.foundation.rest_kit.authentication.TokenAuthentication"
     name = "token"
@@ -111,7 +111,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 class StaffScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema tells of staff's sessions."""
+    """Describe staff sessions in the schema."""
 
     target_class = "memoryproject.foundation.rest_kit.authentication.StaffAuthentication"
     name = "staff"
@@ -126,14 +126,14 @@ class StaffScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def sent(name: str, value: Any) -> OpenApiExample:
-    """An example of a body."""
+    """Return an example of a request body."""
     return OpenApiExample(name, value=value, request_only=True)
 
 
 def answered(
     name: str, value: Any, *, status: int = 200, media_type: str | None = None
 ) -> OpenApiExample:
-    """An example of an answer."""
+    """Return an example of a response."""
     return OpenApiExample(
         name,
         value=value,
@@ -144,7 +144,7 @@ def answered(
 
 
 def header(name: str, told: str, *statuses: int, always: bool = True) -> OpenApiParameter:
-    """A header of the answers with these statuses."""
+    """Return a header of the responses with these statuses."""
     return OpenApiParameter(
         name,
         str,
@@ -160,7 +160,7 @@ def etag(*statuses: int) -> OpenApiParameter:
 
 
 def named(name: str, told: str, schema: dict[str, Any]) -> OpenApiParameter:
-    """A parameter of the address."""
+    """Return a parameter of the address."""
     return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=told)
 
 

@@ -1,4 +1,4 @@
-"""What a token may do, and which of the admin's permissions stand for it."""
+"""The scopes of a token, and the admin permissions that correspond to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCOPE_HELP = {
     AUDIT: _("read and verify the audit log"),
 }
 
-# Staff who use the API with their session have the scopes for which they have all of these.
+# Staff who use the API with their session have a scope if they have all of its permissions.
 STAFF_PERMISSIONS = {
     READ: ("sessions_app.view_message", "memories_app.view_memory"),
     WRITE: ("sessions_app.change_chat", "memories_app.change_memory"),

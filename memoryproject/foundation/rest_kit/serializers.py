@@ -1,4 +1,4 @@
-"""Parts of serializers: strict objects, texts as they are, times in UTC."""
+"""Parts of serializers: strict objects, unchanged texts, times in UTC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class Strict(serializers.Serializer[Any]):
-    """An object of which every field is known: a misspelt one is refused, not ignored."""
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
@@ -31,11 +31,11 @@ class Strict(serializers.Serializer[Any]):
 
 
 class Nothing(Strict):
-    """The body of a call that needs none: what somebody puts there all the same is refused."""
+    """The body of a call that needs none: any content is refused."""
 
 
 class Text(serializers.CharField):
-    """A text, kept byte for byte: nothing is trimmed, and a number is no text."""
+    """A text, stored byte for byte: nothing is trimmed, and a number isn't accepted."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("trim_whitespace", False)
@@ -48,7 +48,7 @@ class Text(serializers.CharField):
 
 
 class Number(serializers.FloatField):
-    """A number of JSON, and no text that looks like one."""
+    """A JSON number; a text that looks like a number isn't accepted."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):
@@ -57,7 +57,7 @@ class Number(serializers.FloatField):
 
 
 class Whole(serializers.IntegerField):
-    """A whole number of JSON."""
+    """A JSON whole number."""
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, float) and data.is_integer():
@@ -68,7 +68,7 @@ class Whole(serializers.IntegerField):
 
 
 class Truth(serializers.BooleanField):
-    """true or false, and no word for it."""
+    """A JSON true or false; words for them aren't accepted."""
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -78,8 +78,10 @@ class Truth(serializers.BooleanField):
 
 @extend_schema_field(OpenApiTypes.DATETIME)
 class Moment(serializers.DateTimeField):
-    """An ISO 8601 time, shown in UTC with Z. One without a time zone counts as UTC, with a
-    WARNING (ERR-INTEGRATION-004)."""
+    """An ISO 8601 time, shown in UTC with Z.
+
+    A time without a time zone is read as UTC, with a WARNING (ERR-INTEGRATION-004).
+    """
 
     default_error_messages = {
         "moment": "It must be an ISO 8601 time, such as 2026-01-31T09:30:00Z.",
@@ -90,7 +92,7 @@ class Moment(serializers.DateTimeField):
         found = None
         if isinstance(value, str):
             try:
-                # In a query a plus sign arrives as a space.
+                # In a query string a plus sign arrives as a space.
                 found = parse_datetime(value.replace(" ", "+") if "T" in value else value)
             except ValueError:
                 found = None
@@ -106,7 +108,7 @@ class Moment(serializers.DateTimeField):
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
-    """One thing that is wrong."""
+    """One error in the request or its processing."""
 
     code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
     detail = serializers.CharField(help_text="What is wrong, and what to do.")
@@ -116,7 +118,7 @@ class ErrorSerializer(serializers.Serializer[Any]):
 
 
 class ErrorsSerializer(serializers.Serializer[Any]):
-    """The shape of everything that isn't an answer."""
+    """The shape of all error responses."""
 
     type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
     errors = ErrorSerializer(many=True)  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What workers do for the API by the clock."""
+"""Scheduled tasks of the API."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from memoryproject.foundation.rest_kit.throttles import counts_drop
 
 
 def tidy() -> dict[str, int]:
-    """Remove answers that are older than a day, and counts of minutes that are over."""
+    """Delete stored responses that are older than a day, and call counts of past minutes."""
     return {"answers": answers_drop(), "counts": counts_drop()}

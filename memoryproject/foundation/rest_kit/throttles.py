@@ -1,4 +1,4 @@
-"""How many calls of a kind each caller may make in a minute."""
+"""Limit the calls of each kind that a caller may make in a minute."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ RETURNING calls
 
 
 class CallThrottle(BaseThrottle):
-    """Counts by caller, kind of call and minute of the clock, in one statement that is right
-    for any number of processes."""
+    """Count by caller, kind of call and minute.
+
+    One statement counts, so the count is correct for any number of processes.
+    """
 
     def __init__(self) -> None:
         self._left = float(MINUTE)
@@ -44,7 +46,7 @@ class CallThrottle(BaseThrottle):
             return bool(cursor.fetchone()[0] <= rate)
 
     def wait(self) -> float:
-        """Seconds until the next minute begins."""
+        """Return the seconds until the next minute begins."""
         return self._left
 
 
@@ -54,11 +56,11 @@ def kind_of(method: str, view: Any) -> str:
 
 
 def rate_of(kind: str) -> int:
-    """Calls a minute; 0 for any number."""
+    """Return the allowed calls a minute; 0 for no limit."""
     return int(getattr(settings, f"API_RATE_{kind.upper()}"))
 
 
 def counts_drop() -> int:
-    """Remove the counts of minutes that are over; returns how many."""
+    """Delete the counts of past minutes; return the number of rows."""
     now = int(time.time() // MINUTE)
     return CallCount.objects.filter(minute__lt=now - 1).delete()[0]

@@ -1,4 +1,4 @@
-"""Makes, finds and revokes tokens."""
+"""Create, find and revoke tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memoryproject.foundation.audit.events import Actor, audit_record
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.scopes import SCOPES
 
-# By it people, and scanners for leaked secrets, know what it is.
+# People and scanners for leaked secrets recognise a secret by this prefix.
 MARK = "mem_"
 SHOWN = len(MARK) + 6
 MAX_NAME_LENGTH = 100
@@ -26,12 +26,12 @@ USE_NOTED_EACH = timedelta(minutes=1)
 
 
 class TokenError(ValueError):
-    """The token can't be made like that; the text says why."""
+    """The token can't be created with these values; the text states the reason."""
 
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token that was just made. ``secret`` is shown once and can't be had again."""
+    """A token that was just created. ``secret`` is shown once and can't be retrieved again."""
 
     token: ApiToken
     secret: str
@@ -45,7 +45,10 @@ def token_create(
     expires_at: datetime | None = None,
     actor: Actor,
 ) -> NewToken:
-    """Make a token. ``chat_ids``: bound to these chats; None: not bound. Raises TokenError."""
+    """Create a token. Raises TokenError.
+
+    ``chat_ids``: the chats that it is bound to; None: it isn't bound.
+    """
     _check(name, scopes, chat_ids, expires_at)
     secret = MARK + secrets.token_urlsafe(32)
     with transaction.atomic():
@@ -85,7 +88,7 @@ def _check(
 
 
 def token_revoke(*, token_id: int, actor: Actor) -> bool:
-    """Make a token worthless from now on; whether it was worth anything before."""
+    """Revoke a token immediately; return whether it was valid before."""
     with transaction.atomic():
         live = ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True)
         if not live.update(revoked_at=timezone.now()):
@@ -105,12 +108,12 @@ def _record(action: str, token: ApiToken, actor: Actor) -> None:
 
 
 def token_find(secret: str) -> ApiToken | None:
-    """The token with this secret, whatever has become of it."""
+    """Return the token with this secret, even if it is expired or revoked."""
     return ApiToken.objects.filter(digest=digest_of(secret)).first()
 
 
 def token_used(token: ApiToken, now: datetime) -> None:
-    """Note that it was used, at most once a minute."""
+    """Record the token's use, at most once a minute."""
     if token.last_used_at is not None and now - token.last_used_at < USE_NOTED_EACH:
         return
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - USE_NOTED_EACH)
@@ -118,8 +121,10 @@ def token_used(token: ApiToken, now: datetime) -> None:
 
 
 def tokens_move(*, from_chat: UUID, to_chat: UUID) -> int:
-    """Two chats are one person: tokens that were bound to the one are bound to the other. Call
-    it in the transaction that merges them. Returns how many."""
+    """Bind tokens to ``to_chat`` that were bound to ``from_chat``: both are one person.
+
+    Call it in the transaction that merges the chats. Returns the number of tokens.
+    """
     bound = list(ApiToken.objects.select_for_update().filter(chat_ids__contains=[from_chat]))
     for token in bound:
         kept = {chat for chat in token.chat_ids or [] if chat != from_chat}
@@ -129,5 +134,5 @@ def tokens_move(*, from_chat: UUID, to_chat: UUID) -> int:
 
 
 def digest_of(secret: str) -> str:
-    """Its SHA-256. The secret has 256 random bits: nobody finds it by trying."""
+    """Return the secret's SHA-256. The secret has 256 random bits, so it can't be guessed."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The schema and its page; and the answer to addresses that aren't there."""
+"""The URLs of the schema and its page, and the response to unknown addresses."""
 
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
@@ -14,5 +14,5 @@ schema_urlpatterns = [
         name="api-docs",
     ),
 ]
-# The last of all.
+# Must be the last pattern.
 nowhere_urlpatterns = [re_path(r"^", nowhere, name="api-nowhere")]

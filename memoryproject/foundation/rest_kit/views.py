@@ -1,4 +1,4 @@
-"""What every view of the API is made of."""
+"""The base classes of all API views."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from memoryproject.foundation.rest_kit.errors import LengthRequired, refuse
 from memoryproject.foundation.rest_kit.pages import CursorPages
 from memoryproject.foundation.rest_kit.renderers import Json
 
-# What may stand in any query: which renderer answers.
+# Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
 
 
 class ApiView(GenericAPIView[Any]):
-    """See the package's docstring for what a view declares.
+    """The base view. See the package's docstring for the attributes that a view declares.
 
-    ``staff_rights``: by method, the admin's permissions that staff need for it, where they aren't
-    those of its scope: who may not do a thing in the admin may not do it here.
-    ``raises``: for each error of the services, what makes an answer of it. The first that fits.
-    ``answers``: by method, what the schema tells of besides what all operations may answer.
-    ``max_body_bytes``: larger bodies are refused with 413. ``needs_body``: whether POST
-    means anything without one. ``repeatable``: parameters that may be given several times.
+    ``staff_rights``: by method, the admin permissions that staff need, where they differ from those
+        of its scope. What a staff member may not do in the admin isn't allowed here either.
+    ``raises``: for each service error, the function that converts it to a response. The first match
+        counts.
+    ``answers``: by method, the schema's responses in addition to those of all operations.
+    ``max_body_bytes``: larger bodies are refused with 413.
+    ``needs_body``: whether POST requires a body.
+    ``repeatable``: parameters that may be given several times.
     """
 
     scopes: ClassVar[Mapping[str, str]] = {}
@@ -51,18 +53,18 @@ class ApiView(GenericAPIView[Any]):
     repeatable: ClassVar[frozenset[str]] = frozenset()
     pagination_class: Any = None
     filter_backends: Any = ()
-    # For the schema alone: views check bodies with ``body``.
+    # Only for the schema: views check bodies with ``body``.
     serializer_class = Serializer
     idempotency_ref: str | None = None
     query: dict[str, Any]
 
     @property
     def caller(self) -> Caller:
-        # Permissions let nobody through who isn't known.
+        # The permissions refuse unauthenticated callers before this point.
         return present(caller_of(self.request))
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        """With the body that comes in chunks, which Django takes for an empty one."""
+        """Build the request, including a chunked body, which Django takes for an empty one."""
         made = super().initialize_request(request, *args, **kwargs)
         if _is_chunked(request) and request.META.get("wsgi.input_terminated"):
             made._stream = request.META["wsgi.input"]
@@ -77,8 +79,11 @@ class ApiView(GenericAPIView[Any]):
         self._check_query(request)
 
     def _check_query(self, request: Request) -> None:
-        """Refuse parameters that would otherwise be ignored, and read those that the view has a
-        serializer for into ``self.query``."""
+        """Refuse unknown, repeated and empty parameters; set ``self.query``.
+
+        Unknown and repeated parameters would otherwise be ignored. ``self.query`` has the checked
+        values of the view's query serializer.
+        """
         known = self.query_parameters()
         for name, texts in request.query_params.lists():
             if name not in known:
@@ -91,7 +96,7 @@ class ApiView(GenericAPIView[Any]):
             if len(texts) > 1 and name not in self.repeatable:
                 raise refuse("It is given more than once.", code="repeated", attr=name)
             if not all(texts):
-                # As from a script's unset variable: it would widen what is asked for.
+                # An unset variable in a script causes this: it would widen the result.
                 raise refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
         if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
@@ -102,14 +107,14 @@ class ApiView(GenericAPIView[Any]):
             self.query = checked.validated_data
 
     def query_parameters(self) -> set[str]:
-        """The names that may stand after the question mark."""
+        """Return the parameter names that are allowed in the query."""
         known = set(ALWAYS_ALLOWED)
         if self.query_serializer_class is not None:
             known |= set(self.query_serializer_class().fields)
         return known
 
     def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
-        """The body's data, checked. Raises ValidationError."""
+        """Return the body's checked data. Raises ValidationError."""
         serializer = serializer_class(data=self.request.data)
         serializer.is_valid(raise_exception=True)
         checked: dict[str, Any] = serializer.validated_data
@@ -122,9 +127,9 @@ class ApiView(GenericAPIView[Any]):
                 break
         request = self.request._request
         if not getattr(request, "_read_started", True):
-            # A client that is still sending is to see the answer.
+            # A client that is still sending must see the response.
             bodies.drain((_is_chunked(request) and self.request.stream) or request)
-        # Also for who asked for YAML or events: all errors have one shape.
+        # Also for callers that asked for YAML or events: all errors have one shape.
         self.request.accepted_renderer = Json()
         self.request.accepted_media_type = Json.media_type
         return super().handle_exception(exc)
@@ -132,8 +137,10 @@ class ApiView(GenericAPIView[Any]):
     def record_read(
         self, *, object_type: str, object_id: object, chat_id: UUID | None = None
     ) -> None:
-        """Tell the audit log that staff read what people said. Integrations read all the time:
-        theirs are not recorded."""
+        """Record in the audit log that staff read what people said.
+
+        Integrations read constantly, so their reads are not recorded.
+        """
         if self.caller.is_staff:
             audit_record(
                 action="conversation.read",
@@ -150,8 +157,12 @@ def _is_chunked(request: HttpRequest) -> bool:
 
 
 class ListView(ApiView):
-    """GET answers with pages. ``ordering``: see CursorPages; ``reach_field``: where a row's chat
-    is; ``filterset_class``: django-filter's, whose parameters are the known ones."""
+    """A view whose GET returns pages.
+
+    ``ordering``: see CursorPages.
+    ``reach_field``: the field with a row's chat.
+    ``filterset_class``: django-filter's class, whose parameters are the known ones.
+    """
 
     pagination_class = CursorPages
     filter_backends = (DjangoFilterBackend,)
@@ -164,13 +175,13 @@ class ListView(ApiView):
         return super().query_parameters() | {"cursor", "limit"} | filters
 
     def within_reach(self) -> QuerySet[Any]:
-        """The view's queryset, as far as who calls may see it."""
+        """Return the part of the view's queryset that the caller may access."""
         return self.get_queryset().filter(self.caller.reach(self.reach_field))
 
     def page_of(
         self, rows: QuerySet[Any], serializer_class: type[Serializer[Any]] | None = None
     ) -> Response:
-        """A page of the rows, filtered as the query says."""
+        """Return a page of the rows, filtered by the query."""
         page = self.paginate_queryset(self.filter_queryset(rows))
         serializer = (serializer_class or self.get_serializer_class())(page, many=True)
         return self.get_paginated_response(serializer.data)

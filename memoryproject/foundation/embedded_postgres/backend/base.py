@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, on a server that is started when a connection needs it.
+"""Django's PostgreSQL backend, which starts the embedded server when a connection needs it.
 
 ``OPTIONS["embedded_data_dir"]`` names the DATA_DIR of the server.
 """
@@ -17,18 +17,18 @@ from memoryproject.foundation.embedded_postgres.backend.options import DATA_DIR_
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection that brings its server up, the first time and whenever it was killed."""
+    """A connection that starts its server on first use, and again after the server was killed."""
 
     client_class = DatabaseClient
 
     def get_connection_params(self) -> dict[str, Any]:
-        """As Django's, without our own option, which the driver doesn't know."""
+        """Return Django's parameters without our own option, which the driver doesn't know."""
         params: dict[str, Any] = super().get_connection_params()
         params.pop(DATA_DIR_OPTION, None)
         return params
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
-        """Connect; where that fails, see to it that the server runs and connect again.
+        """Connect; if that fails, ensure that the server runs and connect again.
 
         Raises django.db.OperationalError with the reason when the server can't be started.
         """
@@ -45,7 +45,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise OperationalError(str(error)) from error
 
     def _connect(self, server: EmbeddedPostgres, conn_params: dict[str, Any]) -> Connection[Any]:
-        # The password is made by the server's first start, after the settings were read.
+        # The server's first start creates the password, after the settings were read.
         params = {**conn_params, "password": server.password}
         connection: Connection[Any] = super().get_new_connection(params)
         return connection

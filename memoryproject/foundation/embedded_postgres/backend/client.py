@@ -1,4 +1,4 @@
-"""``manage.py dbshell`` with the psql that comes with the embedded server."""
+"""Run ``manage.py dbshell`` with the psql that comes with the embedded server."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memoryproject.foundation.embedded_postgres.binaries import binary
 
 
 class DatabaseClient(client.DatabaseClient):
-    """Starts the server first; this process holds it while psql runs."""
+    """The dbshell client. It starts the server first; this process keeps it running for psql."""
 
     @classmethod
     def settings_to_cmd_args_env(
         cls, settings_dict: dict[str, Any], parameters: Iterable[str]
     ) -> tuple[list[str], dict[str, str] | None]:
-        """The psql command and its environment, with the server's password."""
+        """Return the psql command and its environment, with the server's password."""
         password = server_of(settings_dict).password
         arguments, environment = super().settings_to_cmd_args_env(
             {**settings_dict, "PASSWORD": password}, parameters

@@ -1,4 +1,4 @@
-"""Which server a Django database means."""
+"""Find the embedded server that a Django database setting refers to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DATA_DIR_OPTION = "embedded_data_dir"
 
 
 def server_of(settings: Mapping[str, Any]) -> EmbeddedPostgres:
-    """The embedded server of one entry of DATABASES.
+    """Return the embedded server of one entry of DATABASES.
 
     Raises ImproperlyConfigured when the entry doesn't name its DATA_DIR.
     """

@@ -1,4 +1,4 @@
-"""What reading a document means to us: a file in, its text by sections out."""
+"""The interface for reading documents: it takes a file and returns its text in sections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 TEXT = "text/plain"
 MARKDOWN = "text/markdown"
 
-# Why a document can't be read: the codes of DocumentError, with the words for staff.
+# Reasons why a document can't be read: the codes of DocumentError, with the texts for staff.
 REASONS = {
     "unknown_type": ErrorText("document_unknown_type"),
     "empty": ErrorText("document_empty"),
@@ -32,8 +32,11 @@ REASONS = {
 
 @dataclass(frozen=True)
 class DocumentLimits:
-    """What a document may cost. ``seconds`` of time and of CPU, ``memory`` in bytes of
-    address space, ``characters`` of text."""
+    """The limits for reading one document.
+
+    ``seconds``: elapsed time and CPU time; ``memory``: bytes of address space; ``characters``:
+    length of the text.
+    """
 
     size: int = 20 * 1024 * 1024
     pages: int = 500
@@ -44,7 +47,7 @@ class DocumentLimits:
 
 @dataclass(frozen=True)
 class Section:
-    """A stretch of text; ``page`` from 1, None where the format has no pages."""
+    """A section of text; ``page`` counts from 1, None where the format has no pages."""
 
     text: str
     page: int | None = None
@@ -52,8 +55,11 @@ class Section:
 
 @dataclass(frozen=True)
 class ExtractedText:
-    """All text of a document in reading order. ``pages`` is None where the format has none;
-    ``warnings`` tell in words what may be missing."""
+    """All text of a document in reading order.
+
+    ``pages`` is None where the format has none. ``warnings`` describe in words the text that may be
+    missing.
+    """
 
     media_type: str
     sections: list[Section]
@@ -63,8 +69,10 @@ class ExtractedText:
 
 
 class DocumentError(Exception):
-    """A document can't be read. ``code`` is one of REASONS. ``permanent``: the same file
-    fails again."""
+    """A document can't be read.
+
+    ``code`` is one of REASONS. ``permanent``: the same file will fail again.
+    """
 
     def __init__(self, code: str, detail: str = "", *, permanent: bool = True) -> None:
         reason = REASONS[code]
@@ -80,6 +88,8 @@ class TextExtractor(Protocol):
     """Reads the text of a file."""
 
     def extract(self, path: Path) -> ExtractedText:
-        """The text of the file, whatever its name is. Raises DocumentError; OSError where
-        the file can't be opened."""
+        """Return the text of the file, whatever its name is.
+
+        Raises DocumentError; OSError where the file can't be opened.
+        """
         ...

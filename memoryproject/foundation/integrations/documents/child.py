@@ -1,6 +1,6 @@
-"""The sandbox's inside: `python -m memoryproject.foundation.integrations.documents.child`.
+"""The child process: `python -m memoryproject.foundation.integrations.documents.child`.
 
-DocumentLimits itself before it loads any library, reads the document from standard input and writes
+It sets its limits before it loads any library, reads the document from standard input and writes
 one JSON object to standard output. Its arguments are the fields of DocumentLimits, in their order.
 """
 
@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict
 
-# A worker that is killed can't end its child: a little after its time it ends itself.
+# A worker that is killed can't end its child. The child ends itself a little after its time limit.
 GRACE_SECONDS = 5
 
 
@@ -27,8 +27,10 @@ def main(arguments: list[str]) -> None:
 
 
 def confine(*, seconds: float, memory: int) -> None:
-    """No more memory, time, files and processes than this; where a system doesn't know or
-    can't set one of the limits (macOS, address space), the others count."""
+    """Limit the memory, time, files and processes of this process.
+
+    If a system doesn't support one of the limits (macOS: address space), the others still apply.
+    """
     whole = math.ceil(seconds)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(whole + GRACE_SECONDS)
@@ -48,9 +50,12 @@ def confine(*, seconds: float, memory: int) -> None:
 
 
 def _read(size: int, pages: int, characters: int) -> dict[str, object]:
-    """What is found, or why nothing is. Whatever a library raises means a broken file."""
+    """Return the text, or the reason why there is none.
+
+    Any exception of a library means a broken file.
+    """
     try:
-        # Loaded within the limits.
+        # Imported after the limits are set.
         from memoryproject.foundation.errors.stored_errors import error_to_column  # noqa: PLC0415
         from memoryproject.foundation.integrations.documents.base import (  # noqa: PLC0415
             DocumentError,

@@ -1,4 +1,4 @@
-"""Reads Word files with python-docx."""
+"""Read Word files with python-docx."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.documents.base import (
     Section,
 )
 
-# What a document of 500 pages full of pictures doesn't reach.
+# A document of 500 pages full of pictures has fewer parts.
 MAX_PARTS = 5_000
 MAX_UNPACKED = 300 * 1024 * 1024
 MAX_XML = 100 * 1024 * 1024
@@ -29,7 +29,7 @@ MAX_XML = 100 * 1024 * 1024
 _PARAGRAPH, _TABLE, _ROW, _CELL = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 _TEXT, _TAB = qn("w:t"), qn("w:tab")
 _BREAKS = {qn("w:br"), qn("w:cr")}
-# The older twin of a text box, and text that was deleted or is a field's code.
+# The older duplicate of a text box, deleted text, and the code of a field.
 _LEFT_OUT = {
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
     qn("w:del"),
@@ -41,7 +41,7 @@ _LEFT_OUT = {
 
 
 def read_docx(content: bytes, limits: DocumentLimits) -> ExtractedText:
-    """The text of the body, with tables row by row. Raises DocumentError."""
+    """Return the text of the body, with tables row by row. Raises DocumentError."""
     _check_archive(content)
     try:
         document = Document(io.BytesIO(content))
@@ -56,7 +56,7 @@ def read_docx(content: bytes, limits: DocumentLimits) -> ExtractedText:
 
 
 def _check_archive(content: bytes) -> None:
-    """Refuse bombs by what the archive declares; more than that is never unpacked."""
+    """Refuse zip bombs by the sizes that the archive declares; no more than that is unpacked."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = archive.infolist()
     if any(part.flag_bits & 0x1 for part in parts):
@@ -74,7 +74,7 @@ def _within(text: str, limits: DocumentLimits) -> str:
 
 
 def _blocks(element: Any) -> Iterator[str]:
-    """Paragraphs and table rows in their order; an empty line between paragraphs."""
+    """Yield paragraphs and table rows in their order, with an empty line between paragraphs."""
     for child in element:
         if child.tag == _PARAGRAPH:
             text = _paragraph(child)
@@ -96,7 +96,7 @@ def _paragraph(paragraph: Any) -> str:
 
 
 def _runs(element: Any) -> Iterator[str]:
-    """What is written in a paragraph; text boxes in it stand on lines of their own."""
+    """Yield the text of a paragraph; text boxes in it are on separate lines."""
     for child in element:
         if child.tag == _TEXT:
             yield child.text or ""

@@ -1,4 +1,4 @@
-"""Reads PDF files with pypdf."""
+"""Read PDF files with pypdf."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memoryproject.foundation.integrations.documents.base import (
 )
 from memoryproject.foundation.integrations.documents.rtl_lines import in_reading_order
 
-# It tells there what it repairs, which helps nobody here.
+# pypdf logs its repairs there, which helps nobody here.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 def read_pdf(content: bytes, limits: DocumentLimits) -> ExtractedText:
-    """The text of each page. Raises DocumentError."""
+    """Return the text of each page. Raises DocumentError."""
     try:
         reader = PdfReader(io.BytesIO(content))
         _open(reader)
@@ -42,8 +42,10 @@ def read_pdf(content: bytes, limits: DocumentLimits) -> ExtractedText:
 
 
 def _open(reader: PdfReader) -> None:
-    """Many documents are encrypted with an empty password, against printing or changes:
-    every reader opens them."""
+    """Open an encrypted document with the empty password.
+
+    Many documents are encrypted this way against printing or changes, and every reader opens them.
+    """
     if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
         raise DocumentError("encrypted")
 

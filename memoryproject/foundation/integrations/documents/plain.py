@@ -1,4 +1,4 @@
-"""Reads text files, in whatever encoding they are."""
+"""Read text files in any encoding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.documents.base import (
 )
 from memoryproject.foundation.integrations.documents.sniffing import looks_utf16
 
-# The longer mark of UTF-32 begins with that of UTF-16.
+# The longer byte order mark of UTF-32 begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -25,8 +25,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 65_536
-# Hebrew letters of Windows-1255 and ISO-8859-8; in Western encodings such bytes stand alone
-# among ASCII letters, in Cyrillic ones with others beside them.
+# Hebrew letters of Windows-1255 and ISO-8859-8. In Western encodings such bytes occur singly
+# between ASCII letters; in Cyrillic encodings they occur together with other letters.
 _HEBREW_WORD = re.compile(rb"[\xe0-\xfa]{2,}")
 _OTHER_LETTER = re.compile(rb"[\xc0-\xdf\xfb-\xff]")
 _GUESSED_AMONG = [
@@ -36,7 +36,7 @@ _GUESSED_AMONG = [
 
 
 def read_plain(content: bytes) -> ExtractedText:
-    """A text file as one section. Raises DocumentError."""
+    """Return a text file as one section. Raises DocumentError."""
     text, warning = decode(content)
     return ExtractedText(
         media_type=TEXT, sections=[Section(text)], warnings=[warning] if warning else []
@@ -44,7 +44,7 @@ def read_plain(content: bytes) -> ExtractedText:
 
 
 def decode(content: bytes) -> tuple[str, str]:
-    """The text, and a warning where its encoding was a guess. Raises DocumentError."""
+    """Return the text, and a warning if its encoding was guessed. Raises DocumentError."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return _decoded(content, encoding), ""
@@ -70,14 +70,14 @@ def _decoded(content: bytes, encoding: str) -> str:
 
 
 def _guess(content: bytes) -> str:
-    """The most likely encoding of what is no UTF-8."""
+    """Return the most likely encoding of text that isn't UTF-8."""
     if _looks_hebrew(content[:_SAMPLE]):
         return "cp1255"
     found = from_bytes(content[:_SAMPLE], cp_isolation=_GUESSED_AMONG)
     best = found.best()
     if best is None:
         return "cp1252"
-    # Neighbours such as Western and Central European often read equally well.
+    # Related encodings such as Western and Central European often fit equally well.
     equal = {each.encoding for each in found if each.chaos <= best.chaos}
     return next((name for name in _GUESSED_AMONG if name in equal), best.encoding)
 

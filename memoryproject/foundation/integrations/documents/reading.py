@@ -1,4 +1,4 @@
-"""Reads a document's bytes in this very process: what the sandbox does inside."""
+"""Read a document's bytes in this process: the code that runs inside the sandbox."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from memoryproject.foundation.integrations.documents.plain import read_plain
 from memoryproject.foundation.integrations.documents.sniffing import sniff
 
 _MAX_TITLE_LENGTH = 255
-# What no database takes, and the marks of pages and lines in the form of other systems.
+# Characters that no database stores, and the line and page breaks of other systems.
 _NEW_LINE = re.compile("\r\n?|\f|\v|\u2028")
 _UNSTORABLE = re.compile("[\ud800-\udfff]")
 
 
 def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
-    """The text of a document, as can be stored. Raises DocumentError; MemoryError,
-    RecursionError and whatever a broken file leads its library into."""
+    """Return the text of a document in a form that can be stored.
+
+    Raises DocumentError; MemoryError, RecursionError and any exception of a library on a broken
+    file.
+    """
     if len(content) > limits.size:
         raise DocumentError("too_large")
     found = _READERS.get(sniff(content), _read_plain)(content, limits)
@@ -42,13 +45,13 @@ def read_document(content: bytes, limits: DocumentLimits) -> ExtractedText:
 
 
 class DirectExtractor:
-    """A TextExtractor without a sandbox: for files that one has written oneself."""
+    """A TextExtractor without a sandbox, for files from a trusted source."""
 
     def __init__(self, limits: DocumentLimits | None = None) -> None:
         self.limits = limits or DocumentLimits()
 
     def extract(self, path: Path) -> ExtractedText:
-        """As TextExtractor says; a file that breaks its library is damaged."""
+        """See TextExtractor.extract. A file that makes its library fail counts as damaged."""
         content = path.read_bytes()
         try:
             return read_document(content, self.limits)

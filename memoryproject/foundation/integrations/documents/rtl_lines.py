@@ -1,10 +1,10 @@
-"""Puts lines of Hebrew and Arabic from a PDF into reading order.
+"""Put lines of Hebrew and Arabic from a PDF into reading order.
 
-A PDF holds letters by where they stand on the page. pypdf turns round each stretch of
-right-to-left letters, but leaves the stretches of a line in their order from left to right:
-of "המחיר הוא 100 שקל" it makes "שקל", "100", "המחיר הוא". Where a line breaks in the middle
-of a stretch of the other direction no rule can tell, and names in Latin letters at a line's
-beginning may stand at its end.
+A PDF stores letters by their position on the page. pypdf reverses each stretch of right-to-left
+letters, but leaves the stretches of a line in their order from left to right: it turns
+"המחיר הוא 100 שקל" into "שקל", "100", "המחיר הוא". No rule can decide the order where a line
+breaks in the middle of a stretch of the other direction. Names in Latin letters at the beginning
+of a line may end up at its end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEBREW_WORD = re.compile("[א-ת]{2,}")
 
 @dataclass
 class _Stretch:
-    """Letters of one direction, with what stands before and after them that has none."""
+    """Letters of one direction, with the neutral characters before and after them."""
 
     rtl: bool
     text: str
@@ -35,12 +35,15 @@ class _Stretch:
     def written(self) -> str:
         if self.rtl:
             return self.lead + self.text + self.trail
-        # What is at the right of it on paper comes before it.
+        # On paper, the text to the right of it comes first.
         return self.trail + self.text
 
 
 def in_reading_order(text: str) -> str:
-    """A page's text; unchanged where most of its letters run from the left."""
+    """Return a page's text in reading order.
+
+    The text is unchanged where most of its letters run from left to right.
+    """
     directions = [unicodedata.bidirectional(char) for char in text if char.isalpha()]
     if 2 * sum(direction in _RTL for direction in directions) <= len(directions):
         return text
@@ -49,15 +52,17 @@ def in_reading_order(text: str) -> str:
 
 
 def _is_mirrored(text: str) -> bool:
-    """Whether words begin with letters that only end words: the file held them in reading
-    order, and pypdf turned them round."""
+    """Return whether words begin with letters that only end words.
+
+    In that case the file stored them in reading order, and pypdf reversed them.
+    """
     words = _HEBREW_WORD.findall(text)
     begin = sum(word[0] in _FINALS for word in words)
     return begin > sum(word[-1] in _FINALS for word in words)
 
 
 def _turned_back(line: str) -> str:
-    """Each stretch turned round again; they stand in their order already."""
+    """Reverse each stretch again; the order of the stretches is already correct."""
     stretches = _stretches(line)
     return (
         "".join(
@@ -75,7 +80,7 @@ def _reordered(line: str) -> str:
     letters = [sum(map(str.isalpha, each.text)) * (1 if each.rtl else -1) for each in stretches]
     rtl = sum(count for count in letters if count > 0)
     if not rtl or sum(letters) < -rtl:
-        # More than twice as many letters from the left: a line that runs from there.
+        # More than twice as many letters run from left to right: it is a left-to-right line.
         return line
     ending = ""
     first = stretches[0]
@@ -92,8 +97,10 @@ def _brackets_are_mirrored(line: str) -> bool:
 
 
 def _stretches(line: str) -> list[_Stretch]:
-    """The line's stretches from left to right, each with its share of what has no direction
-    between them."""
+    """Return the line's stretches from left to right.
+
+    Each stretch has its share of the neutral characters between the stretches.
+    """
     found: list[_Stretch] = []
     gap = ""
     for char in line:
@@ -114,16 +121,16 @@ def _stretches(line: str) -> list[_Stretch]:
 
 
 def _share_gaps(found: list[_Stretch]) -> None:
-    """Give each gap, which is the later stretch's lead so far, to whom it belongs."""
+    """Assign each gap, so far the later stretch's lead, to the stretch that it belongs to."""
     for place in range(1, len(found)):
         before, after = found[place - 1], found[place]
         if before.rtl:
-            # On paper it is at the left of the letters, where they end.
+            # On paper, the gap is at the left of the letters, where they end.
             before.trail, after.lead = after.lead, ""
         elif place == len(found) - 1:
             before.trail, after.lead = after.lead, ""
         elif after.lead.isspace():
-            # One space may stand for both sides of the later stretch.
+            # One space may count for both sides of the later stretch.
             before.trail, after.lead = " ", " "
         else:
             mark = _PUNCTUATED.match(after.lead)

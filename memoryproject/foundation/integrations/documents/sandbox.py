@@ -1,5 +1,7 @@
-"""Reads documents in a process of their own, which has little memory and time, writes no
-files and knows no secrets: a malicious file harms that process at most."""
+"""Read documents in a separate process with little memory and time.
+
+The process writes no files and has no secrets, so a malicious file can harm only that process.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +31,22 @@ logger = logging.getLogger(__name__)
 
 _PROJECT = Path(memoryproject.__file__).resolve().parent.parent
 _CHILD = "memoryproject.foundation.integrations.documents.child"
-# What a Python that was built in its own way needs to start; none of it is a secret.
+# Variables that a Python with a custom build needs to start. None of them is a secret.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
 _BLOCK = 65_536
-# A character takes at most twelve bytes of JSON (two escapes); the rest is little.
+# A character takes at most twelve bytes of JSON (two escapes). The rest is small.
 _BYTES_A_CHARACTER = 12
 _SPARE_BYTES = 1_000_000
 
 
 class SandboxExtractor:
-    """A TextExtractor for files from anywhere."""
+    """A TextExtractor for files from any source."""
 
     def __init__(self, limits: DocumentLimits | None = None) -> None:
         self.limits = limits or DocumentLimits()
 
     def extract(self, path: Path) -> ExtractedText:
-        """As TextExtractor says. The child is ended by its own id when its time is over."""
+        """See TextExtractor.extract. The child is killed by its own id when its time is over."""
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size > self.limits.size:
                 raise DocumentError("too_large")
@@ -75,8 +77,10 @@ class SandboxExtractor:
         ]
 
     def _answer_of(self, child: subprocess.Popen[bytes]) -> bytes:
-        """What the child writes until it ends. Raises DocumentError when that takes too long
-        or is too much."""
+        """Return the child's output.
+
+        Raises DocumentError when the child takes too long or writes too much.
+        """
         output = present(child.stdout)
         most = self.limits.characters * _BYTES_A_CHARACTER + _SPARE_BYTES
         deadline = time.monotonic() + self.limits.seconds
@@ -97,13 +101,13 @@ class SandboxExtractor:
 
 
 def _result(answer: bytes, child: subprocess.Popen[bytes]) -> ExtractedText:
-    """The child's answer. Raises DocumentError."""
+    """Return the text from the child's output. Raises DocumentError."""
     if child.returncode in (-signal.SIGXCPU, -signal.SIGALRM):
         raise DocumentError("too_slow")
     try:
         told: dict[str, Any] = json.loads(answer)
     except ValueError:
-        # Killed by the system, or by what the file did to a library.
+        # Killed by the system, or by the effect of the file on a library.
         logger.warning("Reading a document ended with code %s.", child.returncode)
         code = "too_much_memory" if child.returncode == -signal.SIGKILL else "damaged"
         raise DocumentError(code) from None

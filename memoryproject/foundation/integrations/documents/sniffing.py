@@ -1,4 +1,7 @@
-"""Tells what a file is by its content. Its name and what its sender calls it don't count."""
+"""Detect the type of a file by its content.
+
+The file's name and the type that its sender states are ignored.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,15 @@ _PDF_HEADER_WITHIN = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WORD_PART = "word/document.xml"
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
-# Text in form only: what people read of it is something else.
+# These files are text only in form: readers see different text.
 _MARKUP = (b"{\\rtf", b"%!ps", b"<!doctype html", b"<html")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Tab, line feed, form feed, carriage return and escape stand in texts, too.
+# Tab, line feed, form feed, carriage return and escape also occur in texts.
 _CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}
 
 
 def sniff(content: bytes) -> str:
-    """The media type of a file that can be read. Raises DocumentError for any other."""
+    """Return the media type of a file that can be read. Raises DocumentError for any other."""
     if not content.strip():
         raise DocumentError("empty")
     if b"%PDF-" in content[:_PDF_HEADER_WITHIN]:
@@ -51,8 +54,11 @@ def _sniff_zip(content: bytes) -> str:
 
 
 def _is_binary(content: bytes) -> bool:
-    """Text has no control characters but for a stray one; UTF-16 without its mark has every
-    other byte zero."""
+    """Return whether the content isn't text.
+
+    Text has no control characters except for a stray one. In UTF-16 without a byte order mark,
+    every other byte is zero.
+    """
     sample = content[:65_536]
     if looks_utf16(sample):
         return False
@@ -60,8 +66,10 @@ def _is_binary(content: bytes) -> bool:
 
 
 def looks_utf16(sample: bytes) -> str:
-    """The name of the encoding of UTF-16 text without a mark, by where its zeros or its
-    Hebrew high bytes stand; empty where it is none."""
+    """Return the encoding of UTF-16 text without a byte order mark; empty if it is none.
+
+    The positions of its zeros or of its Hebrew high bytes decide.
+    """
     if len(sample) < 4 or len(sample) % 2:
         sample = sample[: len(sample) // 2 * 2]
     even, odd = sample[::2], sample[1::2]

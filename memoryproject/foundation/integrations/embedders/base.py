@@ -1,4 +1,4 @@
-"""What an embedder is to us: texts in, unit vectors out, and how far to trust them."""
+"""The interface of embedders: they turn texts into unit vectors and report their confidence."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 
 @dataclass(frozen=True)
 class Calibration:
-    """Maps a raw cosine to the probability that two texts are about the same thing:
-    1 / (1 + exp(-slope * (cosine - midpoint))). Where it comes from: see ``calibrations``."""
+    """Maps a raw cosine to the probability that two texts are about the same subject.
+
+    The formula is 1 / (1 + exp(-slope * (cosine - midpoint))). See ``calibrations`` for the source
+    of the values.
+    """
 
     midpoint: float
     slope: float
 
 
 class EmbedderError(Exception):
-    """No vectors could be made. ``permanent``: trying again can't help."""
+    """No vectors could be made. ``permanent``: a retry can't help."""
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
@@ -27,7 +30,7 @@ class EmbedderError(Exception):
 
 
 class WrongDimensionsError(EmbedderError):
-    """A model gave vectors of another size than it is known to have: it is not that model."""
+    """A model returned vectors of another size than its known size, so it isn't that model."""
 
     def __init__(self, model: str, *, given: int, known: int) -> None:
         super().__init__(
@@ -43,26 +46,30 @@ class Embedder(Protocol):
 
     @property
     def model_id(self) -> str:
-        """Names what made a vector: vectors of two ids are never compared."""
+        """The id of the model that made a vector; vectors of different ids are never compared."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """How many floats a vector has. May ask the model once; raises EmbedderError then."""
+        """The number of floats in a vector. May query the model once; raises EmbedderError then."""
         ...
 
     @property
     def calibration(self) -> Calibration:
-        """For this model's cosines."""
+        """The calibration of this model's cosines."""
         ...
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector of ``dimensions`` floats a text, in order; the zero vector where the
-        text has nothing to embed (its coverage is 0 then). Raises EmbedderError after the
-        retries."""
+        """Return one vector of ``dimensions`` floats for each text, in order.
+
+        The vector is zero where the text has nothing to embed (its coverage is 0 then). Raises
+        EmbedderError after the retries.
+        """
         ...
 
     def coverage(self, text: str) -> float:
-        """How well the model knows the text's language and words, in [0, 1]. Where it is
-        below 0.5 the vector says nothing and carries no weight."""
+        """Return how well the model knows the text's language and words, in [0, 1].
+
+        Below 0.5 the vector carries no information and has no weight.
+        """
         ...

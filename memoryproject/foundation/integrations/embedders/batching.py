@@ -1,4 +1,4 @@
-"""How texts are cut and grouped to fit the limits of an embeddings API. Pure functions."""
+"""Split and group texts to fit the limits of an embeddings API. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 
 
 def split_text(text: str, max_bytes: int) -> list[str]:
-    """The text in pieces of at most ``max_bytes`` bytes of UTF-8 (4 at least), in order;
-    nothing is lost."""
+    """Return the text in pieces of at most ``max_bytes`` bytes of UTF-8 (at least 4), in order.
+
+    No text is lost.
+    """
     if len(text) * 4 <= max_bytes or len(text.encode("utf-8")) <= max_bytes:
         return [text]
     pieces = []
@@ -22,8 +24,10 @@ def split_text(text: str, max_bytes: int) -> list[str]:
 
 
 def group_texts(texts: Iterable[str], *, most_texts: int, max_bytes: int) -> Iterator[list[str]]:
-    """The texts in groups of at most ``most_texts`` and, unless a single text is larger,
-    ``max_bytes``, in order."""
+    """Yield the texts in order, in groups of at most ``most_texts`` texts and ``max_bytes`` bytes.
+
+    A single text that is larger than ``max_bytes`` is a group by itself.
+    """
     group: list[str] = []
     size = 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""How much of a text a word-piece model knows, by how its tokenizer split the text."""
+"""Measure the share of a text that a word-piece model knows, from the tokenizer's pieces."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ WORD_START = "▁"
 
 
 def known_share(pieces: Iterable[tuple[str, str]]) -> float:
-    """The share of a text's pieces that are known words or parts of words, in [0, 1].
+    """Return the share of a text's pieces that are known words or parts of words, in [0, 1].
 
     pieces: (piece, the part of the text that it stands for), in the tokenizer's order.
-    Punctuation, symbols and digits don't count; a text with digits and no letter is known
-    whole, one with neither not at all.
+
+    Punctuation, symbols and digits don't count. A text with digits and no letter counts as fully
+    known; a text with neither counts as unknown.
     """
     known = unknown = 0
     has_digits = False
@@ -31,9 +32,12 @@ def known_share(pieces: Iterable[tuple[str, str]]) -> float:
 
 
 def _is_known(letters: list[str]) -> bool:
-    """Latin pieces of two letters up are parts of words, single ASCII letters those of names
-    and codes. Cyrillic splits into longer pieces too, but the vectors don't tell its texts
-    apart: unrelated sentences have a mean cosine of 0.42, where English ones have 0.04."""
+    """Return whether a piece with these letters is known.
+
+    Latin pieces of two or more letters are parts of words; single ASCII letters are parts of names
+    and codes. Cyrillic splits into longer pieces too, but the vectors don't distinguish its texts:
+    unrelated sentences have a mean cosine of 0.42, but English ones 0.04.
+    """
     if not all(_is_latin(letter) for letter in letters):
         return False
     return len(letters) > 1 or letters[0].isascii()

@@ -1,4 +1,4 @@
-"""Vectors for those texts that an embedder knows: the one place where that is decided."""
+"""Embed only the texts that an embedder knows: the only place that decides this."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ MIN_COVERAGE = 0.5
 
 
 def embed_covered(embedder: Embedder, texts: Sequence[str]) -> list[list[float] | None]:
-    """One vector a text, in order; None where the embedder doesn't cover the text well enough
-    for its vector to say anything. No vector is zero, which would be as near to one text as to
-    any other. Raises EmbedderError."""
+    """Return one vector for each text, in order; None if the embedder doesn't cover it.
+
+    Without enough coverage a vector carries no information. No vector is zero, because a zero
+    vector would be as near to one text as to any other. Raises EmbedderError.
+    """
     known = [place for place, text in enumerate(texts) if embedder.coverage(text) >= MIN_COVERAGE]
     vectors: list[list[float] | None] = [None] * len(texts)
     if known:

@@ -1,5 +1,7 @@
-"""An embedder without a model: texts that share words get near vectors. For tests, demos and
-the loopback server; deterministic on every platform."""
+"""An embedder without a model: texts that share words get similar vectors.
+
+It is for tests, demos and the loopback server, and deterministic on every platform.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ WORD = re.compile(r"\w+")
 class HashingEmbedder:
     """Embeds bags of words.
 
-    failure: raised by every embed() as long as it is set.
-    calls: the texts of every call, oldest first, failed calls included.
+    failure: every embed() raises it while it is set.
+    calls: the texts of every call, oldest first, including failed calls.
     """
 
     calibration = calibrations.HASHING
@@ -40,13 +42,15 @@ class HashingEmbedder:
         return [hashed_words(text, self.dimensions) for text in texts]
 
     def coverage(self, text: str) -> float:
-        """See Embedder.coverage: a word is as good as another here, in any language."""
+        """See Embedder.coverage. All words in any language count equally here."""
         return 1.0 if WORD.search(text) else 0.0
 
 
 def hashed_words(text: str, dimensions: int) -> list[float]:
-    """A unit vector with a part for each word, whatever its case; the zero vector for a
-    text without words."""
+    """Return a unit vector with a component for each word, regardless of its case.
+
+    A text without words gets the zero vector.
+    """
     vector = [0.0] * dimensions
     for word in WORD.findall(text.casefold()):
         digest = hashlib.blake2b(word.encode("utf-8", errors="replace"), digest_size=8).digest()
@@ -56,6 +60,6 @@ def hashed_words(text: str, dimensions: int) -> list[float]:
 
 
 def unit(vector: Sequence[float]) -> list[float]:
-    """The vector in length 1; the zero vector stays."""
+    """Return the vector scaled to length 1; the zero vector stays unchanged."""
     length = math.hypot(*vector)
     return [value / length for value in vector] if length else list(vector)

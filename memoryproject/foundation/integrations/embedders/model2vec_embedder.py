@@ -1,5 +1,7 @@
-"""Static embeddings of the package model2vec, an optional extra: fast, without a key, and with
-a multilingual model in many languages."""
+"""Static embeddings of the optional package model2vec.
+
+They are fast and need no key. A multilingual model covers many languages.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,21 @@ from memoryproject.foundation.integrations.embedders.hashing import unit
 logger = logging.getLogger(__name__)
 
 INSTALL = ErrorText("model2vec_install")
-# What says what a model is; a folder may hold other files.
+# The files that define a model. A folder may contain other files.
 WEIGHTS = "model.safetensors"
 MADE_OF = (WEIGHTS, "tokenizer.json", "config.json")
-# Where model2vec looks for them.
+# The folders in which model2vec looks for them.
 FOLDERS = (".", "0_StaticEmbedding")
 
 
 class Model2VecEmbedder:
-    """``source``: a folder with a model, or a model's name on the hub, such as
+    """Embeds with a model2vec model from a folder or from the hub.
+
+    ``source``: a folder with a model, or a model's name on the hub, such as
     minishlab/potion-multilingual-128M, which is downloaded at first use.
 
-    Its id is made of what the files hold: a folder with another model in it is another model,
-    and one that was moved is not. Safe to use from threads and in forked workers.
+    The id is computed from the content of the files: a folder with another model in it is another
+    model, but a moved folder is the same model. Safe for threads and forked workers.
     """
 
     def __init__(self, source: str) -> None:
@@ -56,8 +60,11 @@ class Model2VecEmbedder:
         return [self._vector(text) for text in texts]
 
     def coverage(self, text: str) -> float:
-        """See Embedder.coverage: the share of the text's words that the model knows as words or
-        as parts of them, not letter by letter. Digits count where there is no word at all."""
+        """See Embedder.coverage.
+
+        It is the share of the text's words that the model knows as words or as parts of words, not
+        letter by letter. Digits count if the text has no word.
+        """
         clean = _clean(text)
         encoding = self._model.tokenizer.encode(clean, add_special_tokens=False)
         words: dict[int, list[tuple[int, str]]] = defaultdict(list)
@@ -71,15 +78,15 @@ class Model2VecEmbedder:
         return 1.0 if any(char.isdecimal() for char in clean) else 0.0
 
     def _knows(self, pieces: Sequence[tuple[int, str]]) -> bool:
-        """Whether a word is one piece or falls into pieces of two letters and more."""
+        """Return whether a word is one piece or splits into pieces of two or more letters."""
         if any(piece == self._model.unk_token_id for piece, _ in pieces):
             return False
         return len(pieces) == 1 or _letters(pieces) >= 2 * len(pieces)
 
     def _vector(self, text: str) -> list[float]:
         model = self._model
-        # Not model.encode: it changes the tokenizer that threads share, and starts threads
-        # that a fork can't take along.
+        # Not model.encode: it changes the tokenizer that threads share, and starts threads that
+        # don't survive a fork.
         encoding = model.tokenizer.encode(_clean(text), add_special_tokens=False)
         ids = [piece for piece in encoding.ids if piece != model.unk_token_id]
         if not ids:
@@ -116,7 +123,7 @@ def _package() -> Any:
 
 
 def _folder(source: str) -> Path:
-    """Where the model's files are. Raises EmbedderError."""
+    """Return the folder of the model's files. Raises EmbedderError."""
     folder = Path(source).expanduser()
     if not folder.is_dir():
         if source.count("/") != 1 or source.startswith((".", "/", "~")):
@@ -135,7 +142,7 @@ def _folder(source: str) -> Path:
 
 
 def _downloaded(name: str) -> Path:
-    """The hub's model on this machine; asks the network only where it isn't here yet."""
+    """Return the hub's model on this machine; use the network only if it isn't here yet."""
     hub = importlib.import_module("huggingface_hub")
     wanted = [f"{inner}/{file}".removeprefix("./") for inner in FOLDERS for file in MADE_OF]
     wanted += ["config_sentence_transformers.json"]
@@ -145,7 +152,7 @@ def _downloaded(name: str) -> Path:
         except OSError:
             logger.info("The embedding model %s is being downloaded.", name)
             return Path(hub.snapshot_download(name, allow_patterns=wanted))
-    except Exception as error:  # whatever the network and the hub may raise
+    except Exception as error:  # any exception of the network or the hub
         raise EmbedderError(
             ErrorText("model2vec_no_download", name=name, kind=type(error).__name__)
         ) from error
@@ -157,7 +164,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _digest(folder: Path) -> str:
-    """SHA-256 over the files that make the model, hex."""
+    """Return the SHA-256 of the files that define the model, as hex."""
     digest = hashlib.sha256()
     for path in _files(folder):
         digest.update(f"{path.name} {os.path.getsize(path)}\n".encode())
@@ -168,7 +175,7 @@ def _digest(folder: Path) -> str:
 
 
 def _dimensions(folder: Path) -> int:
-    """From the weights' header: 8 bytes of length, then JSON. Raises EmbedderError."""
+    """Read it from the weights' header: 8 bytes of length, then JSON. Raises EmbedderError."""
     path = next(path for path in _files(folder) if path.name == WEIGHTS)
     try:
         with path.open("rb") as file:
@@ -191,5 +198,5 @@ def _letters(pieces: Sequence[tuple[int, str]]) -> int:
 
 
 def _clean(text: str) -> str:
-    """Without lone surrogates, which the tokenizer refuses."""
+    """Return the text without lone surrogates, which the tokenizer refuses."""
     return text.encode("utf-8", errors="replace").decode("utf-8")

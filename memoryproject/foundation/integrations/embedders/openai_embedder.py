@@ -1,4 +1,4 @@
-"""The embedder of OpenAI and of every server that speaks its embeddings API."""
+"""The embedder for OpenAI and for every server with a compatible embeddings API."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ KNOWN_DIMENSIONS = {
 }
 MODELS_WITH_CHOICE = {"text-embedding-3-small", "text-embedding-3-large"}
 
-# The API takes 8,192 tokens a text and 300,000 a request. A token is a byte at least, so
-# bytes keep within the limits in every language without a tokenizer.
+# The API accepts 8,192 tokens a text and 300,000 a request. A token is at least one byte, so byte
+# limits hold in every language without a tokenizer.
 MAX_BYTES_PER_TEXT = 8_000
 MAX_BYTES_PER_REQUEST = 300_000
 MAX_TEXTS_PER_REQUEST = 256
 
 
 class OpenAIEmbedder:
-    """Embeds by POST {base_url}/embeddings.
+    """Embeds with POST {base_url}/embeddings.
 
-    dimensions: asks text-embedding-3 models for shorter vectors; for other models it is the
-    size to expect. Left out: the known size, or what the server's first answer shows.
+    dimensions: requests shorter vectors from text-embedding-3 models; for other models it is the
+    expected size. If omitted: the known size, or the size in the server's first response.
     """
 
     def __init__(
@@ -48,8 +48,7 @@ class OpenAIEmbedder:
         timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises ValueError for dimensions that the model can't have and for a base URL
-        that isn't http(s)."""
+        """Raises ValueError for invalid dimensions and for a URL that isn't http(s)."""
         known = KNOWN_DIMENSIONS.get(model)
         _check_dimensions(model, dimensions, known)
         shortened = dimensions is not None and known is not None and dimensions != known
@@ -63,7 +62,7 @@ class OpenAIEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """See Embedder.dimensions. Asks the server when the model's size isn't known yet."""
+        """See Embedder.dimensions. Queries the server if the model's size isn't known yet."""
         if self._dimensions is None:
             self.embed(["dimensions"])
         if self._dimensions is None:
@@ -71,13 +70,16 @@ class OpenAIEmbedder:
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """See Embedder.embed. A text above the model's limit is embedded in pieces, and
-        gets their mean, weighted by length."""
+        """See Embedder.embed.
+
+        A text above the model's limit is embedded in pieces. Its vector is their mean, weighted by
+        length.
+        """
         pieces = [_pieces(text) for text in texts]
         flat = [piece for group in pieces for piece in group]
         vectors = self._embed_all(flat)
         embedded = [_mean(group, vectors) for group in pieces]
-        # Only a text without pieces has none, and then the server may not have been asked.
+        # Only a text without pieces has no vector, and then the server may not have been queried.
         return [vector or [0.0] * self.dimensions for vector in embedded]
 
     def coverage(self, text: str) -> float:
@@ -130,14 +132,14 @@ def _check_dimensions(model: str, dimensions: int | None, known: int | None) -> 
 
 
 def _pieces(text: str) -> list[str]:
-    """The parts that the API takes; none of a blank text, which it refuses."""
-    # Lone surrogates can't be sent; a replacement loses nothing that could be searched.
+    """Return the pieces that the API accepts; none for a blank text, which it refuses."""
+    # Lone surrogates can't be sent. The replacement loses nothing that could be searched.
     clean = text.encode("utf-8", errors="replace").decode("utf-8")
     return [piece for piece in split_text(clean, MAX_BYTES_PER_TEXT) if piece.strip()]
 
 
 def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
-    """Takes one vector a piece; returns their weighted mean in length 1, [] for no piece."""
+    """Take one vector for each piece; return their weighted mean in length 1, [] for no pieces."""
     if len(pieces) == 1:
         return next(vectors)
     weighted = [[len(piece) * value for value in next(vectors)] for piece in pieces]
@@ -145,7 +147,7 @@ def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
 
 
 def _read_vectors(answer: CreateEmbeddingResponse, count: int) -> list[list[float]]:
-    """One vector a text, in the texts' order. The SDK doesn't check what it parses."""
+    """Return one vector for each text, in order. The SDK doesn't check what it parses."""
     try:
         by_index = {int(item.index): _numbers(item.embedding) for item in answer.data}
         vectors = [by_index[place] for place in range(count)]
@@ -157,7 +159,10 @@ def _read_vectors(answer: CreateEmbeddingResponse, count: int) -> list[list[floa
 
 
 def _numbers(values: Sequence[float]) -> list[float]:
-    """The values as floats. Raises ValueError for none, all zero, or one that is no number."""
+    """Return the values as floats.
+
+    Raises ValueError if there are none, all are zero, or one isn't a number.
+    """
     numbers = [float(value) for value in values]
     if not any(numbers) or not all(math.isfinite(value) for value in numbers):
         raise ValueError("not a vector")

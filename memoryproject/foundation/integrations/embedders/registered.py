@@ -1,5 +1,7 @@
-"""Embedders as the database records their model: under its id, with its calibration and its
-dimensions, whatever the embedder itself says today."""
+"""Embedders with the model's id, calibration and dimensions from the database.
+
+The database's values count, not the current values of the embedder itself.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ from memoryproject.foundation.integrations.embedders.base import (
 
 @dataclass(frozen=True)
 class RegisteredEmbedder:
-    """``embedder`` makes the vectors; one of other dimensions is refused, since it could be
-    neither stored beside the others nor compared with them."""
+    """Embed with ``embedder`` and refuse vectors of other dimensions than the registered ones.
+
+    Such vectors could not be stored with the others or compared with them.
+    """
 
     embedder: Embedder
     model_id: str
@@ -39,8 +43,10 @@ class RegisteredEmbedder:
 
 @dataclass(frozen=True)
 class AbsentEmbedder:
-    """Stands for a model that can't be used here any more; ``reason`` says why, and what to
-    do. Recall then goes by words, and says so."""
+    """A placeholder for a model that can't be used here any more.
+
+    ``reason`` states why, and the remedy. Recall then uses lexical search, and reports it.
+    """
 
     model_id: str
     dimensions: int
@@ -48,9 +54,9 @@ class AbsentEmbedder:
     reason: str
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Raises EmbedderError, always."""
+        """Always raises EmbedderError."""
         raise EmbedderError(self.reason, permanent=True)
 
     def coverage(self, text: str) -> float:
-        """See Embedder.coverage: what the model knew is not known."""
+        """See Embedder.coverage. The model's knowledge is unknown here."""
         return 1.0 if text.strip() else 0.0

@@ -1,4 +1,4 @@
-"""An embedder for work that nobody waits for: it bears longer failures than a person would."""
+"""An embedder for background work: it tolerates longer failures than a waiting person would."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memoryproject.foundation.integrations.embedders.base import (
 
 logger = logging.getLogger(__name__)
 
-# On top of the embedder's own tries. Rate limits are mostly by the minute.
+# In addition to the embedder's own retries. Most rate limits are for each minute.
 DELAYS = (10.0, 30.0, 60.0, 120.0)
 
 
 @dataclass(frozen=True)
 class RetryingEmbedder:
-    """``embedder``, asked again after each of ``delays`` where trying again can help."""
+    """Retry ``embedder`` after each of ``delays`` if a retry can help."""
 
     embedder: Embedder
     sleep: Callable[[float], None]

@@ -1,5 +1,7 @@
-"""The default embedder: WordLlama's 256 dimensions, from the files inside its package, with
-no key, no download and no network."""
+"""The default embedder: WordLlama with 256 dimensions.
+
+It uses the files in its package, without a key, download or network.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import WORD_START, known_share
 
 DIMENSIONS = 256
-# Bounds the memory that a very long text takes to some megabytes.
+# Limits the memory for a very long text to some megabytes.
 PIECES_AT_ONCE = 8192
 
 
@@ -38,16 +40,21 @@ _loading = threading.Lock()
 
 
 class WordLlamaEmbedder:
-    """Knows English and, less well, other languages in Latin letters. The model is loaded
-    at first use, once a process; instances share it and are safe to use from threads."""
+    """Knows English and, less well, other languages in Latin letters.
+
+    The model is loaded at first use, once a process. Instances share it and are safe for threads.
+    """
 
     model_id = "wordllama-256"
     dimensions = DIMENSIONS
     calibration = calibrations.WORDLLAMA_256
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """See Embedder.embed. A text without any known piece (empty, only emoji) gets the
-        zero vector; its coverage is 0. Raises EmbedderError when the package is damaged."""
+        """See Embedder.embed.
+
+        A text without any known piece (empty, only emoji) gets the zero vector; its coverage is 0.
+        Raises EmbedderError when the package is damaged.
+        """
         model = _model()
         return [_vector(model, text) for text in texts]
 
@@ -64,13 +71,13 @@ class WordLlamaEmbedder:
 
 
 def _vector(model: _Model, text: str) -> list[float]:
-    """The mean of the pieces' vectors, in length 1."""
+    """Return the mean of the pieces' vectors, in length 1."""
     if not text.strip():
         return [0.0] * DIMENSIONS
     encoding = _encode(model.tokenizer, _clean(text))
-    # Emoji and the like fall into bytes, three or four a character: left in, they would
-    # outweigh the words and make texts with the same emoji look alike. A bare word start
-    # says nothing either.
+    # Emoji and similar characters split into bytes, three or four a character. These would outweigh
+    # the words and make texts with the same emoji look alike. A bare word start carries no
+    # information either.
     ids = [piece for piece in encoding.ids if piece not in model.empty_ids]
     total = np.zeros(DIMENSIONS, dtype=np.float64)
     for start in range(0, len(ids), PIECES_AT_ONCE):
@@ -82,14 +89,16 @@ def _vector(model: _Model, text: str) -> list[float]:
 
 
 def _encode(tokenizer: Tokenizer, text: str) -> Encoding:
-    # One by one: a batch pads every text to the longest, and starts threads that a later
-    # fork of a worker can't take along.
+    # One by one: a batch pads every text to the longest, and starts threads that don't survive a
+    # later fork of a worker.
     return tokenizer.encode(text, add_special_tokens=False)
 
 
 def _clean(text: str) -> str:
-    """The text as the tokenizer wants it: letters and their accents composed, and lone
-    surrogates, which it refuses, replaced."""
+    """Return the text in the form that the tokenizer expects.
+
+    Letters and their accents are composed, and lone surrogates, which it refuses, are replaced.
+    """
     composed = unicodedata.normalize("NFC", text)
     return composed.encode("utf-8", errors="replace").decode("utf-8")
 
@@ -117,8 +126,10 @@ def _load() -> _Model:
 
 
 def _import_quietly(name: str) -> ModuleType:
-    """Import a package that configures the root logger (logging.basicConfig) as it loads:
-    that does nothing as long as the root logger has a handler."""
+    """Import a package that configures the root logger (logging.basicConfig) as it loads.
+
+    That call does nothing while the root logger has a handler.
+    """
     keeper = logging.NullHandler()
     logging.getLogger().addHandler(keeper)
     try:

@@ -1,4 +1,4 @@
-"""Which addresses may be posted to: none behind our own walls (SSRF), unless it is allowed."""
+"""Decide which addresses may be posted to: no private ones (SSRF), unless they are allowed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Network = IPv4Network | IPv6Network
 
 MAX_URL_LENGTH = 2_000
 
-# IANA's special-purpose registry, multicast, what is reserved, and where a cloud's own services
-# answer at a public address (Azure).
+# IANA's special-purpose registry, multicast, reserved networks, and the public addresses of a
+# cloud's internal services (Azure).
 _REFUSED_V4 = [
     IPv4Network("0.0.0.0/8"),
     IPv4Network("10.0.0.0/8"),
@@ -42,9 +42,10 @@ _REFUSED_V4 = [
     IPv4Network("240.0.0.0/4"),
     IPv4Network("168.63.129.16/32"),
 ]
-# Outside of it are loopback, link-local, unique local, multicast, IPv4-mapped and NAT64.
+# Loopback, link-local, unique local, multicast, IPv4-mapped and NAT64 addresses are outside of it.
 _GLOBAL_V6 = IPv6Network("2000::/3")
-# Teredo and its neighbours, documentation, 6to4: they may hold an IPv4 address, or nobody's.
+# Teredo and its neighbours, documentation, 6to4: they may embed an IPv4 address, or belong to no
+# one.
 _REFUSED_V6 = [
     IPv6Network("2001::/23"),
     IPv6Network("2001:db8::/32"),
@@ -54,19 +55,22 @@ _REFUSED_V6 = [
 
 
 class AddressError(ValueError):
-    """Nothing may be posted to this address; the text says why."""
+    """The address must not be posted to; the text states the reason."""
 
 
 def resolved(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system tells them. Raises OSError, UnicodeError."""
+    """Return the addresses of a host from the system's resolver. Raises OSError, UnicodeError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 @dataclass(frozen=True)
 class AddressRules:
-    """``allowed``: private and special networks that may be posted to all the same.
-    ``allow_http``: also without TLS. ``resolve`` tells the addresses of a host."""
+    """The rules for addresses that may be posted to.
+
+    ``allowed``: private and special networks that are permitted. ``allow_http``: permit addresses
+    without TLS. ``resolve``: returns the addresses of a host.
+    """
 
     allowed: tuple[Network, ...] = ()
     allow_http: bool = False
@@ -74,13 +78,13 @@ class AddressRules:
 
     @classmethod
     def of(cls, networks: Iterable[str], *, allow_http: bool) -> AddressRules:
-        """``networks`` as settings write them, such as 10.0.0.0/8."""
+        """Build the rules. ``networks`` is in the form of the settings, such as 10.0.0.0/8."""
         allowed = tuple(ip_network(network) for network in networks)
         return cls(allowed=allowed, allow_http=allow_http)
 
 
 def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
-    """The URL, where its form may be posted to. Raises AddressError."""
+    """Return the parsed URL if its form is allowed. Raises AddressError."""
     if len(url) > MAX_URL_LENGTH:
         raise AddressError(ErrorText("url_too_long", most=MAX_URL_LENGTH))
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -103,13 +107,13 @@ def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
 
 
 def url_checked(url: str, rules: AddressRules) -> None:
-    """Whether this URL may be posted to, as its host resolves now. Raises AddressError."""
+    """Check that this URL may be posted to, as its host resolves now. Raises AddressError."""
     parsed = url_parsed(url, rules)
     addresses_checked(host_of(parsed), port_of(parsed), rules)
 
 
 def addresses_checked(host: str, port: int, rules: AddressRules) -> list[str]:
-    """The addresses of a host, all of which may be connected to. Raises AddressError."""
+    """Return the addresses of a host if all of them are allowed. Raises AddressError."""
     try:
         found = list(rules.resolve(host, port))
     except (OSError, UnicodeError) as error:
@@ -122,7 +126,7 @@ def addresses_checked(host: str, port: int, rules: AddressRules) -> list[str]:
 
 
 def address_checked(address: str, rules: AddressRules) -> None:
-    """Raises AddressError where it is in a private or special network that isn't allowed."""
+    """Raises AddressError if the address is in a private or special network that isn't allowed."""
     try:
         parsed = ip_address(address)
     except ValueError as error:
@@ -132,7 +136,7 @@ def address_checked(address: str, rules: AddressRules) -> None:
 
 
 def host_of(url: httpx.URL) -> str:
-    """As it is asked for: without brackets, in ASCII."""
+    """Return the host in the form for a lookup: without brackets, in ASCII."""
     return url.raw_host.decode("ascii")
 
 
@@ -143,7 +147,7 @@ def port_of(url: httpx.URL) -> int:
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _REFUSED_V4)
-    # An address with a zone ("%eth0") is of one link only.
+    # An address with a zone ("%eth0") belongs to one link only.
     if address.scope_id or address not in _GLOBAL_V6:
         return False
     return not any(address in network for network in _REFUSED_V6)

@@ -1,4 +1,4 @@
-"""What the sending of webhooks needs of whoever posts them."""
+"""The interface for posting webhooks."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Posted:
-    """The receiver's answer. ``retry_after``: seconds that it asked to wait, None where it
-    said nothing."""
+    """The receiver's response.
+
+    ``retry_after``: the seconds that it asked to wait, None if it asked for no wait.
+    """
 
     status: int
     retry_after: float | None = None
 
 
 class PostError(Exception):
-    """No answer came. The text says why and never holds the URL, which may hold a token."""
+    """No response came. The text states the reason, never the URL, which may hold a token."""
 
 
 class Poster(Protocol):
     """Posts a body to an address."""
 
     def post(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Posted:
-        """Post once, follow no redirect. Raises PostError."""
+        """Post once and follow no redirect. Raises PostError."""
         ...

@@ -1,4 +1,4 @@
-"""Posts over HTTP, to addresses that were checked and to no others."""
+"""Post over HTTP, only to addresses that were checked."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ from memoryproject.foundation.integrations.hooks.addresses import (
 from memoryproject.foundation.integrations.hooks.base import Posted, PostError
 from memoryproject.foundation.integrations.retry import parse_retry_after
 
-# For all of a post: connecting, TLS, sending and the answer, however slowly it drips.
+# For the whole request: connecting, TLS, sending and the response, however slowly it arrives.
 MAX_SECONDS = 15.0
-# Enough for the answers that anybody gives; nothing in them counts.
+# Enough for usual responses. Their content is ignored.
 MAX_BYTES = 4_096
 
 
 class HttpPoster:
-    """Each post opens a connection of its own. No proxy is used: it would connect to addresses
-    that nobody checked. ``trusted`` is for servers with certificates of their own."""
+    """Posts each body over a new connection.
+
+    No proxy is used: it would connect to unchecked addresses. ``trusted`` is for servers with
+    private certificates.
+    """
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class HttpPoster:
 
 
 def _read_some(answer: httpcore.Response) -> None:
-    """To its end, or to MAX_BYTES; whatever goes wrong there, the status has been told."""
+    """Read the response to its end or to MAX_BYTES. Errors don't matter: the status is known."""
     size = 0
     try:
         for block in answer.iter_stream():
@@ -107,7 +110,7 @@ def _wait_of(told: bytes | None) -> float | None:
 
 
 def _is_tls(error: BaseException | None) -> bool:
-    """Whether it came of a certificate, or of TLS itself."""
+    """Return whether the error came from a certificate or from TLS itself."""
     while error is not None:
         if isinstance(error, ssl.SSLError):
             return True
@@ -116,9 +119,11 @@ def _is_tls(error: BaseException | None) -> bool:
 
 
 class _CheckedNetwork(httpcore.NetworkBackend):
-    """Resolves a host, checks what it resolves to, and connects to just that: a name that
-    leads elsewhere a moment later (DNS rebinding) leads nobody astray. The name itself is what
-    the certificate is verified for. All of it ends at ``deadline``."""
+    """Resolve a host, check its addresses, and connect to one of exactly these addresses.
+
+    So a name that resolves differently a moment later (DNS rebinding) has no effect. The
+    certificate is verified for the name itself. Everything must end at ``deadline``.
+    """
 
     def __init__(self, rules: AddressRules, deadline: float) -> None:
         self._rules = rules
@@ -135,7 +140,8 @@ class _CheckedNetwork(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         addresses = addresses_checked(host, port, self._rules)
         for place, address in enumerate(addresses, start=1):
-            # Each gets its share: one that never answers leaves time for the next.
+            # Each address gets a share of the time: one that never responds leaves time for the
+            # next.
             share = _left(self._deadline, httpcore.ConnectTimeout) / (len(addresses) + 1 - place)
             try:
                 stream = self._plain.connect_tcp(address, port, timeout=share)
@@ -148,7 +154,7 @@ class _CheckedNetwork(httpcore.NetworkBackend):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A stream that ends at a time, whatever is left to be read."""
+    """A stream that ends at a fixed time, even if data is left to read."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
         self._stream = stream
@@ -178,7 +184,7 @@ class _TimedStream(httpcore.NetworkStream):
 
 
 def _left(deadline: float, late: type[httpcore.TimeoutException]) -> float:
-    """Seconds until then. Raises ``late``."""
+    """Return the seconds until ``deadline``. Raises ``late`` when it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise late

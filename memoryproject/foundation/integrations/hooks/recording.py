@@ -1,4 +1,4 @@
-"""A poster that keeps what it is given and answers as it is told."""
+"""A poster that records its posts and returns scripted responses."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ class Post:
 
 
 class RecordingPoster:
-    """``posts`` holds what was posted, in order. The next posts get ``answers`` (an error is
-    raised), and 204 when there are none left."""
+    """``posts`` holds the posts in order.
+
+    The next posts get ``answers`` (an error is raised), and 204 when there are none left.
+    """
 
     def __init__(self, *answers: Posted | PostError) -> None:
         self.posts: list[Post] = []

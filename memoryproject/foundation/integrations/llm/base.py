@@ -1,4 +1,4 @@
-"""What a chat model is to us: messages in, one text out."""
+"""The interface of chat models: messages in, one text out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ChatMessage:
 
 @dataclass(frozen=True)
 class AnswerSchema:
-    """The form of an answer that is data: a JSON Schema of an object, and its name."""
+    """The format of a structured answer: a JSON Schema of an object, and its name."""
 
     name: str
     schema: Mapping[str, Any]
@@ -28,12 +28,14 @@ class AnswerSchema:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A prompt, with what was recalled for it as plain texts (best first), for models
-    that answer from memory alone. ``language`` is "en" or "he".
+    """A prompt, and the texts that were recalled for it (best first).
 
-    ``answer_schema``: the answer is to be a JSON object of this form. A model is asked for it
-    as well as its server can be; whoever asks checks what comes back, and the prompt says the
-    form, too."""
+    The recalled texts are for models that answer from memory alone. ``language`` is "en" or "he".
+
+    ``answer_schema``: the answer must be a JSON object of this format. The model is asked for it in
+    the best way that its server supports. The caller checks the answer, and the prompt also
+    describes the format.
+    """
 
     messages: Sequence[ChatMessage]
     recalled: Sequence[str] = field(default_factory=tuple)
@@ -43,8 +45,11 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer. Token counts are None where the model doesn't report them.
-    ``is_recital``: it only lists what was recalled, and adds no knowledge of its own."""
+    """A model's answer.
+
+    Token counts are None where the model doesn't report them. ``is_recital``: the answer only lists
+    what was recalled, and adds no knowledge of its own.
+    """
 
     text: str
     model: str
@@ -55,8 +60,10 @@ class Completion:
 
 
 class ChatModelError(Exception):
-    """The model gave no answer. ``permanent``: trying again can't help. ``too_long``: the
-    prompt was longer than the model reads."""
+    """The model gave no answer.
+
+    ``permanent``: a retry can't help. ``too_long``: the prompt was longer than the model reads.
+    """
 
     def __init__(self, message: str, *, permanent: bool = False, too_long: bool = False) -> None:
         super().__init__(message)
@@ -69,13 +76,15 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Which implementation this is, such as "openai" or "offline"."""
+        """The name of the implementation, such as "openai" or "offline"."""
         ...
 
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = lambda: None
     ) -> Completion:
-        """Answer the request. ``before_attempt`` is called before every try, so that a
-        caller can renew a lease; what it raises goes through. Raises ChatModelError after
-        the retries."""
+        """Answer the request.
+
+        ``before_attempt`` is called before every attempt, so that a caller can renew a lease; its
+        exceptions propagate. Raises ChatModelError after the retries.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Answers without a language model: what is remembered, and that no model wrote it."""
+"""Answer without a language model: list the memories, and state that no model wrote the answer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WITHOUT_MEMORIES: dict[tuple[Reason, str], str] = {
 
 
 class OfflineChatModel:
-    """A chat model that needs no server: answers from ChatRequest.recalled alone."""
+    """A chat model that needs no server: it answers from ChatRequest.recalled alone."""
 
     name = "offline"
 
@@ -66,10 +66,11 @@ class OfflineChatModel:
 
 
 def answer_from_memory(recalled: Sequence[str], language: str, *, reason: Reason) -> str:
-    """An answer made of the best of ``recalled`` (best first), in English or Hebrew.
+    """Return an answer made of the best of ``recalled`` (best first), in English or Hebrew.
 
     language: "he" is Hebrew, anything else English.
     reason: why no model answers: none is configured, or it failed after its retries.
+
     Returns a text for WhatsApp: at most MAX_MEMORIES lines of MAX_MEMORY_LENGTH characters.
     """
     key: tuple[Reason, str] = (reason, "he" if language == "he" else "en")
@@ -82,6 +83,6 @@ def answer_from_memory(recalled: Sequence[str], language: str, *, reason: Reason
 
 
 def _distinct_lines(texts: Sequence[str]) -> list[str]:
-    """Each text on one line, blank ones and repetitions left out, order kept."""
+    """Return each text on one line, in order, without blank texts and repetitions."""
     lines = (" ".join(text.split()) for text in texts)
     return list(dict.fromkeys(line for line in lines if line))

@@ -1,4 +1,4 @@
-"""The chat model of OpenAI and of every server that speaks its chat completions API."""
+"""The chat model for OpenAI and for every server with a compatible chat completions API."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from memoryproject.foundation.integrations.retry import AttemptFailed, call_with
 
 
 class Form(IntEnum):
-    """How a server is asked for an answer of a certain form, from the most to the least that
-    servers understand. The last is the prompt's word alone."""
+    """The ways to request a structured answer, from the most demanding to the most compatible.
+
+    The last one is the prompt alone.
+    """
 
     JSON_SCHEMA = 0
     JSON_OBJECT = 1
@@ -32,13 +34,13 @@ class Form(IntEnum):
 
 
 class OpenAIChatModel:
-    """Asks a model by POST {base_url}/chat/completions.
+    """Asks a model with POST {base_url}/chat/completions.
 
-    A server that refuses ``response_format`` with a schema is asked for any JSON object, and
-    one that refuses that, too, by the prompt alone; what a server took is remembered.
+    If a server refuses ``response_format`` with a schema, the model is asked for any JSON object.
+    If the server refuses that, too, only the prompt asks for it. The accepted way is remembered.
 
     api_key, base_url: may be empty (no key; OpenAI's own server).
-    timeout: seconds for one try; ``sleep`` waits between tries.
+    timeout: seconds for one attempt; ``sleep`` waits between attempts.
     """
 
     name = "openai"
@@ -120,8 +122,10 @@ def _response_format(form: Form, schema: AnswerSchema | None) -> Any:
 
 
 def _read_text(answer: ChatCompletion) -> str:
-    """The answer's text, whatever it finished for. The SDK doesn't check what it parses, so
-    any part may be missing or of another type."""
+    """Return the answer's text, for any finish reason.
+
+    The SDK doesn't check what it parses, so any part may be missing or of another type.
+    """
     try:
         message = answer.choices[0].message
         text: object = message.content or message.refusal or ""

@@ -1,4 +1,4 @@
-"""A chat model that says what it is told to: for tests and demos."""
+"""A chat model with scripted answers, for tests and demos."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Script = Callable[[ChatRequest], Answer] | Iterable[Answer | Exception]
 class ScriptedChatModel:
     """Answers by a function of the request, or from a list, one entry a call.
 
-    A list's exceptions are raised, as are those of the function (a ChatModelError plays a
-    model that failed after its retries). ``requests`` keeps every request, oldest first.
-    Safe to share between threads.
+    Exceptions in the list are raised, and so are those of the function (a ChatModelError simulates
+    a model that failed after its retries). ``requests`` keeps every request, oldest first. Safe to
+    share between threads.
     """
 
     def __init__(self, script: Script, *, name: str = "scripted") -> None:
@@ -30,14 +30,17 @@ class ScriptedChatModel:
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = nothing
     ) -> Completion:
-        """See ChatModel.complete. Raises LookupError when the list has no answer left: the
-        script is wrong then, and no caller may take that for a model's failure."""
+        """See ChatModel.complete.
+
+        Raises LookupError when the list has no answer left: this is an error in the script, and no
+        caller may mistake it for a model's failure.
+        """
         before_attempt()
         with self._lock:
             self.requests.append(request)
             answer = self._next_in_list() if self._function is None else None
         if self._function is not None:
-            # Outside the lock: a function may wait for another call.
+            # Outside the lock: the function may wait for another call.
             answer = self._function(request)
         if isinstance(answer, Exception):
             raise answer
@@ -49,7 +52,7 @@ class ScriptedChatModel:
         raise LookupError("The script has no answer left")
 
     def _completion(self, request: ChatRequest, text: str) -> Completion:
-        """Counts words as tokens, so that callers have numbers to keep."""
+        """Return the completion; words count as tokens, so that callers have numbers to store."""
         prompt_tokens = sum(len(message.content.split()) for message in request.messages)
         return Completion(
             text=text,

@@ -1,7 +1,7 @@
-"""A stand-in for Meta's Graph API: takes WhatsApp messages, reports what became of them.
+"""A stand-in for Meta's Graph API: it accepts WhatsApp messages and reports their statuses.
 
-It checks what the Cloud API checks and answers in its shapes: wamids, the Graph error
-envelope, status webhooks that are signed and hand ``biz_opaque_callback_data`` back.
+It checks what the Cloud API checks and answers in the same formats: wamids, the Graph error
+envelope, and signed status webhooks that return ``biz_opaque_callback_data``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FILE_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)")
 
 
 def graph_error(code: int, message: str, *, status: int = 400, details: str = "") -> Answer:
-    """An answer in the shape of Graph API's errors."""
+    """Return a response in the format of Graph API's errors."""
     error: dict[str, Any] = {"message": message, "type": "OAuthException", "code": code}
     if details:
         error["error_data"] = {"messaging_product": "whatsapp", "details": details}
@@ -76,8 +76,10 @@ class GraphServer(ProviderServer):
         return None
 
     def _file(self, request: Request) -> Answer:
-        """Where a file is, the file itself, or what is known of our number; all only with the
-        access token."""
+        """Return a file's address, the file itself, or the details of our number.
+
+        All of them require the access token.
+        """
         if request.headers.get("authorization") != f"Bearer {self.access_token}":
             return graph_error(190, "Invalid OAuth access token", status=401)
         file = self.file_answer(request.path)
@@ -136,7 +138,7 @@ class GraphServer(ProviderServer):
         return signed_headers(self.app_secret, body)
 
     def status_payload(self, wamid: str, status: str, message: dict[str, Any]) -> dict[str, Any]:
-        """The status webhook for a message (the body of its send request)."""
+        """Return the status webhook for a message (the body of its send request)."""
         reported: dict[str, Any] = {
             "id": wamid,
             "status": status,
@@ -167,14 +169,14 @@ class GraphServer(ProviderServer):
 
 
 def new_wamid(address: str) -> str:
-    """A new message id in WhatsApp's form: base64 around the address and a random part."""
+    """Return a new message id in WhatsApp's form: base64 of the address and a random part."""
     unique = uuid.uuid4().hex[:18].upper().encode()
     content = b"\x1d\x18" + address.encode()[:40] + b"\x15\x02\x00\x11\x18\x12" + unique + b"\x00"
     return "wamid." + base64.b64encode(content).decode()
 
 
 def _message_refusal(body: dict[str, Any]) -> Answer | None:
-    """Why the Cloud API would not take the message; None if it would."""
+    """Return the Cloud API's reason to refuse the message; None if it would accept it."""
     if not (body.get("to") or body.get("recipient")):
         return graph_error(100, "(#100) The parameter to is required.")
     if body.get("type") != "text":

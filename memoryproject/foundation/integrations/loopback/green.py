@@ -1,6 +1,6 @@
-"""A stand-in for Green API: takes messages of one instance, reports what became of them.
+"""A stand-in for Green API: it accepts messages of one instance and reports their statuses.
 
-It checks what Green API checks and answers in its shapes: ``idMessage``, errors that repeat
+It checks what Green API checks and answers in the same formats: ``idMessage``, errors that repeat
 the path, the own-send webhook and status webhooks with the token in their header.
 """
 
@@ -21,12 +21,12 @@ _CHAT = re.compile(r"[0-9A-Za-z-]+@(c\.us|g\.us|lid)")
 
 
 def green_error(status: int, message: str, *, path: str = "") -> Answer:
-    """An answer in the shape of Green API's errors, which repeat the request's path."""
+    """Return a response in the format of Green API's errors, which repeat the request's path."""
     return Answer(status, {"statusCode": status, "path": path, "message": message})
 
 
 def quota_error() -> Answer:
-    """The answer when the Developer plan's chats are used up."""
+    """Return the response for an exhausted chat limit of the Developer plan."""
     quota = {
         "method": "correspondents",
         "used": 3,
@@ -40,9 +40,9 @@ def quota_error() -> Answer:
 class GreenServer(ProviderServer):
     """One instance of Green API. ``sent`` holds the request's body and the ``idMessage``.
 
-    The own-send webhook goes before the statuses. ``typing`` holds the chats in which typing
-    was shown. ``files_of`` holds the ids of files by ``idMessage``, for downloadFile. ``state``
-    is what getStateInstance tells.
+    The own-send webhook precedes the statuses. ``typing`` holds the chats in which typing was
+    shown. ``files_of`` holds the ids of files by ``idMessage``, for downloadFile. ``state`` is the
+    value that getStateInstance returns.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class GreenServer(ProviderServer):
         if request.method == "GET":
             if request.path.startswith("/waInstance"):
                 return self._state(request.path)
-            # Its files lie in a public store under names that nobody guesses.
+            # Its files are in a public store under names that can't be guessed.
             return self.file_answer(request.path) or Answer(404, {})
         path = _PATH.fullmatch(request.path)
         if path is None:
@@ -129,7 +129,7 @@ class GreenServer(ProviderServer):
         return token_headers(self.webhook_token)
 
     def own_send_payload(self, message_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        """The webhook that shows a message which the API sent."""
+        """Return the webhook that shows a message sent through the API."""
         return {
             **self._about(message_id, "outgoingAPIMessageReceived"),
             "senderData": {
@@ -154,7 +154,7 @@ class GreenServer(ProviderServer):
         }
 
     def status_payload(self, message_id: str, status: str, chat_id: str) -> dict[str, Any]:
-        """The webhook that tells what became of a message."""
+        """Return the webhook that reports a message's status."""
         return {
             **self._about(message_id, "outgoingMessageStatus"),
             "chatId": chat_id,
@@ -163,7 +163,7 @@ class GreenServer(ProviderServer):
         }
 
     def _about(self, message_id: str, kind: str) -> dict[str, Any]:
-        # Its own documents give the instance's id as a number.
+        # Green API's own documents show the instance's id as a number.
         instance: int | str = self.id_instance
         if self.id_instance.isdigit():
             instance = int(self.id_instance)

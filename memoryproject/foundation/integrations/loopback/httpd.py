@@ -1,4 +1,4 @@
-"""A small HTTP server on 127.0.0.1 that stands in for a provider, and can be told to fail."""
+"""A small HTTP server on 127.0.0.1 that stands in for a provider and can simulate failures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ Stand = TypeVar("Stand", bound="LoopbackServer")
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it came. ``body`` is the parsed JSON, None where it was no JSON object;
-    ``raw`` is what it was parsed from."""
+    """One request as it arrived.
+
+    ``body`` is the parsed JSON, None where it was no JSON object; ``raw`` is its source text.
+    """
 
     path: str
     headers: dict[str, str]
@@ -33,8 +35,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A status, a JSON object, and further headers. ``content`` is sent instead of JSON;
-    ``drip``: in small blocks, so many seconds apart."""
+    """A status, a JSON object, and further headers.
+
+    ``content`` is sent instead of JSON. ``drip``: send in small blocks, this many seconds apart.
+    """
 
     status: int
     body: dict[str, Any]
@@ -45,13 +49,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one request. Nothing given: nothing goes wrong.
+    """The failure of one request. Without any values, nothing fails.
 
     delay: seconds before anything else happens.
     answer: sent instead of the provider's own.
-    no_answer: "hang" (the connection stays open and silent until the server stops) or
-        "reset" (the connection is reset once the request has been read).
-    carried_out: with ``answer`` or ``no_answer``, the request takes effect all the same.
+    no_answer: "hang" (the connection stays open and silent until the server stops) or "reset" (the
+        connection is reset once the request has been read).
+    carried_out: with ``answer`` or ``no_answer``, the request still takes effect.
     """
 
     delay: float = 0.0
@@ -61,7 +65,7 @@ class Fault:
 
 
 class LoopbackServer:
-    """Base of the stand-ins: a context manager that serves in threads of its own.
+    """The base of the stand-ins: a context manager that serves in its own threads.
 
     ``port`` 0 takes a free one. ``requests`` keeps every request in order of arrival.
     """
@@ -77,14 +81,14 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """Where it listens, without a path."""
+        """The server's address without a path."""
         return f"http://127.0.0.1:{self._httpd.server_address[1]}"
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop serving, let go of hanging requests, free the port."""
+        """Stop serving, release hanging requests and free the port."""
         self._stopping.set()
         self._httpd.shutdown()
         self._httpd.server_close()
@@ -103,21 +107,21 @@ class LoopbackServer:
         self.stop()
 
     def fail_next(self, *faults: Fault) -> None:
-        """Let the next requests go wrong, one fault each, in this order."""
+        """Make the next requests fail, one fault each, in this order."""
         with self._lock:
             self._faults.extend(faults)
 
     def fail_next_get(self, *faults: Fault) -> None:
-        """The same for GET requests, which have a row of their own."""
+        """Make the next GET requests fail; they have a separate list of faults."""
         with self._lock:
             self._get_faults.extend(faults)
 
     def handle(self, request: Request) -> Answer:
-        """Carry the request out and answer as the provider does. Each stand-in has its own."""
+        """Carry the request out and answer as the provider does. Each stand-in implements it."""
         raise NotImplementedError
 
     def take(self, request: Request) -> Fault:
-        """Record the request, return what goes wrong with it."""
+        """Record the request and return its fault."""
         with self._lock:
             self.requests.append(request)
             faults = self._get_faults if request.method == "GET" else self._faults
@@ -133,7 +137,7 @@ class LoopbackServer:
 
 
 class _Server(ThreadingHTTPServer):
-    # server_close() waits for the handlers, so that none outlives the stand-in.
+    # server_close() waits for the handlers, so that none of them outlives the stand-in.
     daemon_threads = False
     request_queue_size = 128
 
@@ -200,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the client has given up waiting
 
     def _reset(self) -> None:
-        # Lingering for no time makes close() send a reset instead of a goodbye.
+        # With a linger time of zero, close() sends a reset instead of a normal close.
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.close_connection = True

@@ -1,4 +1,4 @@
-"""What the stand-ins of both providers share: webhooks that report what became of a message."""
+"""The common part of both providers' stand-ins: webhooks that report the status of a message."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from memoryproject.foundation.integrations.loopback.webhooks import Courier, Del
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as somebody sent it."""
+    """A file in the form that its sender sent."""
 
     content: bytes
     mime_type: str
 
 
 class ProviderServer(LoopbackServer):
-    """A stand-in that posts webhooks to ``webhook_url``, where one is given.
+    """A stand-in that posts webhooks to ``webhook_url``, if one is given.
 
-    Every accepted message is followed by one webhook for each of ``statuses``,
-    ``status_delay`` seconds apart. ``sent`` holds the accepted messages, ``reads`` the ids
-    that were marked as read, ``courier`` what happened to the webhooks, ``files`` those
-    that messages can name.
+    Every accepted message is followed by one webhook for each of ``statuses``, ``status_delay``
+    seconds apart. ``sent`` holds the accepted messages, ``reads`` the ids that were marked as read,
+    ``courier`` the results of the webhooks, ``files`` the files that messages can name.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class ProviderServer(LoopbackServer):
     def add_file(
         self, content: bytes, mime_type: str = "application/pdf", *, file_id: str = ""
     ) -> str:
-        """A file that a message can name; returns its id. Its address is file_url()."""
+        """Add a file that a message can name; return its id. Its address is file_url()."""
         file_id = file_id or str(uuid.uuid4().int)[:15]
         self.files[file_id] = StoredFile(content, mime_type)
         return file_id
@@ -56,7 +55,7 @@ class ProviderServer(LoopbackServer):
         return f"{self.url}/files/{file_id}"
 
     def file_answer(self, path: str) -> Answer | None:
-        """The file at a path; None where there is none."""
+        """Return the file at a path; None if there is none."""
         stored = self.files.get(path.removeprefix("/files/"))
         if stored is None:
             return None
@@ -71,12 +70,12 @@ class ProviderServer(LoopbackServer):
         self.courier.stop()
 
     def report(self, payload: dict[str, Any]) -> None:
-        """Post a webhook body soon, with what proves where it comes from."""
+        """Post a webhook body soon, with the headers that prove its origin."""
         if self.webhook_url:
             body = body_bytes(payload)
             headers = self.webhook_headers(body)
             self.courier.post(Delivery(self.webhook_url, body, headers, self.status_delay))
 
     def webhook_headers(self, body: bytes) -> dict[str, str]:
-        """The headers of a webhook with this body."""
+        """Return the headers of a webhook with this body."""
         raise NotImplementedError

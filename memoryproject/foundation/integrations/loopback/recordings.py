@@ -1,4 +1,4 @@
-"""Recorded conversations that ship with the project, for the demo."""
+"""Recorded conversations that are part of the project, for the demo."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FILES = {"receipt.pdf": "application/pdf"}
 
 
 def recorded_file(name: str) -> bytes:
-    """One of FILES."""
+    """Return the content of one of FILES."""
     folder = resources.files("memoryproject.foundation.integrations.loopback") / "payloads"
     return (folder / name).read_bytes()
 
 
 def with_files_at(payload: dict[str, Any], address_of: Callable[[str], str]) -> dict[str, Any]:
-    """A Green API body whose file, where it is one of FILES, is at another address."""
+    """Return a Green API body with another address for its file, if that is one of FILES."""
     data = mapping(payload.get("messageData"))
     file = mapping(data.get("fileMessageData"))
     name = text_of(file.get("downloadUrl")).rpartition("/")[2]
@@ -41,10 +41,10 @@ def with_files_at(payload: dict[str, Any], address_of: Callable[[str], str]) -> 
 
 
 def conversation(provider: str, name: str) -> list[dict[str, Any]]:
-    """The webhook bodies of one recorded conversation, in order.
+    """Return the webhook bodies of one recorded conversation, in order.
 
-    Times and ids are those of the recording: restamp them. Raises ValueError for one that is
-    not among CONVERSATIONS.
+    Times and ids are those of the recording: restamp them. Raises ValueError for a name that is not
+    in CONVERSATIONS.
     """
     if (provider, name) not in CONVERSATIONS:
         raise ValueError(f"no recorded conversation {name!r} by {provider!r}")

@@ -1,7 +1,7 @@
-"""Gives recorded webhook bodies today's times and new ids, so that they can be played again.
+"""Give recorded webhook bodies current times and new ids, so that they can be played again.
 
 The same ``unique`` maps an id to the same new id in every body: a status, an edit or a reaction
-still names its message. Another ``unique`` makes another conversation of the same recording.
+still names its message. Another ``unique`` makes another conversation from the same recording.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _CLOUD_IDS = ("id", "message_id", "original_message_id")
 
 
 def restamp_cloud(payload: dict[str, Any], now: datetime, unique: str) -> dict[str, Any]:
-    """A copy with new wamids; its newest time becomes ``now``, the others keep their distance."""
+    """Return a copy with new wamids.
+
+    Its newest time becomes ``now``, and the others keep their distance.
+    """
 
     def renamed(key: str, value: str) -> str:
         if key not in _CLOUD_IDS or not value.startswith("wamid."):
@@ -30,7 +33,7 @@ def restamp_cloud(payload: dict[str, Any], now: datetime, unique: str) -> dict[s
 
 
 def restamp_green(payload: dict[str, Any], now: datetime, unique: str) -> dict[str, Any]:
-    """A copy with new message ids; its newest time becomes ``now``."""
+    """Return a copy with new message ids; its newest time becomes ``now``."""
 
     def renamed(key: str, value: str) -> str:
         if key not in _GREEN_IDS or not value:
@@ -65,13 +68,13 @@ def _times_in(value: Any, key: str = "") -> list[int]:
         return [time for name, member in value.items() for time in _times_in(member, name)]
     if isinstance(value, list):
         return [time for member in value for time in _times_in(member, key)]
-    # When a conversation's window ends lies in the future, and says nothing about now.
+    # The end of a conversation's window is in the future, and isn't related to the current time.
     seconds = None if key == "expiration_timestamp" else _seconds(key, value)
     return [] if seconds is None else [seconds]
 
 
 def _seconds(key: str, value: Any) -> int | None:
-    """A time in whole seconds, if the key says that it is one."""
+    """Return a time in whole seconds, if the key is one of a time."""
     if key not in _TIMES or isinstance(value, bool):
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit():

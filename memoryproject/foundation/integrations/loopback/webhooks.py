@@ -1,4 +1,4 @@
-"""Posts webhook bodies to a memory server, as the providers do: signed, later, again if refused."""
+"""Post webhook bodies to a memory server as the providers do: signed, delayed, and retried."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _PAUSE_BETWEEN_TRIES = 0.2
 
 
 def sign(secret: str, body: bytes) -> str:
-    """The value of ``X-Hub-Signature-256`` for a body, under Meta's app secret."""
+    """Return the value of ``X-Hub-Signature-256`` for a body, under Meta's app secret."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def body_bytes(payload: Mapping[str, Any]) -> bytes:
-    """The payload as the providers write it: compact, with non-ASCII characters escaped."""
+    """Return the payload as the providers write it: compact, with non-ASCII characters escaped."""
     return json.dumps(payload, separators=(",", ":")).encode()
 
 
 def signed_headers(secret: str, body: bytes) -> dict[str, str]:
-    """The headers of a Cloud API webhook."""
+    """Return the headers of a Cloud API webhook."""
     return {"Content-Type": "application/json", "X-Hub-Signature-256": sign(secret, body)}
 
 
 def token_headers(token: str) -> dict[str, str]:
-    """The headers of a Green API webhook."""
+    """Return the headers of a Green API webhook."""
     return {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """A body to post, after ``delay`` seconds from when its turn comes."""
+    """A body to post, ``delay`` seconds after its turn comes."""
 
     url: str
     body: bytes
@@ -48,9 +48,9 @@ class Delivery:
 
 
 class Courier:
-    """Posts deliveries one after the other in a thread of its own.
+    """Posts deliveries one after the other in its own thread.
 
-    ``outcomes`` holds the last HTTP status of each delivery in order, 0 where none came.
+    ``outcomes`` holds the last HTTP status of each delivery in order, 0 if there was none.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Courier:
         self._thread.start()
 
     def stop(self) -> None:
-        """Drop what is still waiting and end the thread."""
+        """Drop the waiting deliveries and end the thread."""
         self._stopping.set()
         self._waiting.put(None)
         self._thread.join()
@@ -76,7 +76,7 @@ class Courier:
         self._waiting.put(delivery)
 
     def wait_until_idle(self, timeout: float = 10.0) -> bool:
-        """Wait until everything was posted; False if the timeout (seconds) came first."""
+        """Wait until everything was posted; return False if the timeout (seconds) ended first."""
         with self._idle:
             return self._idle.wait_for(lambda: self._open == 0, timeout)
 

@@ -1,4 +1,4 @@
-"""What listening to a recording means to us: bytes in, words out."""
+"""The interface of transcription: it takes the bytes of a recording and returns its words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 from memoryproject.foundation.integrations.retry import nothing
 
-# What the endpoint that we speak to takes at most.
+# The maximum size that the transcription endpoint accepts.
 MAX_BYTES = 20 * 1024 * 1024
 
 
 class TranscriptionError(Exception):
-    """No words could be had. ``permanent``: trying again can't help."""
+    """No transcript could be made. ``permanent``: a retry can't help."""
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
@@ -22,14 +22,14 @@ class TranscriptionError(Exception):
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was said; empty where nothing was heard. ``model`` is who heard it."""
+    """The spoken text; empty if nothing was heard. ``model`` is the model that heard it."""
 
     text: str
     model: str
 
 
 class Transcriber(Protocol):
-    """Writes down what is said in a recording."""
+    """Transcribes recordings."""
 
     def transcribe(
         self,
@@ -38,7 +38,10 @@ class Transcriber(Protocol):
         mime_type: str,
         before_attempt: Callable[[], None] = nothing,
     ) -> Transcript:
-        """``mime_type`` as the provider tells it (``audio/ogg; codecs=opus``).
-        ``before_attempt`` is called before each try, and may raise to stop. Raises
-        TranscriptionError after the retries."""
+        """Return the transcript of the recording.
+
+        ``mime_type`` is the provider's value (``audio/ogg; codecs=opus``). ``before_attempt`` is
+        called before each attempt, and may raise to stop. Raises TranscriptionError after the
+        retries.
+        """
         ...

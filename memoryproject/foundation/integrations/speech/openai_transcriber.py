@@ -1,4 +1,4 @@
-"""Listens through OpenAI's transcription endpoint, or a server that is compatible with it."""
+"""Transcribe through OpenAI's transcription endpoint, or a compatible server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.openai_api import OpenAIConnection, u
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
 from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
 
-# The endpoint goes by the file's name.
+# The endpoint detects the format by the file's name.
 _ENDINGS = {
     "audio/ogg": "ogg",
     "audio/opus": "ogg",
@@ -29,7 +29,7 @@ _ENDINGS = {
 
 
 class OpenAITranscriber:
-    """A Transcriber by ``POST /audio/transcriptions``. Holds sockets: close() frees them."""
+    """A Transcriber with ``POST /audio/transcriptions``. Holds sockets: close() frees them."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class OpenAITranscriber:
         mime_type: str,
         before_attempt: Callable[[], None] = nothing,
     ) -> Transcript:
-        """As Transcriber says."""
+        """See Transcriber.transcribe."""
         bare = mime_type.partition(";")[0].strip().lower()
         named = (f"recording.{_ENDINGS.get(bare, 'ogg')}", audio, bare or "audio/ogg")
         try:

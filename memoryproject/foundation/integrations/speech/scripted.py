@@ -1,4 +1,4 @@
-"""A Transcriber that says what it is told to: for tests and for trying things out."""
+"""A Transcriber with scripted results, for tests and for trying things out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from memoryproject.foundation.integrations.speech.base import Transcript, Transc
 
 
 class ScriptedTranscriber:
-    """Hears the next of the given texts each time, and raises those that are errors. After
-    them the recording itself, read as UTF-8, is what was said. ``heard`` keeps recordings."""
+    """Returns the next of the given texts each time, and raises those that are errors.
+
+    After the last one, it returns the recording itself, read as UTF-8. ``heard`` keeps recordings.
+    """
 
     def __init__(self, *script: str | TranscriptionError) -> None:
         self._script = list(script)
@@ -23,7 +25,7 @@ class ScriptedTranscriber:
         mime_type: str,
         before_attempt: Callable[[], None] = nothing,
     ) -> Transcript:
-        """As Transcriber says; nothing is tried again."""
+        """See Transcriber.transcribe; nothing is retried."""
         before_attempt()
         self.heard.append(audio)
         said = self._script.pop(0) if self._script else audio.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Asks a provider whether our credentials are good, which sends nothing to anybody."""
+"""Check our credentials with a provider. This sends no message."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ AUTHORIZED = "authorized"
 
 @dataclass(frozen=True)
 class Account:
-    """The provider knows us. ``ready``: it would send. ``state``: Green API's word for it, such
-    as notAuthorized; empty for the Cloud API. ``facts``: what the provider told, by its names."""
+    """An account that the provider recognises.
+
+    ``ready``: it can send. ``state``: Green API's value, such as notAuthorized; empty for the Cloud
+    API. ``facts``: the provider's details under its own names.
+    """
 
     ready: bool
     state: str
@@ -34,7 +37,7 @@ def cloud_account(
     timeout: float = 8.0,
     transport: httpx.BaseTransport | None = None,
 ) -> Account:
-    """What the Cloud API tells of our phone number. Raises SendError with Meta's code."""
+    """Return the Cloud API's details of our phone number. Raises SendError with Meta's code."""
     response = get_json(
         f"{api_url.rstrip('/')}/{quote(phone_number_id, safe='')}",
         params={"fields": ",".join(CLOUD_FIELDS)},
@@ -50,6 +53,6 @@ def cloud_account(
 
 
 def green_account(provider: GreenProvider) -> Account:
-    """What Green API tells of our instance. Raises SendError with the HTTP status as code."""
+    """Return Green API's details of our instance. Raises SendError with the HTTP status as code."""
     state = first_text(provider.ask("getStateInstance"), "stateInstance")
     return Account(state == AUTHORIZED, state, {"stateInstance": state} if state else {})

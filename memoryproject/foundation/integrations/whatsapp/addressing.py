@@ -1,4 +1,4 @@
-"""Whether a group message speaks to us: by naming our number, or by quoting us."""
+"""Decide whether a group message addresses us: it mentions our number or quotes us."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
 
 
 def names_number(text: str, number: str) -> bool:
-    """True if the text mentions the number as WhatsApp writes it: @ and all its digits."""
+    """Return whether the text mentions the number as WhatsApp writes it: @ and all its digits."""
     return bool(number) and re.search(rf"@\+?{re.escape(number)}(?![0-9])", text) is not None
 
 
 def same_number(one: str, other: str) -> bool:
-    """True if both are phone numbers, perhaps as ``…@c.us``, and the same one."""
+    """Return whether both are the same phone number, possibly in the form ``…@c.us``."""
     mine = phone_digits(one.partition("@")[0])
     return bool(mine) and mine == phone_digits(other.partition("@")[0])

@@ -1,4 +1,4 @@
-"""What every WhatsApp provider can do for us, and how its failures are told."""
+"""The interface of WhatsApp providers, and the exception for their failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Recipient:
-    """Where a message goes: a phone (digits), a BSUID, a group id or another raw address.
+    """The target of a message: a phone (digits), a BSUID, a group id or another raw address.
 
     ``whatsapp_chat`` is the chat's address in our form (``…@c.us``, ``…@g.us``, ``…@bsuid``).
     """
@@ -21,7 +21,7 @@ class Recipient:
 
 @dataclass(frozen=True)
 class SendResult:
-    """The provider took the message; ``provider_message_id`` is acceptance, not delivery."""
+    """The provider accepted the message; ``provider_message_id`` doesn't prove delivery."""
 
     provider_message_id: str
 
@@ -29,10 +29,11 @@ class SendResult:
 class SendError(Exception):
     """A message could not be sent.
 
-    permanent: trying again can't help (bad token, closed window, blocked recipient).
-    outcome_unknown: the request may have been carried out (a timeout after it was written);
-        it must not be repeated by itself.
-    retry_after: seconds to wait before the next try, where the provider or its documents say.
+    permanent: a retry can't help (bad token, closed window, blocked recipient).
+    outcome_unknown: the request may have been carried out (a timeout after it was written); it must
+        not be repeated automatically.
+    retry_after: seconds to wait before the next attempt, where the provider or its documents state
+        them.
     alert: staff must act (token expired, account blocked, billing).
     code: the provider's own error code, where it gave one.
     """
@@ -74,6 +75,8 @@ class WhatsAppProvider(Protocol):
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
     ) -> None:
         """Show the message as read and, where the provider can, that we are typing.
-        ``to`` is the chat that it stands in; without it a provider that needs it (Green API)
-        does nothing. Raises SendError; callers treat that as unimportant."""
+
+        ``to`` is the message's chat. Without it, a provider that needs it (Green API) does nothing.
+        Raises SendError; callers treat that as unimportant.
+        """
         ...

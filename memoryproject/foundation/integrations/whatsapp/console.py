@@ -1,4 +1,4 @@
-"""The provider of chats that came by the terminal or the API: it sends nothing."""
+"""The provider for chats from the terminal or the API. It sends nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendR
 
 
 class ConsoleProvider:
-    """Whoever asked is given the answer, and it stands in the conversation. Nothing is written
-    anywhere else: what a worker prints ends in its log, which forgetting doesn't reach."""
+    """A provider that sends nothing: the caller gets the answer, and the conversation stores it.
+
+    Nothing is written anywhere else: a worker's output goes to its log, which forgetting doesn't
+    reach.
+    """
 
     name = "console"
     text_limit = 4096
@@ -17,10 +20,10 @@ class ConsoleProvider:
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
     ) -> SendResult:
-        """Every message gets an id of its own."""
+        """Return a new id for each message."""
         return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
     ) -> None:
-        """A terminal has nothing to show for it."""
+        """Do nothing: a terminal shows no read marks."""

@@ -1,4 +1,4 @@
-"""What a message holds, and how that which is no text is told in words."""
+"""The content of a message, and texts for content that isn't text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
 
 @dataclass(frozen=True)
 class Content:
-    """The content of one message, as InboundMessage shows it."""
+    """The content of one message, in the form of InboundMessage."""
 
     kind: str
     text: str = ""
@@ -29,13 +29,13 @@ class Content:
 
 
 def unsupported(provider_type: str, text: str = "", **metadata: Any) -> Content:
-    """A message that came but can't be read; the metadata says why."""
+    """Return the content of a message that can't be read; the metadata states the reason."""
     details = compact(provider_type=provider_type, **metadata)
     return Content(kind="unsupported", text=text, metadata=details)
 
 
 def location_content(*, name: str, address: str, latitude: Any, longitude: Any) -> Content | None:
-    """A place in words: "Example HQ, 1 Example Way (37.46, -122.21)". None if nothing is told."""
+    """Return a location in words: "Example HQ, 1 Example Way (37.46, -122.21)"; None if empty."""
     coordinates = [number_shown(latitude), number_shown(longitude)]
     pin = f"({', '.join(coordinates)})" if all(coordinates) else ""
     place = ", ".join(part for part in (name, address) if part)
@@ -50,7 +50,7 @@ def location_content(*, name: str, address: str, latitude: Any, longitude: Any) 
 
 
 def contacts_content(cards: Iterable[tuple[str, list[str]]]) -> Content | None:
-    """Shared contacts in words: "Alice Example, +1 555-010-0456; Bob". None if none is told."""
+    """Return shared contacts in words: "Alice Example, +1 555-010-0456; Bob"; None if empty."""
     told = [(name, phones) for name, phones in cards if name or phones]
     if not told:
         return None
@@ -62,8 +62,8 @@ def contacts_content(cards: Iterable[tuple[str, list[str]]]) -> Content | None:
 
 
 def vcard_person(vcard: str, name: str = "") -> tuple[str, list[str]]:
-    """Name and phone numbers of a vCard; ``name`` wins over the card's own."""
-    # A long line of a vCard goes on in the next one, which starts with a blank.
+    """Return the name and phone numbers of a vCard; ``name`` overrides the card's own."""
+    # A long line of a vCard continues in the next one, which starts with a blank.
     lines = re.sub(r"\r?\n[ \t]", "", vcard).splitlines()
     named = name
     phones: list[str] = []
@@ -78,7 +78,7 @@ def vcard_person(vcard: str, name: str = "") -> tuple[str, list[str]]:
 
 
 def poll_content(question: str, options: Any) -> Content | None:
-    """A poll in words: "Which colour? green, red". None if it has no question."""
+    """Return a poll in words: "Which colour? green, red". None if it has no question."""
     names = [first_text(mapping(option), "optionName", "name") for option in listed(options)]
     names = [name for name in names if name]
     if not question:
@@ -92,7 +92,7 @@ def poll_content(question: str, options: Any) -> Content | None:
 
 
 def button_content(*, kind: str, title: str, **details: Any) -> Content | None:
-    """A pressed button or chosen row; its text is the title. None if it has none."""
+    """Return a pressed button or chosen row; its text is the title. None if it has none."""
     shown = {key: text_of(value) for key, value in details.items()}
     if not title:
         return None

@@ -1,4 +1,4 @@
-"""Fetches files over HTTP from where a provider says they are, and from nowhere else."""
+"""Fetch files over HTTP from the addresses that a provider gives, and only from those."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
 )
 
 MAX_REDIRECTS = 3
-# For the whole file: one that drips in for longer is given up.
+# For the whole file: a slower download is aborted.
 MAX_SECONDS = 45.0
 _GONE = (401, 403, 404, 410)
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
@@ -34,10 +34,12 @@ _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
 @dataclass(frozen=True)
 class Source:
-    """How a provider's files are fetched. ``api_url`` is the configured address of its API:
-    where that is on this machine, files must be, too, and nowhere else they may. ``timeout``
-    is for connecting and between two blocks, ``longest`` for all of a file, in seconds.
-    ``transport`` replaces the network."""
+    """The way to fetch a provider's files.
+
+    ``api_url`` is the configured address of its API. If that is on this machine, the files must be,
+    too; otherwise they must not be. ``timeout`` is for connecting and between two blocks,
+    ``longest`` for the whole file, in seconds. ``transport`` replaces the network.
+    """
 
     api_url: str
     timeout: float = 15.0
@@ -46,13 +48,13 @@ class Source:
 
 
 def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Response:
-    """GET an answer of the provider's API, which may be an error. Raises MediaError."""
+    """GET a response of the provider's API, which may be an error. Raises MediaError."""
     with _as_media_error(), _client(source, url) as client:
         return client.get(url, headers=dict(headers))
 
 
 def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> httpx.Response:
-    """The same by POST, for a question that changes nothing."""
+    """Do the same with POST, for a query that changes nothing."""
     with _as_media_error(), _client(source, url) as client:
         return client.post(url, json=dict(payload))
 
@@ -66,10 +68,10 @@ def download(
     headers: Mapping[str, str] | None = None,
     sha256: str = "",
 ) -> None:
-    """Write the file at ``url`` into the sink. ``sha256`` (hex or base64; empty: unknown) is
-    what it must have. ``headers`` go to the first host only.
+    """Write the file at ``url`` into the sink. Raises MediaError.
 
-    Raises MediaError; its text never holds the URL, which may hold a token.
+    ``sha256`` (hex or base64; empty: unknown) is the expected hash. ``headers`` go to the first
+    host only. The error's text never holds the URL, which may hold a token.
     """
     deadline = time.monotonic() + source.longest
     host = urlsplit(url).hostname
@@ -91,7 +93,7 @@ def download(
 
 
 def failed(answer: httpx.Response) -> MediaError:
-    """What an answer that isn't the file means."""
+    """Return the error for a response that isn't the file."""
     status = answer.status_code
     if status in _GONE:
         return MediaError(f"HTTP {status} instead of the file", code="gone", permanent=True)
@@ -104,14 +106,14 @@ def failed(answer: httpx.Response) -> MediaError:
 
 
 def error_of_response(answer: httpx.Response) -> dict[str, Any]:
-    """The JSON object of a good answer. Raises MediaError for any other."""
+    """Return the JSON object of a good response. Raises MediaError for any other."""
     if not answer.is_success:
         raise failed(answer)
     return answer_object(answer)
 
 
 def sha256_hex(value: str) -> str:
-    """A SHA-256 in hex, given as hex or base64; empty where it is neither."""
+    """Return a SHA-256 in hex, given as hex or base64; empty where it is neither."""
     if _HEX.fullmatch(value):
         return value.lower()
     try:
@@ -148,11 +150,11 @@ def too_large() -> MediaError:
 
 
 def _check_address(url: str, api_url: str) -> None:
-    """Refuse what could lead to a server behind our own walls (SSRF). Raises MediaError."""
+    """Refuse addresses that could lead to our own network (SSRF). Raises MediaError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if urlsplit(api_url).hostname in LOOPBACK:
-        # A stand-in: all that it speaks of is here, too.
+        # A stand-in for the provider: all its addresses are on this machine, too.
         if host in LOOPBACK and parts.scheme in ("http", "https"):
             return
     elif parts.scheme == "https" and host and not any(map(_is_inside, _addresses(host))):
@@ -164,12 +166,12 @@ def _addresses(host: str) -> list[str]:
     try:
         return [str(found[4][0]) for found in socket.getaddrinfo(host, 443)]
     except (OSError, UnicodeError):
-        # Only a proxy may know it; a direct connection won't be made.
+        # Only a proxy may know the host. A direct connection won't be made.
         return []
 
 
 def _is_inside(address: str) -> bool:
-    """Whether an address is one of a private, local or special network."""
+    """Return whether an address is in a private, local or special network."""
     found = ipaddress.ip_address(address.partition("%")[0])
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
     return (mapped is not None and not mapped.is_global) or (

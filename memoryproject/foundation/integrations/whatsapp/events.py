@@ -1,8 +1,8 @@
-"""What a WhatsApp webhook can tell us, in one vocabulary for all providers.
+"""The events of WhatsApp webhooks, with the same records for all providers.
 
-Parsers turn a provider's JSON into these records; nothing here knows Django.
-Every event keeps ``raw``, the part of the provider's body that it was read from,
-and ``delivery_key``, which is the same for every retry of the same event.
+Parsers turn a provider's JSON into these records; nothing here knows Django. Every event keeps
+``raw``, the part of the provider's body that it was read from, and ``delivery_key``, which is the
+same for every retry of the same event.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Party:
-    """A person on WhatsApp, by whatever the provider shows of them.
+    """A person on WhatsApp, by the addresses that the provider shows.
 
-    ``phone`` is digits only. ``bsuid`` is Meta's business-scoped user id.
-    ``other`` is an address of another form (a Green API ``…@lid``), as it came.
-    At least one of the three is set for a message's sender.
+    ``phone`` is digits only. ``bsuid`` is Meta's business-scoped user id. ``other`` is an unchanged
+    address of another form (a Green API ``…@lid``). At least one of the three is set for a
+    message's sender.
     """
 
     phone: str | None = None
@@ -55,11 +55,11 @@ class Media:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Common to all events.
+    """The fields that all events have.
 
-    ``provider`` is "cloud" or "green". ``number_id`` is our own number or instance at the
-    provider, empty where the event is about the account as a whole. ``raw`` is a body of its
-    own: parsed again, it gives this event again.
+    ``provider`` is "cloud" or "green". ``number_id`` is our own number or instance at the provider,
+    empty where the event is about the account as a whole. ``raw`` is a complete body: parsed again,
+    it gives this event again.
     """
 
     provider: str
@@ -70,22 +70,22 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class InboundMessage(Event):
-    """Something a person sent, or (``from_business``) the owner typed on the phone.
+    """A message from a person or, with ``from_business``, one that the owner typed on the phone.
 
-    ``kind`` is one of KINDS. ``text`` is what was written: the body, the caption, the
-    title of a pressed button, or a rendering in words of a location, a contact, an
-    order or a poll; empty for media without a caption. ``mentions_us`` is True when a
-    group message names our number; ``replies_to_us`` when it quotes one of our messages.
+    ``kind`` is one of KINDS. ``text`` is the written text: the body, the caption, the title of a
+    pressed button, or a rendering in words of a location, a contact, an order or a poll; empty for
+    media without a caption. ``mentions_us`` is True when a group message mentions our number;
+    ``replies_to_us`` when it quotes one of our messages.
 
-    ``party`` is who wrote it; with ``from_business`` it is the client that the owner wrote to
-    (in a group: our own number). ``business_address`` is our own number in digits.
+    ``party`` is the author; with ``from_business`` it is the client that the owner wrote to (in a
+    group: our own number). ``business_address`` is our own number in digits.
 
-    ``metadata`` may hold: ``provider_type`` (the provider's name of a type that we show as
-    another kind), ``errors`` (a list of code, title, details), ``forwarded``,
-    ``frequently_forwarded``, ``referral``, ``referred_product``, ``quoted`` (text, sender),
-    ``username``, ``button`` (id, title, description, payload), ``flow`` (name, response),
-    ``contacts`` (name, phones), ``location``, ``order``, ``poll``, ``animated``,
-    ``video_note``, ``origin``, ``unsupported_type``. Keys without a value are left out.
+    ``metadata`` may hold: ``provider_type`` (the provider's name of a type that we show as another
+    kind), ``errors`` (a list of code, title, details), ``forwarded``, ``frequently_forwarded``,
+    ``referral``, ``referred_product``, ``quoted`` (text, sender), ``username``, ``button`` (id,
+    title, description, payload), ``flow`` (name, response), ``contacts`` (name, phones),
+    ``location``, ``order``, ``poll``, ``animated``, ``video_note``, ``origin``,
+    ``unsupported_type``. Keys without a value are left out.
     """
 
     provider_message_id: str
@@ -124,9 +124,12 @@ KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class MessageEdited(Event):
-    """A message sent before was changed. ``media`` only where the change names a file.
-    ``party`` is the person in the chat, also where the owner changed it on the phone; in a
-    group, ``group_id``, whoever changed it."""
+    """An earlier message was changed.
+
+    ``media`` is set only where the change names a file. ``party`` is the person in the chat, even
+    if the owner changed the message on the phone. In a group, with ``group_id``, it is the member
+    who changed it.
+    """
 
     original_id: str
     party: Party
@@ -148,7 +151,7 @@ class MessageRevoked(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Reaction(Event):
-    """An emoji put on a message by ``party``, or taken away (``emoji`` empty)."""
+    """An emoji put on a message by ``party``, or removed (``emoji`` empty)."""
 
     target_id: str
     party: Party
@@ -159,11 +162,11 @@ class Reaction(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StatusUpdate(Event):
-    """What became of a message that we sent.
+    """A new status of a message that we sent.
 
-    ``status`` is sent, delivered, read, played or failed. ``callback_id`` is the id that
-    we gave when sending, where the provider hands it back. ``party`` shows the recipient's
-    addresses (it may link a phone to a BSUID); None for groups and where nothing is shown.
+    ``status`` is sent, delivered, read, played or failed. ``callback_id`` is the id that we gave
+    when sending, where the provider returns it. ``party`` shows the recipient's addresses (it may
+    link a phone to a BSUID); None for groups and where nothing is shown.
     """
 
     provider_message_id: str
@@ -177,8 +180,10 @@ class StatusUpdate(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnSend(Event):
-    """The provider's echo of a message that our API call sent (Green API): never answered,
-    but it proves that a send whose answer was lost did go out."""
+    """The provider's echo of a message that our API call sent (Green API).
+
+    It is never answered, but it proves that a message was sent although the response was lost.
+    """
 
     provider_message_id: str
     whatsapp_chat: str
@@ -197,8 +202,10 @@ class AddressChanged(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Notice(Event):
-    """Something for staff: a quota, an instance's state, an account violation, a rate limit.
-    ``level`` is "info", "warning" or "critical"."""
+    """An event for staff: a quota, an instance's state, an account violation, a rate limit.
+
+    ``level`` is "info", "warning" or "critical".
+    """
 
     level: str
     summary: str
@@ -206,6 +213,6 @@ class Notice(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ignored(Event):
-    """Understood well enough to know that nothing is to be done, with the reason."""
+    """An event that requires no action, with the reason."""
 
     reason: str

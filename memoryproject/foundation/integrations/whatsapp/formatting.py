@@ -1,7 +1,7 @@
-"""Turns a model's Markdown into WhatsApp's formatting.
+"""Convert a model's Markdown to WhatsApp's formatting.
 
-WhatsApp knows *bold*, _italic_, ~struck~, `code`, fences of three backticks, lists and quotes;
-it shows everything else as it is. Emphasis doesn't cross lines, in WhatsApp or here.
+WhatsApp knows *bold*, _italic_, ~struck~, `code`, fences of three backticks, lists and quotes; it
+shows everything else as it is. Emphasis doesn't cross lines, in WhatsApp or here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.whatsapp.splitting import split_text,
 
 __all__ = ["split_text", "text_length", "to_whatsapp"]
 
-# Stand-ins for what later steps must leave alone; they can't be in a text that we send.
+# Placeholders for parts that later steps must not change; they can't occur in a text that we send.
 _KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
 _STAND_INS = str.maketrans("", "", _KEPT + _BOLD + _ITALIC)
 
@@ -31,13 +31,13 @@ _BARE_URL = re.compile(r"https?://[^\s<>*]+")
 _BOTH = re.compile(r"\*\*\*(?=[^\s*])([^*]*[^\s*])\*\*\*")
 _STRONG = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*(?!\*)")
 _STRONG_UNDERSCORE = re.compile(r"(?<!\w)__(?=[^\s_])([^_]*(?:_[^_]+)*[^\s_])__(?!\w)")
-# It may end right where bold ends, never beside a word: 2*3*4 is arithmetic.
+# It may end right where bold ends, never next to a word: 2*3*4 is arithmetic.
 _EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?!\w)(?!\*(?!\*))")
 _STRUCK = re.compile(r"~~(?=[^\s~])([^~]*[^\s~])~~")
 
 
 def to_whatsapp(markdown: str) -> str:
-    """The text as WhatsApp should get it. Code keeps its content; words are never lost."""
+    """Return the text in WhatsApp's format. Code keeps its content; words are never lost."""
     lines: list[str] = []
     fence = ""
     for line in markdown.translate(_STAND_INS).split("\n"):
@@ -89,7 +89,7 @@ def _inline(text: str) -> str:
 
 
 def _link(label: str, address: str, kept: list[str]) -> str:
-    """``label (address)``, or the address alone where the label says the same or nothing."""
+    """Return ``label (address)``, or the address alone if the label is the same or empty."""
     target = kept[-1]
     said = label.strip()
     return address if said in ("", target, target.partition("://")[2]) else f"{said} ({address})"
@@ -105,7 +105,7 @@ def _emphasised(text: str) -> str:
 
 
 def _restored(text: str, kept: list[str]) -> str:
-    """Puts back what was kept; a link's address may hold kept pieces itself."""
+    """Restore the kept parts; a link's address may itself contain kept parts."""
     pattern = re.compile(rf"{_KEPT}([0-9]+){_KEPT}")
     while pattern.search(text):
         text = pattern.sub(lambda found: kept[int(found.group(1))], text)

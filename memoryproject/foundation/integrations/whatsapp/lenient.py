@@ -1,4 +1,4 @@
-"""Reads fields of a provider's JSON, which may hold anything anywhere. Nothing here raises."""
+"""Read fields of a provider's JSON, which may hold any value anywhere. Nothing here raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from datetime import datetime, timezone
 from typing import Any
 
-# Deeper than any provider's body and far from Python's recursion limit.
+# Deeper than any provider's body and far below Python's recursion limit.
 _MAX_DEPTH = 60
 _LATEST_SECOND = 4_102_444_800  # the year 2100
 _MAX_NUMBER_LENGTH = 20
@@ -18,7 +18,10 @@ _PHONE_PUNCTUATION = re.compile(r"[\s+().-]")
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """The same JSON without what PostgreSQL refuses: NUL, lone surrogates, NaN, endless depth."""
+    """Return the JSON without content that PostgreSQL refuses.
+
+    This is NUL, lone surrogates, NaN and excessive depth.
+    """
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value.replace("\x00", ""))
     if isinstance(value, float) and not math.isfinite(value):
@@ -33,39 +36,39 @@ def storable(value: Any, depth: int = 0) -> Any:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The object, or an empty one."""
+    """Return the object, or an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def listed(value: Any) -> list[Any]:
-    """The list's members; a single value that should have been a list counts as one member."""
+    """Return the list's members; a single value that should have been a list is one member."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
 def text_of(value: Any) -> str:
-    """A string as it is, a whole number in digits, anything else as nothing."""
+    """Return a string unchanged, a whole number in digits, anything else as an empty text."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
-        # Longer ones are no ids, and Python refuses to print very long ones.
+        # Longer numbers are no ids, and Python refuses to print very long ones.
         return str(value) if abs(value) < 10**_MAX_NUMBER_LENGTH else ""
     return ""
 
 
 def first_text(source: dict[str, Any], *keys: str) -> str:
-    """The first of the keys that holds a text with something in it."""
+    """Return the value of the first key that holds a text that isn't empty."""
     return next((found for key in keys if (found := text_of(source.get(key)))), "")
 
 
 def flag(value: Any) -> bool:
-    """True only for a real ``true``."""
+    """Return True only for a real ``true``."""
     return value is True
 
 
 def whole(value: Any) -> int | None:
-    """A whole number, also when it comes as a string."""
+    """Return a whole number, even if it is given as a string."""
     shown = text_of(value).strip()
     if len(shown) <= _MAX_NUMBER_LENGTH and re.fullmatch(r"-?[0-9]+", shown):
         return int(shown)
@@ -73,7 +76,7 @@ def whole(value: Any) -> int | None:
 
 
 def number_shown(value: Any) -> str:
-    """A number as it should be read (30, 12.5), or nothing."""
+    """Return a number in readable form (30, 12.5), or an empty text."""
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     shown = text_of(value).strip()
@@ -81,13 +84,13 @@ def number_shown(value: Any) -> str:
 
 
 def phone_digits(value: Any) -> str:
-    """A phone number's digits, or nothing if it isn't one."""
+    """Return a phone number's digits, or an empty text if it isn't a phone number."""
     bare = _PHONE_PUNCTUATION.sub("", text_of(value))
     return bare if re.fullmatch(r"[0-9]{1,20}", bare) else ""
 
 
 def moment(value: Any, fallback: datetime) -> datetime:
-    """Seconds since 1970 (number or string) as an aware UTC time; else the fallback."""
+    """Return seconds since 1970 (number or string) as an aware UTC time, else the fallback."""
     seconds = value if isinstance(value, float) else whole(value)
     if seconds is None or not 0 < seconds < _LATEST_SECOND:
         return fallback
@@ -95,11 +98,11 @@ def moment(value: Any, fallback: datetime) -> datetime:
 
 
 def compact(**values: Any) -> dict[str, Any]:
-    """The values that say something."""
+    """Return the values that aren't empty."""
     return {key: value for key, value in values.items() if value not in ("", None, False, [], {})}
 
 
 def fingerprint(raw: dict[str, Any]) -> str:
-    """A key for what has no id of its own: the same content gives the same key."""
+    """Return a key for an object without an id: the same content gives the same key."""
     canonical = json.dumps(raw, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:32]

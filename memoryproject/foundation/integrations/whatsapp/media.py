@@ -1,4 +1,4 @@
-"""What fetching a file from a provider means to us: bytes into a sink, or a MediaError."""
+"""The interface for fetching a provider's files: bytes into a sink, or a MediaError."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from memoryproject.foundation.integrations.whatsapp.events import Media
 
 
 class MediaError(AttemptFailed):
-    """A file could not be fetched. ``code``: "too_large"; "gone" (the provider has it no
-    more, or not for us); "refused" (its address isn't one that we fetch from); "unavailable"
-    (the provider, the network, or what came isn't what was announced)."""
+    """A file could not be fetched.
+
+    ``code``: "too_large"; "gone" (the provider no longer has it, or not for us); "refused" (its
+    address isn't one that we fetch from); "unavailable" (the provider or the network failed, or the
+    content isn't what was announced).
+    """
 
     def __init__(
         self,
@@ -27,14 +30,14 @@ class MediaError(AttemptFailed):
 
 
 class MediaSink(Protocol):
-    """Takes the file's bytes in order."""
+    """Receives the file's bytes in order."""
 
     def write(self, block: bytes, /) -> object: ...
 
 
 @runtime_checkable
 class MediaProvider(Protocol):
-    """A provider that hands out the files of messages."""
+    """A provider that supplies the files of messages."""
 
     def fetch_media(
         self,
@@ -45,6 +48,8 @@ class MediaProvider(Protocol):
         into: MediaSink,
         max_bytes: int,
     ) -> None:
-        """Write the file of a message into the sink; one try. Raises MediaError, and whatever
-        the sink raises; the sink may then hold a part of the file."""
+        """Write the file of a message into the sink in one attempt. Raises MediaError.
+
+        Exceptions of the sink propagate. After an error the sink may hold a part of the file.
+        """
         ...

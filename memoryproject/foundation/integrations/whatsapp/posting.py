@@ -1,4 +1,4 @@
-"""Posts JSON to a provider, and tells a failure that is safe to repeat from one that isn't."""
+"""Post JSON to a provider, and separate failures that are safe to repeat from the others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def post_json(
     timeout: float,
     transport: httpx.BaseTransport | None = None,
 ) -> httpx.Response:
-    """Post the payload, return the answer whatever its status is, with its body read.
+    """Post the payload and return the response with its body, whatever its status is.
 
     Each call opens its own connection: one kept alive could be closed by the server just as we
-    write, and then nobody knows whether the message went out. Raises SendError; its text never
-    holds the URL, which may hold a token.
+    write, and then it would be unknown whether the message was sent. Raises SendError; its text
+    never holds the URL, which may hold a token.
     """
     return _ask(
         url,
@@ -50,7 +50,7 @@ def get_json(
     timeout: float,
     transport: httpx.BaseTransport | None = None,
 ) -> httpx.Response:
-    """The same for a question, which changes nothing. Raises SendError."""
+    """Do the same with GET for a query that changes nothing. Raises SendError."""
     return _ask(
         url,
         lambda client: client.get(url, params=dict(params or {}), headers=dict(headers or {})),
@@ -71,7 +71,7 @@ def _ask(
             timeout=timeout,
             transport=transport,
             verify=trusted(),
-            # A proxy of the environment doesn't lead back to this machine.
+            # A proxy from the environment doesn't lead back to this machine.
             trust_env=urlsplit(url).hostname not in LOOPBACK,
         ) as client:
             return call(client)
@@ -96,12 +96,15 @@ def _ask(
 
 @lru_cache(maxsize=1)
 def trusted() -> ssl.SSLContext:
-    """Whom we trust; reading it anew for each call would take longer than many an answer."""
+    """Return the trusted certificates.
+
+    They are cached: reading them for each call would take longer than many responses.
+    """
     return httpx.create_ssl_context()
 
 
 def answer_object(response: httpx.Response) -> dict[str, Any]:
-    """The answer's JSON object, or an empty one."""
+    """Return the response's JSON object, or an empty one."""
     try:
         found = response.json()
     except (ValueError, RecursionError):
@@ -110,11 +113,11 @@ def answer_object(response: httpx.Response) -> dict[str, Any]:
 
 
 def answer_shown(response: httpx.Response) -> str:
-    """The beginning of the answer's text, on one line."""
+    """Return the beginning of the response's text, on one line."""
     return " ".join(response.text.split())[:_SHOWN_OF_ANSWER]
 
 
 def retry_after(response: httpx.Response) -> float | None:
-    """The seconds of a ``Retry-After`` header, where there is one."""
+    """Return the seconds of a ``Retry-After`` header, if there is one."""
     told = response.headers.get("retry-after", "").strip()
     return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None

@@ -1,4 +1,4 @@
-"""A provider that keeps what was sent: for tests, and wherever nothing may leave the machine."""
+"""A provider that only records its messages, for tests and for machines that must not send."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.whatsapp.media import MediaError, Med
 
 @dataclass(frozen=True)
 class SentText:
-    """One text as it was handed to the provider, and the id that it got."""
+    """One text as the provider got it, and its new id."""
 
     to: Recipient
     text: str
@@ -34,9 +34,9 @@ class ReadMark:
 class RecordingProvider:
     """A WhatsAppProvider in memory, safe to share between threads.
 
-    ``sent`` and ``read`` hold what was done, in order; ``attempts`` counts the tries, failed
-    ones too. ``name`` and ``text_limit`` may stand for another provider's. ``files`` are what
-    fetch_media finds, by their media id or URL; ``fetched`` names each try.
+    ``sent`` and ``read`` hold the calls in order; ``attempts`` counts all attempts, including
+    failed ones. ``name`` and ``text_limit`` may be those of another provider. ``files`` holds the
+    files for fetch_media, by their media id or URL; ``fetched`` names each attempt.
     """
 
     def __init__(self, *, name: str = "recording", text_limit: int = 4096) -> None:
@@ -52,10 +52,9 @@ class RecordingProvider:
         self._lock = threading.Lock()
 
     def fail_next(self, *errors: SendError, carried_out: bool = False) -> None:
-        """Let the next sends raise these errors, one each, in this order.
+        """Make the next sends raise these errors, one each, in this order.
 
-        ``carried_out`` keeps those messages in ``sent`` all the same, as when only the
-        answer was lost.
+        ``carried_out`` still keeps those messages in ``sent``, as if only the response was lost.
         """
         with self._lock:
             self._failures.extend((error, carried_out) for error in errors)
@@ -63,7 +62,7 @@ class RecordingProvider:
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
     ) -> SendResult:
-        """Keep one text, or raise the next of the failures."""
+        """Record one text, or raise the next of the failures."""
         with self._lock:
             self.attempts += 1
             failure, carried_out = self._failures.popleft() if self._failures else (None, True)
@@ -77,12 +76,12 @@ class RecordingProvider:
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
     ) -> None:
-        """Keep one read mark."""
+        """Record one read mark."""
         with self._lock:
             self.read.append(ReadMark(provider_message_id, to, typing))
 
     def fail_next_media(self, *errors: MediaError) -> None:
-        """Let the next tries to fetch a file raise these errors, one each, in this order."""
+        """Make the next attempts to fetch a file raise these errors, one each, in this order."""
         with self._lock:
             self._media_failures.extend(errors)
 
@@ -95,7 +94,7 @@ class RecordingProvider:
         into: MediaSink,
         max_bytes: int,
     ) -> None:
-        """Hand out one of the files, or raise the next of the failures."""
+        """Write one of the files into the sink, or raise the next of the failures."""
         name = media.media_id or media.url
         with self._lock:
             self.fetched.append(name)

@@ -1,4 +1,4 @@
-"""Cuts a long text into parts that a provider takes, where a reader would pause."""
+"""Split a long text into parts that a provider accepts, where a reader would pause."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _WORD = re.compile(r"\s+")
 
 
 def text_length(text: str) -> int:
-    """The text's length in UTF-16 code units.
+    """Return the text's length in UTF-16 code units.
 
-    The providers don't say what they count. This is what JavaScript and Java count, and never
-    less than the number of code points, so a text that fits by it fits by both.
+    The providers don't document their unit. This is the unit of JavaScript and Java. It is never
+    less than the number of code points, so a text within the limit is within it by both units.
     """
     return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
 
 
 def split_text(text: str, limit: int) -> list[str]:
-    """The text in parts of at most ``limit`` UTF-16 code units, in order.
+    """Return the text in parts of at most ``limit`` UTF-16 code units, in order.
 
-    Cut after a paragraph, else a sentence or line, else a word, else between two characters as
-    a reader sees them. White space at a cut is dropped, nothing else is. A text without
-    anything to see gives no part. Raises ValueError for a limit below 2, which not every
-    character fits into.
+    A part ends after a paragraph, else a sentence or line, else a word, else between two characters
+    as a reader sees them. White space at a cut is dropped, nothing else is. A text without visible
+    characters gives no part. Raises ValueError for a limit below 2, because some characters need
+    two units.
     """
     if limit < 2:
         raise ValueError("limit must be at least 2")
@@ -35,7 +35,7 @@ def split_text(text: str, limit: int) -> list[str]:
     rest = text
     while text_length(rest) > limit:
         room = _fitting(rest, limit)
-        # White space that begins right after the room is a good place to cut, too.
+        # White space that begins right after the limit is a good place to cut, too.
         ahead = _WORD.match(rest, room)
         window_end = ahead.end() if ahead else room
         cut, resume = _place(rest, room, window_end)
@@ -46,7 +46,7 @@ def split_text(text: str, limit: int) -> list[str]:
 
 
 def _fitting(text: str, limit: int) -> int:
-    """How many characters from the start fit into the limit."""
+    """Return the number of characters from the start that fit into the limit."""
     units = 0
     for index, character in enumerate(text):
         units += 2 if ord(character) > 0xFFFF else 1
@@ -56,7 +56,7 @@ def _fitting(text: str, limit: int) -> int:
 
 
 def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
-    """Where to end this part (at most ``room``) and where to go on."""
+    """Return the end of this part (at most ``room``) and the start of the next."""
     first_seen = len(text) - len(text.lstrip())
     for pattern in (_PARAGRAPH, _SENTENCE, _WORD):
         best = None
@@ -64,7 +64,7 @@ def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
             if pause.start() + len(pause.group().rstrip()) <= room:
                 best = pause
         if best is not None:
-            # A sentence's closing quotes stay, the white space at the cut goes.
+            # A sentence's closing quotes stay in the part, the white space at the cut is dropped.
             return len(text[: best.end()].rstrip()), best.end()
     cut = cut_between_characters(text, room)
     return cut, cut

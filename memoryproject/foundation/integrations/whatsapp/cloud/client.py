@@ -1,4 +1,4 @@
-"""Sends messages by the Meta Cloud API."""
+"""Send messages with the Meta Cloud API."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CloudProvider:
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
     ) -> SendResult:
-        """Send one text. The statuses hand ``callback_id`` back. Raises SendError."""
+        """Send one text. The status webhooks return ``callback_id``. Raises SendError."""
         if not text.strip() or text_length(text) > self.text_limit:
             raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         payload: dict[str, Any] = {
@@ -86,7 +86,7 @@ class CloudProvider:
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
     ) -> None:
-        """Show the message and all before it as read; ``typing`` shows for up to 25 seconds."""
+        """Show the message and all earlier ones as read; ``typing`` shows for up to 25 seconds."""
         payload: dict[str, Any] = {
             "messaging_product": "whatsapp",
             "status": "read",
@@ -105,8 +105,10 @@ class CloudProvider:
         into: MediaSink,
         max_bytes: int,
     ) -> None:
-        """Ask where the file is, which Meta tells for five minutes, and fetch it from there.
-        Raises MediaError."""
+        """Ask for the file's address, which Meta keeps valid for five minutes, and fetch the file.
+
+        Raises MediaError.
+        """
         if not media.media_id:
             raise MediaError("the message names no file", code="gone", permanent=True)
         source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
@@ -151,7 +153,7 @@ def _addressed(to: Recipient) -> dict[str, str]:
 
 
 def _media_error_of(response: httpx.Response) -> MediaError:
-    """As error_of; asking for a file again is always safe."""
+    """Convert an error like error_of; a repeated request for a file is always safe."""
     error = error_of(response)
     gone = error.permanent and error.code in (None, 33, 100, 131052)
     return MediaError(
@@ -163,7 +165,7 @@ def _media_error_of(response: httpx.Response) -> MediaError:
 
 
 def error_of(response: httpx.Response) -> SendError:
-    """What an answer that isn't good means."""
+    """Convert an error response to a SendError."""
     error = mapping(answer_object(response).get("error"))
     code = whole(error.get("code"))
     policy = policy_for(code, response.status_code, transient=flag(error.get("is_transient")))

@@ -1,4 +1,4 @@
-"""Reads the content of a Cloud API message by its type."""
+"""Read the content of a Cloud API message by its type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
 
 
 def read_content(message: dict[str, Any]) -> Content:
-    """The content of a message; kind "unsupported" where its type is new or its object gone."""
+    """Return the content of a message.
+
+    The kind is "unsupported" if the type is new or its object is missing.
+    """
     provider_type = text_of(message.get("type"))
     reader = _READERS.get(provider_type)
     content = reader(message) if reader else None
@@ -38,7 +41,7 @@ def read_content(message: dict[str, Any]) -> Content:
 
 
 def error_details(errors: Any) -> list[dict[str, Any]]:
-    """The errors with their code, title and details, in both shapes that Meta has used."""
+    """Return the errors with their code, title and details, in both formats that Meta has used."""
     told = []
     for error in map(mapping, listed(errors)):
         details = first_text(mapping(error.get("error_data")), "details")

@@ -1,4 +1,4 @@
-"""One ``change`` of a Cloud API webhook body: whom it is about, and pieces of it as bodies."""
+"""One ``change`` of a Cloud API webhook body: its number, and its parts as separate bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROVIDER = "cloud"
 
 @dataclass(frozen=True)
 class Change:
-    """A change with the entry around it. ``value`` is empty where it was no object."""
+    """A change with its surrounding entry. ``value`` is empty where it was no object."""
 
     entry: dict[str, Any]
     field: str
@@ -36,17 +36,17 @@ class Change:
         return phone_digits(mapping(self.value.get("metadata")).get("display_phone_number"))
 
     def part(self, **parts: Any) -> dict[str, Any]:
-        """A webhook body that holds only these parts of the value, and what says whose it is.
+        """Return a webhook body with only these parts of the value and our identification.
 
-        It doesn't depend on what else came in the same delivery, because a retry may be
-        batched differently.
+        It doesn't depend on the rest of the same delivery, because a retry may be batched
+        differently.
         """
         names = ("messaging_product", "metadata")
         kept: dict[str, Any] = {name: self.value[name] for name in names if name in self.value}
         return self._body({**kept, **parts})
 
     def whole(self) -> dict[str, Any]:
-        """A webhook body that holds this change alone."""
+        """Return a webhook body that holds this change alone."""
         return self._body(self.value)
 
     def _body(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Change:
         }
 
     def head(self, raw: dict[str, Any], key: str = "") -> dict[str, Any]:
-        """The fields that every event has. Without a key of its own, the content is the key."""
+        """Return the fields that every event has. Without an own key, the content is the key."""
         number = self.number_id
         return {
             "provider": PROVIDER,
@@ -72,12 +72,12 @@ class Change:
 
 
 def content_key(number_id: str, label: str, raw: dict[str, Any]) -> str:
-    """The delivery key of what has no id: told apart by content and time alone."""
+    """Return the delivery key of an object without an id, from its content and time alone."""
     return f"{number_id}:{label[:40] or 'event'}:{fingerprint(raw)}"
 
 
 def unreadable(raw: dict[str, Any], reason: str) -> Ignored:
-    """A body, or a piece of one, in which nothing can be found."""
+    """Return the event for a body, or a part of one, that can't be read."""
     return Ignored(
         provider=PROVIDER,
         number_id="",

@@ -1,7 +1,7 @@
-"""What the Cloud API's error codes mean for us.
+"""The handling of the Cloud API's error codes.
 
-Codes and meanings: Meta, "Error codes" of the WhatsApp Business Platform. The code decides,
-never the text, and the HTTP status only where the code is unknown.
+Codes and meanings: Meta, "Error codes" of the WhatsApp Business Platform. The code decides, never
+the text. The HTTP status decides only where the code is unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do about a failed request; the fields are those of SendError."""
+    """The handling of a failed request; the fields are those of SendError."""
 
     permanent: bool = False
     alert: bool = False
@@ -63,10 +63,10 @@ _BY_CODE: dict[int, Policy] = {
 
 
 def policy_for(code: int | None, status: int | None = None, *, transient: bool = False) -> Policy:
-    """The policy for an error that the provider told.
+    """Return the policy for an error that the provider reported.
 
-    ``code`` is the Graph error's, None where the answer held no Graph error. ``status`` is
-    the HTTP status. ``transient`` is the Graph error's own ``is_transient``.
+    ``code`` is the Graph error's, None where the answer held no Graph error. ``status`` is the HTTP
+    status. ``transient`` is the Graph error's own ``is_transient``.
     """
     if code is not None and code in _BY_CODE:
         return _BY_CODE[code]
@@ -77,7 +77,7 @@ def policy_for(code: int | None, status: int | None = None, *, transient: bool =
     if status in (401, 403):
         return _STAFF
     if status is not None and status >= 500:
-        # A Graph error says that the request failed; a bare 5xx may come from a proxy
-        # behind which it was carried out.
+        # A Graph error states that the request failed. A bare 5xx may come from a proxy in front of
+        # a server that carried it out.
         return _BACK_OFF if code is not None else Policy(outcome_unknown=True)
     return _GIVE_UP

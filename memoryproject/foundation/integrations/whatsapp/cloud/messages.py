@@ -1,4 +1,4 @@
-"""Turns one message of the Cloud API (a client's, or an echo of the owner's) into an event."""
+"""Convert one Cloud API message (a client's, or an echo of the owner's) to an event."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
 
 
 def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
-    """One member of ``messages``, or of ``message_echoes`` (``echo``), as an event."""
+    """Return one member of ``messages``, or of ``message_echoes`` (``echo``), as an event."""
     part_name = "message_echoes" if echo else "messages"
     found = mapping(message)
     wamid = text_of(found.get("id"))
@@ -67,15 +67,18 @@ def _party(change: Change, message: dict[str, Any], *, echo: bool) -> tuple[Part
 
 
 def _lacks_its_object(message: dict[str, Any]) -> bool:
-    """Meta sends a message that it can't pass on without its object or errors of its own;
-    the reason then stands beside the messages."""
+    """Return whether the message lacks its object.
+
+    Meta sends a message that it can't pass on without its object and without errors of its own. The
+    reason is then next to the messages.
+    """
     return not message.get(text_of(message.get("type"))) and not message.get("errors")
 
 
 def _about_another(
     change: Change, message: dict[str, Any], about: dict[str, Any], *, echo: bool
 ) -> Event:
-    """A reaction, an edit or a revocation: all name another message of the same chat."""
+    """Return a reaction, an edit or a revocation: all name another message of the same chat."""
     about["group_id"] = text_of(message.get("group_id")) or None
     provider_type = text_of(message.get("type"))
     key = f"message:{text_of(message.get('id'))}"

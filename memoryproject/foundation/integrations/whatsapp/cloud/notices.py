@@ -1,4 +1,4 @@
-"""Reads what the Cloud API tells of the account: errors, violations, quality, templates."""
+"""Read the Cloud API's reports on the account: errors, violations, quality, templates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GROUP_TROUBLE = ("group_suspend",)
 
 
 def read_error(change: Change, error: Any) -> Event:
-    """One member of the value's own ``errors``: staff should know."""
+    """Return a notice for staff from one member of the value's own ``errors``."""
     raw = change.part(errors=[error])
     told = error_details([error])
     if not told:
@@ -44,7 +44,7 @@ def read_error(change: Change, error: Any) -> Event:
 
 
 def read_account_field(change: Change) -> Event:
-    """A change of a field that is about the account, its number, templates or groups."""
+    """Return the event for a field about the account, its number, templates or groups."""
     level = _level(change)
     if level is None:
         return change.ignored(change.whole(), f"field {change.field or '(none)'!r} needs nothing")
@@ -63,7 +63,7 @@ def read_account_field(change: Change) -> Event:
 
 
 def _level(change: Change) -> str | None:
-    """How much the change matters to staff; None if not at all."""
+    """Return the importance of the change for staff; None if it has none."""
     value = change.value
     event = first_text(value, "event")
     if change.field == "account_update":

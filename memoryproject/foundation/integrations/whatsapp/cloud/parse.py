@@ -1,4 +1,4 @@
-"""Turns a Cloud API webhook body into events: every entry, change, message and status."""
+"""Convert a Cloud API webhook body to events: every entry, change, message and status."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ECHO_FIELDS = ("smb_message_echoes", "message_echoes")
 
 
 def parse_cloud(payload: Any, *, received_at: datetime | None = None) -> list[Event]:
-    """All events of one webhook body, in its order, at least one (Ignored, if nothing else).
+    """Return all events of a webhook body in order, at least one (Ignored, if nothing else).
 
-    ``received_at`` (now, if not given; aware) stands in for timestamps that can't be read.
-    Never raises, whatever JSON the payload is.
+    ``received_at`` (now, if not given; aware) replaces timestamps that can't be read. Never raises,
+    for any JSON payload.
     """
     received = received_at or datetime.now(timezone.utc)
     body = storable(payload)

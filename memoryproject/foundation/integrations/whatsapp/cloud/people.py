@@ -1,4 +1,4 @@
-"""Who is behind a message or a status: phones, business-scoped ids and names, matched by id."""
+"""Identify the person of a message or a status: phones, business-scoped ids and names."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     text_of,
 )
 
-# Country code and an id, perhaps with ENT between them for a parent id.
+# Country code and an id, with ENT between them if it is a parent id.
 _BSUID = re.compile(r"[A-Z]{2}\.(ENT\.)?[A-Za-z0-9]{1,160}")
 
 
 def bsuid_of(*values: Any) -> str:
-    """The first of the values that looks like a business-scoped user id."""
+    """Return the first of the values that looks like a business-scoped user id."""
     return next((text for value in values if _BSUID.fullmatch(text := text_of(value))), "")
 
 
 def party_of(*, address: Any, user_ids: list[Any], contacts: Any) -> tuple[Party, list[Any]]:
-    """A person by their address (phone; since 2026 perhaps absent) and user ids.
+    """Return a person by their address (phone; may be absent since 2026) and user ids.
 
-    Returns the person, and the contacts that said more about them. A contact counts only if
-    one of its ids is the person's, or if it is alone and has no id at all.
+    Returns the person, and the contacts with further details of the person. A contact counts only
+    if one of its ids is the person's, or if it is alone and has no id at all.
     """
     phone = phone_digits(address)
     bsuid = bsuid_of(*user_ids, address)

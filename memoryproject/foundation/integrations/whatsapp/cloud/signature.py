@@ -9,11 +9,11 @@ _PREFIX = "sha256="
 
 
 def verify_signature(*, secret: str, body: bytes, header: str | None) -> bool:
-    """True if the header (``X-Hub-Signature-256``) is the body's HMAC under the app secret.
+    """Return whether the header (``X-Hub-Signature-256``) is the body's HMAC with the app secret.
 
-    ``body`` is the request's raw bytes: Meta signs them with non-ASCII characters escaped, so
-    JSON that was parsed and written again has another signature. An empty secret or header is
-    never right. Compares in constant time.
+    ``body`` is the request's raw bytes: Meta signs them with non-ASCII characters escaped, so JSON
+    that was parsed and written again has another signature. An empty secret or header is never
+    valid. The comparison takes constant time.
     """
     if not secret or not header or not header.startswith(_PREFIX):
         return False

@@ -1,4 +1,4 @@
-"""Reads what the Cloud API tells of messages that we sent."""
+"""Read the Cloud API's statuses of messages that we sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATUSES = ("sent", "delivered", "read", "played", "failed")
 
 
 def read_status(change: Change, status: Any) -> Event:
-    """One member of ``statuses`` as an event."""
+    """Return one member of ``statuses`` as an event."""
     found = mapping(status)
     wamid, reached = text_of(found.get("id")), text_of(found.get("status"))
     party, contacts = party_of(
@@ -37,7 +37,7 @@ def read_status(change: Change, status: Any) -> Event:
         return change.ignored(raw, f"unknown status {reached!r}", key)
     in_group = found.get("recipient_type") == "group"
     if in_group:
-        # Every participant of a group reads for themselves.
+        # Each participant of a group reads the message separately.
         key += ":" + first_text(found, "recipient_participant_id", "recipient_participant_user_id")
     errors = error_details(found.get("errors"))
     error = errors[0] if errors else {}

@@ -1,4 +1,4 @@
-"""Reads what the Cloud API tells of a person's addresses: a new number, a new user id."""
+"""Read the Cloud API's changes of a person's addresses: a new number, a new user id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FROM_TO = re.compile(r"from (\S+) to (\S+)")
 
 
 def read_system(change: Change, message: dict[str, Any], head: dict[str, Any]) -> Event:
-    """A message of type ``system``: an AddressChanged, or Ignored with the reason."""
+    """Convert a message of type ``system`` to an AddressChanged, or to Ignored with the reason."""
     system = mapping(message.get("system"))
     kind = text_of(system.get("type"))
     key = f"message:{text_of(message.get('id'))}"
@@ -76,7 +76,7 @@ def _new_user_id(system: dict[str, Any]) -> str:
 
 
 def read_user_id_update(change: Change, update: Any) -> Event:
-    """One member of ``user_id_update``: the old and the new business-scoped id of a person."""
+    """Return one member of ``user_id_update``: a person's old and new business-scoped id."""
     found = mapping(update)
     ids = mapping(found.get("user_id"))
     current, previous = bsuid_of(ids.get("current")), bsuid_of(ids.get("previous"))

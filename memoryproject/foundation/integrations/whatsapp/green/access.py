@@ -1,4 +1,4 @@
-"""Who may post Green API webhooks: the token of the header, and the instance that it names."""
+"""Authorise Green API webhooks by the header's token and the instance that the body names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memoryproject.foundation.integrations.whatsapp.lenient import mapping, text
 
 
 def verify_token(*, expected: str, header: str | None) -> bool:
-    """True if the ``Authorization`` header's second word is the configured webhook token.
+    """Return whether the ``Authorization`` header's second word is the configured webhook token.
 
-    Green API sends ``Bearer <token>``; the scheme is not looked at, and a header of one word
-    is the token itself. False while no token is configured. Takes the same time for wrong
-    tokens of any length, in any alphabet.
+    Green API sends ``Bearer <token>``; the scheme is ignored, and a header of one word is the token
+    itself. False while no token is configured. The comparison takes the same time for wrong tokens
+    of any length, in any alphabet.
     """
     words = (header or "").split()
     if not expected or not 1 <= len(words) <= 2:
@@ -23,7 +23,7 @@ def verify_token(*, expected: str, header: str | None) -> bool:
 
 
 def is_own_instance(payload: Any, *, id_instance: str) -> bool:
-    """True if the body comes from our instance; the token alone may be shared by several."""
+    """Return whether the body comes from our instance; several may share the token."""
     told = text_of(mapping(mapping(payload).get("instanceData")).get("idInstance"))
     return bool(id_instance) and told == id_instance.strip()
 

@@ -1,4 +1,4 @@
-"""Sends messages by Green API."""
+"""Send messages with Green API."""
 
 from __future__ import annotations
 
@@ -66,8 +66,10 @@ class GreenProvider:
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
     ) -> SendResult:
-        """Send one text. Green API hands no ``callback_id`` back; its own-send webhook shows
-        the message instead. Raises SendError."""
+        """Send one text. Raises SendError.
+
+        Green API doesn't return ``callback_id``; its own-send webhook shows the message instead.
+        """
         if not text.strip() or text_length(text) > self.text_limit:
             raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         payload: dict[str, Any] = {"chatId": _chat_id(to), "message": text, "linkPreview": False}
@@ -81,8 +83,10 @@ class GreenProvider:
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
     ) -> None:
-        """Show the message as read, and that we are typing. Needs ``to``: Green API finds a
-        message by its chat."""
+        """Show the message as read, and that we are typing.
+
+        Needs ``to``: Green API finds a message by its chat.
+        """
         if to is None:
             return
         chat_id = _chat_id(to)
@@ -99,8 +103,10 @@ class GreenProvider:
         into: MediaSink,
         max_bytes: int,
     ) -> None:
-        """Fetch the file from where its webhook said it is; where it isn't there any more,
-        Green API is asked for a new address. Raises MediaError."""
+        """Fetch the file from the address in its webhook. Raises MediaError.
+
+        If the file is no longer there, Green API is asked for a new address.
+        """
         source = Source(self._api_url, timeout=self._timeout, transport=self._transport)
         how: dict[str, Any] = {"into": into, "max_bytes": max_bytes, "sha256": media.sha256}
         if media.url:
@@ -108,7 +114,7 @@ class GreenProvider:
                 download(source, media.url, **how)
                 return
             except MediaError as error:
-                # Nothing was written yet: the answer was an error, not a file.
+                # Nothing was written yet: the response was an error, not a file.
                 if error.code != "gone":
                     raise
         asked = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
@@ -119,8 +125,7 @@ class GreenProvider:
         download(source, url, **how)
 
     def ask(self, method: str) -> dict[str, Any]:
-        """What a question about the instance is answered with; it changes nothing. Raises
-        SendError."""
+        """Return the answer to a query about the instance; it changes nothing. Raises SendError."""
         response = get_json(
             f"{self._base}/{method}/{self._token}",
             timeout=self._timeout,
@@ -149,7 +154,7 @@ class GreenProvider:
             f"HTTP {status}: {without_token(told, self._token)}",
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
-            # 50 requests a second are allowed, so a second later there is room again.
+            # 50 requests a second are allowed, so a second later requests are accepted again.
             retry_after=(retry_after(response) or 1.0) if limited else None,
             alert=status in _STAFF_STATUSES,
             code=status,

@@ -1,4 +1,4 @@
-"""Reads the content of a Green API message by its type.
+"""Read the content of a Green API message by its type.
 
 Texts and addresses of files that are error markers (``{{SWE001}}``) are never content.
 """
@@ -33,7 +33,10 @@ _FREQUENTLY_FORWARDED = 4  # WhatsApp's own "forwarded many times" starts at fiv
 
 
 def read_content(data: dict[str, Any]) -> Content:
-    """The content of ``messageData``; kind "unsupported" where it is new, empty or an error."""
+    """Return the content of ``messageData``.
+
+    The kind is "unsupported" where it is new, empty or an error.
+    """
     provider_type = text_of(data.get("typeMessage"))
     reader = _READERS.get(provider_type)
     content = reader(data) if reader else None
@@ -43,7 +46,7 @@ def read_content(data: dict[str, Any]) -> Content:
 
 
 def shared_metadata(data: dict[str, Any]) -> dict[str, Any]:
-    """What any type may carry: how often it was forwarded, and the quoted message's text."""
+    """Return the metadata of any type: the count of forwards, and the quoted message's text."""
     inner = next((found for key in _DATA_KEYS if (found := mapping(data.get(key)))), {})
     forwarded = flag(inner.get("isForwarded"))
     quoted = mapping(data.get("quotedMessage"))
@@ -69,7 +72,7 @@ def shared_metadata(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _errors(data: dict[str, Any]) -> list[dict[str, str]]:
-    """The error markers that stand where content should be."""
+    """Return the error markers that replace the content."""
     candidates = [
         mapping(data.get("textMessageData")).get("textMessage"),
         mapping(data.get("extendedTextMessageData")).get("text"),
@@ -158,7 +161,7 @@ def _poll(data: dict[str, Any]) -> Content | None:
 
 
 def _pressed(*keys: str) -> Callable[[dict[str, Any]], Content | None]:
-    """Reads an answer by button or list; ``keys`` are the names of the object that holds it."""
+    """Return a reader for an answer by button or list; ``keys`` name the object that holds it."""
 
     def read(data: dict[str, Any]) -> Content | None:
         found = next((inner for key in keys if (inner := mapping(data.get(key)))), {})
@@ -176,7 +179,7 @@ def _pressed(*keys: str) -> Callable[[dict[str, Any]], Content | None]:
 
 
 def _offered(*keys: str) -> Callable[[dict[str, Any]], Content | None]:
-    """Reads a message that came with buttons or a list; only its words count."""
+    """Return a reader for a message with buttons or a list; only its text counts."""
 
     def read(data: dict[str, Any]) -> Content | None:
         found = next((inner for key in keys if (inner := mapping(data.get(key)))), {})

@@ -18,13 +18,13 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
 
 PROVIDER = "green"
 
-# What Green API puts where it could not decode the content.
+# Green API's replacement for content that it could not decode.
 _ERROR_MARKER = re.compile(r"\s*\{\{SWE[0-9]{3}\}\}\s*")
 
 
 @dataclass(frozen=True)
 class Body:
-    """One webhook body and when it came."""
+    """One webhook body and the time when it arrived."""
 
     raw: dict[str, Any]
     received_at: datetime
@@ -55,7 +55,7 @@ class Body:
         return moment(self.raw.get("timestamp"), self.received_at)
 
     def head(self, key: str = "") -> dict[str, Any]:
-        """The fields that every event has. Without a key of its own, the content is the key."""
+        """Return the fields that every event has. Without an own key, the content is the key."""
         fallback = f"{self.type[:40] or 'event'}:{fingerprint(self.raw)}"
         return {
             "provider": PROVIDER,
@@ -69,11 +69,11 @@ class Body:
 
 
 def is_error_marker(text: str) -> bool:
-    """True for ``{{SWE001}}`` and its like, which are never content."""
+    """Return whether the text is a marker such as ``{{SWE001}}``, which is never content."""
     return _ERROR_MARKER.fullmatch(text) is not None
 
 
 def real_text(value: Any) -> str:
-    """The text, or nothing if it is an error marker."""
+    """Return the text, or an empty one if it is an error marker."""
     text = text_of(value)
     return "" if is_error_marker(text) else text

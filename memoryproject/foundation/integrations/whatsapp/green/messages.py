@@ -1,4 +1,4 @@
-"""Turns a Green API message (received, typed on the phone, or sent by our API) into an event."""
+"""Convert a Green API message (received, typed on the phone, or sent by our API) to an event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ABOUT_ANOTHER = ("reactionMessage", "editedMessage", "deletedMessage")
 
 
 def read_message(body: Body) -> Event:
-    """A body of one of the three message types as an event."""
+    """Return a body of one of the three message types as an event."""
     if not body.message_id:
         return body.ignored("a message without an id")
     key = message_key(body)
@@ -55,7 +55,7 @@ def read_message(body: Body) -> Event:
 
 
 def message_key(body: Body) -> str:
-    """Unique for instance, type of webhook and message."""
+    """Return a key that is unique for instance, type of webhook and message."""
     return f"{'message' if body.type == RECEIVED else body.type}:{body.message_id}"
 
 
@@ -73,7 +73,7 @@ def _own_send(body: Body, data: dict[str, Any], key: str) -> Event:
 
 
 def _about_another(body: Body, data: dict[str, Any], about: dict[str, Any]) -> Event:
-    """A reaction, an edit or a deletion: all name another message of the same chat."""
+    """Return a reaction, an edit or a deletion: all name another message of the same chat."""
     about["group_id"] = group_of(text_of(mapping(body.raw.get("senderData")).get("chatId")))
     provider_type, key = text_of(data.get("typeMessage")), message_key(body)
     extended = mapping(data.get("extendedTextMessageData"))
@@ -103,7 +103,7 @@ def _inbound(body: Body, data: dict[str, Any], about: dict[str, Any]) -> Inbound
     quoted = mapping(data.get("quotedMessage"))
     extended = mapping(data.get("extendedTextMessageData"))
     group_id = group_of(text_of(sender_data.get("chatId")))
-    # The object that holds a pressed button's message has another name for each type.
+    # The object with a pressed button's message has another name for each type.
     pressed = next((inner for inner in map(mapping, data.values()) if "stanzaId" in inner), {})
     quoted_sender = first_text(quoted, "participant") or first_text(extended, "participant")
     own = body.business_number

@@ -1,4 +1,4 @@
-"""Turns a Green API webhook body into events; there is one in each body."""
+"""Convert a Green API webhook body to events; each body has one."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _READERS: dict[str, Callable[[Body], Event]] = {
 
 
 def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[Event]:
-    """The event of one webhook body, in a list (Ignored, if there is nothing to do).
+    """Return the event of one webhook body, in a list (Ignored, if it requires no action).
 
-    ``received_at`` (now, if not given; aware) stands in for a timestamp that can't be read.
-    Never raises, whatever JSON the payload is.
+    ``received_at`` (now, if not given; aware) replaces a timestamp that can't be read. Never
+    raises, for any JSON payload.
     """
     found = storable(payload)
     known = isinstance(found, dict)

@@ -1,4 +1,4 @@
-"""Who is behind a Green API message: phones, groups, and addresses of other forms."""
+"""Identify the person of a Green API message: phones, groups, and other forms of addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROUP_SUFFIX = "@g.us"
 
 
 def phone_of(address: str) -> str:
-    """The phone behind ``79…@c.us``, else nothing: other forms hold no phone number."""
+    """Return the phone of ``79…@c.us``, else nothing: other forms hold no phone number."""
     for suffix in _PERSON_SUFFIXES:
         if address.endswith(suffix):
             return phone_digits(address[: -len(suffix)])
@@ -20,14 +20,14 @@ def phone_of(address: str) -> str:
 
 
 def group_of(address: str) -> str | None:
-    """The group's id before ``@g.us``, None for a person's chat."""
+    """Return the group's id before ``@g.us``, None for a person's chat."""
     if not address.endswith(_GROUP_SUFFIX):
         return None
     return address[: -len(_GROUP_SUFFIX)] or None
 
 
 def person(*addresses: str, name: str = "", phone: Any = None) -> Party:
-    """A person known by one or several addresses; ``phone`` is one told apart from them."""
+    """Return a person with one or several addresses; ``phone`` is one given separately."""
     phones = [found for address in addresses if (found := phone_of(address))]
     others = [
         address
@@ -42,7 +42,7 @@ def person(*addresses: str, name: str = "", phone: Any = None) -> Party:
 
 
 def sender_of(sender_data: dict[str, Any]) -> Party:
-    """Who wrote an incoming message: in a group the sender, else the chat's person."""
+    """Return the author of an incoming message: in a group the sender, else the chat's person."""
     chat, sender = text_of(sender_data.get("chatId")), text_of(sender_data.get("sender"))
     name = first_text(sender_data, "senderName", "senderContactName")
     told = sender_data.get("senderPhoneNumber")
@@ -53,7 +53,7 @@ def sender_of(sender_data: dict[str, Any]) -> Party:
 
 
 def client_of(sender_data: dict[str, Any], own_address: str) -> Party:
-    """Whom the owner wrote to from the phone; in a group that is nobody but ourselves."""
+    """Return the person that the owner wrote to from the phone; in a group, only ourselves."""
     chat = text_of(sender_data.get("chatId"))
     if group_of(chat) is not None:
         return person(text_of(sender_data.get("sender")) or own_address)

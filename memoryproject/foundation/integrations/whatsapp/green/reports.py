@@ -1,4 +1,4 @@
-"""Reads what Green API tells of sent messages, the instance and its quotas."""
+"""Read Green API's reports on sent messages, the instance and its quotas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATE_LEVELS = {
 
 
 def read_status(body: Body) -> Event:
-    """An ``outgoingMessageStatus``: what became of a message."""
+    """Return the status of a message from an ``outgoingMessageStatus``."""
     told = text_of(body.raw.get("status"))
     if not body.message_id:
         return body.ignored("a status without an id")
@@ -54,7 +54,7 @@ def read_status(body: Body) -> Event:
 
 
 def read_state(body: Body) -> Event:
-    """A ``stateInstanceChanged``: whether the instance can send at all."""
+    """Return the event of a ``stateInstanceChanged``: whether the instance can send at all."""
     state = first_text(body.raw, "stateInstance")
     if not state:
         return body.ignored("a state that is not told")
@@ -66,7 +66,7 @@ def read_state(body: Body) -> Event:
 
 
 def read_quota(body: Body) -> Event:
-    """A quota that is used up: messages to or from further chats are dropped."""
+    """Return the notice of an exhausted quota: messages to or from further chats are dropped."""
     quota = mapping(body.raw.get("quotaData"))
     used, total = number_shown(quota.get("used")), number_shown(quota.get("total"))
     method = first_text(quota, "method") or "unknown"
