@@ -201,7 +201,7 @@ def _memory(document: SourceDocument, position: int, cut: _Cut) -> Memory:
 def _describe(
     document: SourceDocument, found: ExtractedText, characters: int, warnings: list[str]
 ) -> None:
-    """Set the result. Only the name distinguishes Markdown from other text; nothing else uses it."""
+    """Set the result. Only the name distinguishes Markdown from other text."""
     is_markdown = found.media_type == TEXT and document.name.lower().endswith((".md", ".markdown"))
     document.state = DocumentState.READY
     document.media_type = MARKDOWN if is_markdown else found.media_type

@@ -73,7 +73,7 @@ def location(*statuses: int) -> OpenApiParameter:
 
 
 def invalid_document(error: Exception) -> APIException:
-    """Every problem by its place in the content, such as decisions.2."""
+    """List every problem with its place in the content, such as decisions.2."""
     errors: dict[str, list[ErrorDetail]] = {}
     for problem in instance(error, MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
         path = problem.path.removeprefix("content").removeprefix(".")
@@ -87,7 +87,7 @@ def invalid_name(error: Exception) -> APIException:
 
 
 class DocumentsApi(ApiView):
-    """Documents belong to no chat, so that bound tokens have nothing to do with them."""
+    """Documents belong to no chat, so tokens that are bound to chats have no access to them."""
 
     bound_tokens = False
     raises = {
@@ -180,7 +180,7 @@ class DocumentView(DocumentsApi):
         session_id = request.query_params.get("session_id")
         if session_id is not None and "\x00" in session_id:
             raise refuse("It holds a NUL character.", code="nul", attr="session_id")
-        # An empty body is read by no parser.
+        # No parser reads an empty body.
         given = request.data if isinstance(request.data, str) else ""
         saved = self.store().save(
             category=self.category(category),
@@ -195,7 +195,7 @@ class DocumentView(DocumentsApi):
         )
 
     def _check(self, there: Kept | None) -> None:
-        """Call it with the category locked. Raises PreconditionFailed."""
+        """Check the preconditions, with the category locked. Raises PreconditionFailed."""
         if there is not None and is_known(self.request, document_etag(there)):
             raise PreconditionFailed("There is such a document already.")
         if there is None and "If-Match" in self.request.headers:
@@ -253,7 +253,7 @@ def document_etag(kept: Kept) -> str:
 
 
 def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:
-    """The document's own text, byte for byte."""
+    """Return the document's own text, byte for byte."""
     return HttpResponse(
         kept.envelope.text.encode(),
         status=status,
