@@ -121,7 +121,7 @@ class DocumentsView(ListView):
         examples=[answered("One document", examples.FOUND)],
     )
     def get(self, request: Request) -> Response:
-        """By category and name; those in the archive with `archived=true`."""
+        """Documents by category and name; archived documents with `archived=true`."""
         return self.page_of(self.get_queryset())
 
 
@@ -146,8 +146,8 @@ class DocumentView(DocumentsApi):
         examples=[answered("A document", examples.DOCUMENT)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
-        """Exactly as it is stored. In context an identifier without a date means the newest;
-        `Content-Location` says which it is."""
+        """The document exactly as it is stored. In context an identifier without a date means the
+        newest document; `Content-Location` shows which one it is."""
         archived = request.query_params.get("archived", "false")
         if archived not in ("true", "false"):
             raise refuse("It is true or false.", attr="archived")
@@ -218,7 +218,7 @@ class DocumentArchiveView(DocumentsApi):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
-        """What is archived is never overwritten: a name that is taken there gets a number."""
+        """Archived documents are never overwritten: a name that is taken there gets a number."""
         self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
         place = {"category": key.category, "name": key.name, "path": key.path}
@@ -242,7 +242,7 @@ class DocumentCleanupView(DocumentsApi):
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
-        """For good, with all their versions; never what is in the archive."""
+        """Delete them permanently, with all their versions; never archived ones."""
         given = self.body(CleanupSerializer)
         removed = self.store().cleanup(category=given["category"], older_than=given["older_than"])
         return Response({"removed": len(removed.names), "names": list(removed.names)})

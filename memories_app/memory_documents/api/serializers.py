@@ -54,7 +54,7 @@ class DocumentSerializer(serializers.Serializer[Any]):
 
 
 class ArchivedSerializer(serializers.Serializer[Any]):
-    """Where a document is now."""
+    """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
     name = serializers.CharField()
