@@ -1,4 +1,4 @@
-"""What can be wrong with an operation on memories."""
+"""Errors of operations on memories."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ _MAX_REPORTED = 20
 
 
 class MemoryOperationError(Exception):
-    """The operation was refused, and nothing of it was stored. The text says why, and what to
-    do; ``code`` names the kind for programs. The base of the others."""
+    """The operation was refused, and nothing of it was stored. Base of the other errors.
+
+    The text states the reason and what to do; ``code`` identifies the kind for programs.
+    """
 
     code = "refused"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with one field; ``place`` counts the memories of a batch from 0."""
+    """A problem of one field; ``place`` counts the memories of a batch from 0."""
 
     field: str
     detail: str
@@ -41,7 +43,7 @@ class Problem:
 
 
 class MemoryValidationError(MemoryOperationError, ValueError):
-    """What was to be stored is wrong; every problem of it is listed."""
+    """The values to store are invalid; the error lists every problem."""
 
     code = "invalid"
 
@@ -54,7 +56,7 @@ class MemoryValidationError(MemoryOperationError, ValueError):
 
 
 def field_words(name: str) -> str:
-    """A field as programs name it; on pages in another language, as people call it."""
+    """Return a field's name for programs; on translated pages its readable name."""
     return str(_FIELDS.get(name, name))
 
 
@@ -73,7 +75,7 @@ class MemoryNotFoundError(MemoryOperationError):
 
 
 class DuplicateFactError(MemoryOperationError):
-    """Another memory of the same scope says this already: ``memory_id``."""
+    """Another memory of the same scope already states this: ``memory_id``."""
 
     code = "duplicate"
 
@@ -84,7 +86,7 @@ class DuplicateFactError(MemoryOperationError):
 
 
 class MemoryStateError(MemoryOperationError):
-    """The memory, or the proposal, is in a state in which this can't be done."""
+    """The state of the memory or the proposal doesn't allow the operation."""
 
     code = "wrong_state"
 

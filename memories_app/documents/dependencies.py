@@ -1,4 +1,4 @@
-"""Read from the settings where documents lie and how large they may be."""
+"""Read the folder and the size limit of documents from the settings."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def build_document_limits() -> DocumentLimits:
 
 
 def documents_folder() -> Path:
-    """Where documents lie until they are read."""
+    """Return the folder where documents wait until they are read."""
     return Path(settings.DATA_DIR) / "documents"

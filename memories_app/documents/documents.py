@@ -1,4 +1,4 @@
-"""Takes documents in, and forgets them with all that was read of them."""
+"""Receive documents, and forget them with all memories that were read from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ MAX_NAME_LENGTH = 255
 
 @dataclass(frozen=True)
 class Received:
-    """``duplicate``: the same file was read before, in the same scope."""
+    """The result of receiving a document.
+
+    ``duplicate``: the same file was read before, in the same scope.
+    """
 
     document: SourceDocument
     duplicate: bool = False
@@ -38,12 +41,13 @@ def document_receive(
     uploaded_by: str = "",
     actor: Actor = SYSTEM,
 ) -> Received:
-    """Take in a file that is written; its text is not read yet. The same file again, in the
-    same chat and with the same visibility, is the same document; one that couldn't be read
-    gets another try.
+    """Receive a file that is written completely; its text is read later.
 
-    Raises ValueError where ``visibility`` is none or lacks its chat; OSError and
-    DatabaseError, and then nothing is kept.
+    The same file in the same chat and with the same visibility is the same document. If it
+    couldn't be read before, it is tried again.
+
+    Raises ValueError if ``visibility`` is unknown or lacks its chat. Raises OSError and
+    DatabaseError; then nothing is kept.
     """
     if visibility not in Visibility.values:
         raise ValueError(f"visibility is one of {', '.join(Visibility.values)}.")
@@ -83,9 +87,11 @@ def document_receive(
 def document_forget(
     *, document: SourceDocument, folder: Path | None = None, actor: Actor = SYSTEM
 ) -> int:
-    """Delete a document with all its memories, and its file in ``folder`` where it still
-    waits there; returns how many memories. Raises SourceDocument.DoesNotExist where it is
-    gone already."""
+    """Delete a document with all its memories, and its file if it still waits in ``folder``.
+
+    Return the number of deleted memories. Raises SourceDocument.DoesNotExist if the document
+    is already deleted.
+    """
     with transaction.atomic():
         locked = SourceDocument.objects.select_for_update().get(pk=document.pk)
         memories = Memory.objects.filter(document=locked).count()
@@ -101,16 +107,18 @@ def document_forget(
         locked.delete()
     if folder is not None:
         file_remove(folder, document.document_id)
-    # Not before it is certain: a preview of forgetting is taken back.
+    # Only after the commit: a preview of forgetting is rolled back.
     told = (document.document_id, memories)
     transaction.on_commit(lambda: logger.info("Document %s was forgotten with %d memories.", *told))
     return memories
 
 
 def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:
-    """Forget the documents that a message brought, which was taken back; returns how many.
-    Call it in a transaction. A file that still waits is left to the sweep; whoever reads it
-    at this moment stores nothing."""
+    """Forget the documents of a message that the sender deleted; return their number.
+
+    Call it in a transaction. The sweep removes files that still wait. A worker that reads
+    such a document now stores nothing.
+    """
     brought = list(SourceDocument.objects.filter(source_message_id=message_id))
     for document in brought:
         document_forget(document=document, actor=actor)
@@ -128,7 +136,7 @@ def _start_again(document: SourceDocument, name: str, source_message_id: UUID | 
 
 
 def _shown_name(name: str) -> str:
-    """The file's name without a path and what can't be stored, as the sender wrote it."""
+    """Return the file's name as the sender wrote it, without a path and unstorable characters."""
     bare = "".join(char for char in name if char.isprintable())
     bare = bare.replace("\\", "/").rpartition("/")[2].strip()
     return bare[-MAX_NAME_LENGTH:] or "document"

@@ -1,4 +1,4 @@
-"""Where documents lie while they wait to be read. Nothing is kept there longer than that."""
+"""Files of documents that wait to be read. They are deleted after reading."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from memoryproject.foundation.integrations.documents.base import DocumentError
 
 INCOMING = ".incoming-"
 SUFFIX = ".document"
-# Longer than anything takes that writes a file or waits for one.
+# Longer than any program needs to write a file or waits for one.
 LEFT_OVER_SECONDS = 3600.0
 
 
 def document_file(folder: Path, document_id: UUID) -> Path:
-    """Where the file of a document lies. Its name there says nothing about it."""
+    """Return the path of a document's file. The file name reveals nothing about the document."""
     return folder / f"{document_id}{SUFFIX}"
 
 
 class IncomingFile:
-    """A file that is being written, for its owner alone; its name goes when the ``with``
-    block ends, unless it was put in its place."""
+    """A file that is being written, readable for its owner only.
+
+    It is removed at the end of the ``with`` block unless ``put`` moved it to its place.
+    """
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -40,11 +42,11 @@ class IncomingFile:
 
     @property
     def sha256(self) -> str:
-        """Of what was written so far, hex."""
+        """Return the hex SHA-256 of what was written so far."""
         return self._hash.hexdigest()
 
     def write(self, block: bytes) -> None:
-        """Raises DocumentError where that makes the file too large; OSError."""
+        """Append a block. Raises DocumentError if the file becomes too large; OSError."""
         self.size += len(block)
         if self.size > self._most_bytes:
             raise DocumentError("too_large")
@@ -52,13 +54,13 @@ class IncomingFile:
         self._file.write(block)
 
     def put(self, place: Path) -> None:
-        """Give the whole file its place. Raises OSError."""
+        """Move the complete file to its place. Raises OSError."""
         self._file.flush()
         os.fsync(self._file.fileno())
         os.replace(self.path, place)
 
     def read(self) -> bytes:
-        """What was written. Raises OSError."""
+        """Return what was written. Raises OSError."""
         self._file.flush()
         return self.path.read_bytes()
 
@@ -82,8 +84,10 @@ def file_remove(folder: Path, document_id: UUID) -> None:
 
 
 def files_lying(folder: Path) -> Iterator[tuple[Path, UUID | None, bool]]:
-    """Each file in the folder, the document that it is named after (None: it is being
-    written, or is nobody's), and whether it is old enough to be left over."""
+    """Yield each file in the folder with its document id and whether it is old enough to remove.
+
+    The id is None for a file that is being written or belongs to no document.
+    """
     oldest = time.time() - LEFT_OVER_SECONDS
     for path in sorted(folder.glob("*")):
         try:

@@ -1,4 +1,4 @@
-"""Reads a document that was received and stores its text as memories."""
+"""Read a received document and store its text as memories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from memoryproject.foundation.text.terms import index_text
 
 logger = logging.getLogger(__name__)
 
-# A file that has brought down its worker so often is left alone.
+# A file that has crashed its worker this often is not tried again.
 MAX_ATTEMPTS = 3
 BATCH = 64
 ROWS_AT_ONCE = 500
@@ -40,7 +40,7 @@ ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class _Cut:
-    """A passage with the page that it begins on."""
+    """A passage with the page on which it begins."""
 
     passage: Passage
     page: int | None
@@ -55,12 +55,13 @@ def document_store(
     actor: Actor = SYSTEM,
     before_step: Callable[[], None] = nothing,
 ) -> SourceDocument:
-    """Read a document and store its text; returns it as ``ready``, or as ``failed`` with the
-    reason. One that is either already is left as it is, so a worker that was killed may
-    simply begin again. Its file is gone afterwards.
+    """Read a document, store its text and return it as ``ready``, or as ``failed`` with a reason.
+
+    A document in one of these states is not read again, so a killed worker can simply start
+    over. The file is deleted afterwards.
 
     ``before_step`` is called before each step that takes time. Raises DocumentBusyError;
-    SourceDocument.DoesNotExist; DocumentError where another try may help; DatabaseError.
+    SourceDocument.DoesNotExist; DocumentError if a retry may help; DatabaseError.
     """
     document = SourceDocument.objects.get(pk=document_id)
     if document.state not in WAITING:
@@ -118,7 +119,7 @@ def _extracted(path: Path, extractor: TextExtractor) -> ExtractedText:
 
 
 def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[_Cut]:
-    """The passages with the pages that they begin on."""
+    """Return the passages with the pages on which they begin."""
     starts: list[tuple[int, int | None]] = []
     place = 0
     for section in found.sections:
@@ -139,8 +140,11 @@ def _vectors(
     lease: DocumentLease,
     before_step: Callable[[], None],
 ) -> tuple[list[list[float] | None], list[str]]:
-    """A vector for each passage, made in batches. Where the embedder fails there are none,
-    and a warning: the passages are then found by their words."""
+    """Return a vector for each passage, made in batches.
+
+    If the embedder fails, return no vectors and log a warning. Lexical search still finds the
+    passages.
+    """
     texts = iter([cut.passage.text for cut in cuts])
     vectors: list[list[float] | None] = []
     try:
@@ -197,7 +201,7 @@ def _memory(document: SourceDocument, position: int, cut: _Cut) -> Memory:
 def _describe(
     document: SourceDocument, found: ExtractedText, characters: int, warnings: list[str]
 ) -> None:
-    """Nothing but the name tells Markdown from other text, and nothing hangs on it."""
+    """Set the result. Only the name distinguishes Markdown from other text."""
     is_markdown = found.media_type == TEXT and document.name.lower().endswith((".md", ".markdown"))
     document.state = DocumentState.READY
     document.media_type = MARKDOWN if is_markdown else found.media_type

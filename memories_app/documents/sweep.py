@@ -1,4 +1,4 @@
-"""Finds documents that a dead worker left, and removes files that nobody waits for."""
+"""Find documents of dead workers, and remove files that no document waits for."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memories_app.documents.claims import WAITING
 from memories_app.documents.files import files_lying
 from memories_app.models import SourceDocument
 
-# Somebody has just received it and is about to enqueue it.
+# The document may just have been received and is about to be queued.
 JUST_NOW = timedelta(seconds=30)
-# A message's document is read in its turn, which is swept by itself.
+# A message's document is read in its turn, which has its own sweep.
 LEFT_TO_ITS_TURN = timedelta(hours=1)
 
 
 def documents_abandoned(now: datetime) -> list[UUID]:
-    """Return the documents that have waited for some time with nobody at work."""
+    """Return the documents that have waited for some time without a worker."""
     uploaded = Q(source_message_id__isnull=True, created_at__lt=now - JUST_NOW)
     waited = uploaded | Q(created_at__lt=now - LEFT_TO_ITS_TURN)
     waiting = SourceDocument.objects.filter(waited, state__in=WAITING).order_by("created_at")

@@ -1,4 +1,4 @@
-"""Which embedding model is in use: the first one, and how another takes its place."""
+"""The active embedding model: record the first one, and switch to another one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ logger = logging.getLogger(__name__)
 
 
 def model_first(*, embedder: Embedder, kind: str, name: str) -> EmbeddingModel:
-    """The active model; where there is none the embedder's becomes it.
+    """Return the active model. If there is none, the embedder's model becomes active.
 
-    kind, name: EMBEDDER and EMBEDDING_MODEL. Raises EmbedderError where the embedder must ask
-    for its dimensions and can't.
+    kind, name: EMBEDDER and EMBEDDING_MODEL. Raises EmbedderError if the embedder has to ask
+    for its dimensions and the request fails.
     """
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     if active is not None:
@@ -30,15 +30,17 @@ def model_first(*, embedder: Embedder, kind: str, name: str) -> EmbeddingModel:
         with transaction.atomic():
             model.save()
     except IntegrityError:
-        # Another process was first.
+        # Another process created it first.
         return EmbeddingModel.objects.get(state=EmbeddingState.ACTIVE)
     logger.info("The embedding model %s is the first one here.", model.model_id)
     return model
 
 
 def model_verify(*, model: EmbeddingModel, embedder: Embedder) -> None:
-    """Raises WrongDimensionsError where the embedder isn't what was recorded, EmbedderError
-    where it can't be asked."""
+    """Check the embedder's dimensions against the record.
+
+    Raises WrongDimensionsError if they differ, EmbedderError if the embedder doesn't answer.
+    """
     if embedder.dimensions != model.dimensions:
         raise WrongDimensionsError(
             model.model_id, given=embedder.dimensions, known=model.dimensions
@@ -46,8 +48,10 @@ def model_verify(*, model: EmbeddingModel, embedder: Embedder) -> None:
 
 
 def model_begin(*, embedder: Embedder, kind: str, name: str) -> EmbeddingModel:
-    """The record of the embedder's model: the active one, or one in the making, which a run
-    before may have begun. One of another model that was never finished is given up.
+    """Return the record of the embedder's model: the active one, or one in preparation.
+
+    An earlier run may have started the preparation. An unfinished preparation of another
+    model is abandoned.
 
     Raises WrongDimensionsError where the model is recorded with other dimensions.
     """
@@ -72,8 +76,10 @@ def model_begin(*, embedder: Embedder, kind: str, name: str) -> EmbeddingModel:
 
 
 def model_switch(*, model: EmbeddingModel) -> EmbeddingModel | None:
-    """Let recall use this model from now on; returns the one that it took the place of. The
-    caller's transaction makes it one step."""
+    """Let recall use this model from now on; return the model that was active before.
+
+    The caller's transaction makes it one step.
+    """
     with transaction.atomic():
         now = timezone.now()
         before = EmbeddingModel.objects.select_for_update(no_key=True).filter(

@@ -1,4 +1,4 @@
-"""Which models made vectors, and which memories have one."""
+"""Admin pages of embedding models, and a filter of memories by vector."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from memoryproject.foundation.audit.staff import staff_edit_record
 
 @admin.register(EmbeddingModel)
 class EmbeddingModelAdmin(ReadOnlyAdmin):
-    """Which models made vectors here. The calibration is staff's to correct; models are made
-    and switched by memories_reembed."""
+    """The embedding models that made vectors here.
+
+    Staff may correct the calibration. memories_reembed creates and switches models.
+    """
 
     list_display = ("model_id", "shown_state", "dimensions", "vectors", "activated_at")
     list_filter = ("state",)
@@ -69,7 +71,7 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
 
 
 class ModelFilter(admin.SimpleListFilter):
-    """The models are few; their vectors aren't looked through for them."""
+    """Filter vectors by model. The choices come from the few models, not from the vectors."""
 
     title = gettext_lazy("model")
     parameter_name = "model"
@@ -89,7 +91,7 @@ class MemoryEmbeddingAdmin(ReadOnlyAdmin):
     list_filter = (ModelFilter,)
     search_fields = ("=memory__memory_id",)
     search_help_text = gettext_lazy("The id of a memory")
-    # Any other order would sort all of them.
+    # Any other order would sort all rows.
     sortable_by = ()
     list_select_related = ("memory",)
     exclude = ("vector",)

@@ -1,7 +1,7 @@
-"""The approximate index of a model's memory vectors: one for each model, over its rows alone.
+"""The approximate index of a model's memory vectors: one partial index for each model.
 
-A vector column without dimensions can't be indexed, so each index casts to those of its model.
-A search must cast in the same way to be answered by the index: see ``cast_of``.
+A vector column without dimensions can't be indexed, so each index casts to the dimensions of
+its model. A search must use the same cast to use the index: see ``cast_of``.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from memories_app.models import EmbeddingModel, MemoryEmbedding
 
 logger = logging.getLogger(__name__)
 
-# What pgvector's HNSW takes. Above these dimensions a search is exact.
+# The maximum of pgvector's HNSW index. With more dimensions a search is exact.
 MAX_VECTOR_DIMENSIONS = 2_000
 MAX_HALFVEC_DIMENSIONS = 4_000
 # More than pgvector's 64: measured by benchmarks/measure_index.py.
 EF_CONSTRUCTION = 128
-# The build is ten times slower where the graph doesn't fit. It takes what it needs of this.
+# The build is ten times slower if the graph doesn't fit. It uses only what it needs of this.
 MAX_MEMORY_MB = 2_048
 
 
 @dataclass(frozen=True)
 class IndexState:
-    """``valid``: whether searches may use it; one whose making was cut off isn't."""
+    """The state of an index. ``valid``: searches may use it; an interrupted build is not valid."""
 
     name: str
     exists: bool
@@ -39,14 +39,14 @@ class IndexState:
 
 
 def cast_of(dimensions: int) -> str | None:
-    """The type to which the index casts a model's vectors, None where there can't be one."""
+    """Return the type to which the index casts a model's vectors; None if there can't be one."""
     if dimensions <= MAX_VECTOR_DIMENSIONS:
         return f"vector({dimensions})"
     return f"halfvec({dimensions})" if dimensions <= MAX_HALFVEC_DIMENSIONS else None
 
 
 def index_name(model_id: str) -> str:
-    """By the model's id alone, so that a restored database can't have another model's."""
+    """Name the index by the model's id alone, so that a restored database can't mix up models."""
     return f"memory_vectors_{hashlib.sha256(model_id.encode()).hexdigest()[:16]}"
 
 
@@ -62,10 +62,10 @@ def index_state(model_id: str) -> IndexState:
 
 
 def index_ensure(*, model: EmbeddingModel) -> bool:
-    """Make the model's index unless it is there and whole; returns whether it was made.
+    """Create the model's index unless a valid one exists; return whether it was created.
 
-    Writers and searches go on meanwhile, except in a transaction, which can't do without
-    locking them out.
+    Outside a transaction, writers and searches continue during the build. In a transaction the
+    build locks them out.
     """
     cast = cast_of(model.dimensions)
     state = index_state(model.model_id)
@@ -95,10 +95,13 @@ def index_ensure(*, model: EmbeddingModel) -> bool:
 
 @contextmanager
 def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
-    """Memory for the graph. No helpers, which would take the other cores from those who are
-    answered meanwhile, and shared memory that containers are short of."""
+    """Set the memory for the graph and build without parallel workers.
+
+    Parallel workers would take the cores that answer requests, and they need shared memory,
+    which containers have little of.
+    """
     rows = MemoryEmbedding.objects.filter(model=model.model_id).count()
-    # Each vector, and the lists of its neighbours.
+    # The size of each vector and of its lists of neighbours.
     needed = rows * (model.dimensions * 4 + 600) * 3 // 2 // 1024**2
     wanted = {
         "maintenance_work_mem": f"{max(64, min(needed, MAX_MEMORY_MB))}MB",
@@ -110,14 +113,14 @@ def _for_building(cursor: Any, model: EmbeddingModel) -> Iterator[None]:
     try:
         yield
     finally:
-        # In a transaction they end with it.
+        # In a transaction the settings end with it.
         if not in_transaction:
             for name in wanted:
                 cursor.execute(f"RESET {name}")
 
 
 def index_drop(*, model_id: str) -> bool:
-    """Remove the model's index, whole or not; returns whether there was one."""
+    """Remove the model's index, valid or not; return whether there was one."""
     state = index_state(model_id)
     if state.exists:
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Makes the vectors that memories lack, and removes those of a model that is out of use."""
+"""Make the vectors that memories lack, and remove the vectors of a model out of use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
 
-# As many as the embedder sends at once.
+# The embedder's own batch size.
 BATCH = 256
 DELETED_AT_ONCE = 5_000
 
@@ -21,12 +21,14 @@ Uncovered = dict[UUID, str]
 
 
 def nothing(_count: int) -> None:
-    """The ``progress`` of callers that show none."""
+    """Ignore progress: the default of callers that don't show it."""
 
 
 def memories_lacking(model_id: str) -> QuerySet[Memory]:
-    """The memories without a vector of this model. Texts that the model doesn't cover never
-    have one."""
+    """Return the memories without a vector of this model.
+
+    Texts that the model doesn't cover never have one.
+    """
     made = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=model_id)
     return Memory.objects.filter(~Exists(made)).order_by("pk")
 
@@ -37,11 +39,11 @@ def memories_embed(
     uncovered: Uncovered,
     progress: Callable[[int], object] = nothing,
 ) -> int:
-    """Make the vectors that memories lack; returns how many were made.
+    """Make the vectors that memories lack; return how many were made.
 
-    uncovered: grows by what the model doesn't cover, which is left out when it comes again.
-    progress: told after each batch how many memories it had. Raises EmbedderError; what was
-    made until then stays.
+    uncovered: receives the texts that the model doesn't cover; they are skipped when they come
+    again. progress: called after each batch with its number of memories. Raises EmbedderError;
+    vectors that were made before stay.
     """
     made = 0
     lacking = memories_lacking(embedder.model_id).only("pk", "content", "content_hash")
@@ -55,7 +57,7 @@ def memories_embed(
 
 
 def memories_untried(*, model_id: str, uncovered: Uncovered) -> int:
-    """How many memories lack their vector and were not tried as they are now."""
+    """Return how many memories lack a vector and were not tried with their current text."""
     lacking = memories_lacking(model_id).values_list("pk", "content_hash")
     return sum(uncovered.get(pk) != content_hash for pk, content_hash in lacking.iterator())
 
@@ -69,12 +71,12 @@ def _embed(memories: list[Memory], embedder: Embedder, uncovered: Uncovered) -> 
         else:
             made[memory.pk] = (memory.content, vector)
     with transaction.atomic():
-        # Held until the vectors are in: an edit that comes meanwhile waits and removes them.
+        # The lock is held until the vectors are stored: an edit waits and then removes them.
         same = Memory.objects.select_for_update(no_key=True).filter(pk__in=list(made))
         rows = [
             MemoryEmbedding(memory_id=pk, model=embedder.model_id, vector=made[pk][1])
             for pk, content in same.order_by("pk").values_list("pk", "content")
-            # Edited meanwhile: the vector is one of a text that is gone.
+            # The memory was edited meanwhile: the vector belongs to the old text.
             if content == made[pk][0]
         ]
         MemoryEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
@@ -82,7 +84,7 @@ def _embed(memories: list[Memory], embedder: Embedder, uncovered: Uncovered) -> 
 
 
 def vectors_delete(*, table: type[Model], model_id: str) -> int:
-    """Remove a model's vectors from a table in small steps; returns how many they were."""
+    """Remove a model's vectors from a table in small steps; return how many were removed."""
     deleted, last = 0, 0
     rows = table._default_manager.filter(model=model_id).order_by("pk")
     while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[:DELETED_AT_ONCE]):

@@ -1,4 +1,4 @@
-"""Reads a text as words and values, so that two spellings of one thing are one."""
+"""Parse a text into words and values, so that two spellings of one thing are equal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ TEMPORAL = frozenset({TIME, WEEKDAY, DATE})
 
 @dataclass(frozen=True)
 class Token:
-    """``kind`` is one of the above; ``text`` is the one spelling of it. A name is an
-    identifier such as INV-001: it says which, never how much."""
+    """``kind`` is one of the above; ``text`` is the normalised spelling.
+
+    A name is an identifier such as INV-001: it identifies a thing and is never an amount.
+    """
 
     kind: str
     text: str
@@ -57,8 +59,10 @@ _CONTRACTIONS = (
 
 
 def folded(text: str) -> str:
-    """The text in the form in which facts are compared. What folding would lose is kept:
-    the stroke that negates a sign, and whether a digit is raised."""
+    """Return the text in the form in which facts are compared.
+
+    It keeps what folding would lose: the stroke that negates a sign, and raised digits.
+    """
     apart = unicodedata.normalize("NFD", text).replace("\u0338", " not ")
     marked = "".join(_unraised(character) for character in apart)
     return fold(marked.replace("’", "'").replace("‘", "'"))
@@ -72,7 +76,7 @@ def _unraised(character: str) -> str:
 
 
 def read(folded_text: str) -> list[Token]:
-    """The tokens of a text that went through ``folded``."""
+    """Return the tokens of a text that went through ``folded``."""
     for pattern, plain in _CONTRACTIONS:
         folded_text = pattern.sub(plain, folded_text)
     tokens: list[Token] = []
@@ -111,7 +115,7 @@ def _chunk(text: str) -> Token:
 
 
 def _clock(text: str) -> str:
-    """09:00 is 9, and 9:30 pm is 21:30."""
+    """Normalise a time: 09:00 is 9, and 9:30 pm is 21:30."""
     found = re.fullmatch(r"(\d{1,2})(?::(\d{2}))?\s?(a|p)?\.?m?", text)
     if found is None:
         return text
@@ -125,7 +129,10 @@ def _clock(text: str) -> str:
 
 
 def _amount(text: str) -> str:
-    """5,000.00 is 5000; 007 stays what it is, and so does 1.000, which may be a thousand."""
+    """Normalise an amount: 5,000.00 is 5000.
+
+    007 stays unchanged, and so does 1.000, which may be a thousand.
+    """
     number = text.replace(",", "").replace("−", "-")
     whole, _, part = number.partition(".")
     if len(part) in (1, 2) and not part.strip("0"):
@@ -134,7 +141,7 @@ def _amount(text: str) -> str:
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
-    """With the words that belong to a value in it: currencies, months, weekdays, ranges."""
+    """Join values with the words that belong to them: currencies, months, weekdays, ranges."""
     return _with_ranges(_with_days(_with_dates(_with_units(tokens))))
 
 
@@ -175,7 +182,7 @@ def _day_of_month(token: Token) -> int | None:
 
 
 def _with_dates(tokens: list[Token]) -> list[Token]:
-    """ "May 5", "5th of May" and "5 May" as one date, with the year that may follow."""
+    """Join "May 5", "5th of May" and "5 May" to one date, with the year that may follow."""
     out: list[Token] = []
     place = 0
     while place < len(tokens):
@@ -194,7 +201,7 @@ def _with_dates(tokens: list[Token]) -> list[Token]:
 
 
 def _date_at(tokens: list[Token], place: int) -> tuple[int, str] | None:
-    """How many tokens a day and a month take here, and the date."""
+    """Return how many tokens a day and a month take at this place, and the date."""
     token = tokens[place]
     rest = tokens[place + 1 : place + 3]
     day = _day_of_month(token)
@@ -212,7 +219,7 @@ def _date_at(tokens: list[Token], place: int) -> tuple[int, str] | None:
 
 
 def _with_days(tokens: list[Token]) -> list[Token]:
-    """Hebrew weekdays, which are two words."""
+    """Join Hebrew weekdays, which are two words."""
     out: list[Token] = []
     for token in tokens:
         before = out[-1] if out else None
@@ -230,7 +237,7 @@ def _with_days(tokens: list[Token]) -> list[Token]:
 
 
 def _with_ranges(tokens: list[Token]) -> list[Token]:
-    """ "from 9 to 17" as 9-17."""
+    """Join "from 9 to 17" to 9-17."""
     out: list[Token] = []
     place = 0
     while place < len(tokens):

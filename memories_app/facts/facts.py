@@ -1,8 +1,8 @@
-"""When two texts tell the same fact, and when the newer one replaces the older.
+"""Decide whether two texts state the same fact, and whether the newer replaces the older.
 
-Both rules are made to err on one side: two facts that are kept apart cost a line in a list, two
-that are taken for one cost what was told. All of it works on equality of keys, so that an index
-finds the few texts that matter among any number.
+Both rules are conservative: two facts that are kept apart cost a line in a list, two facts that
+are merged by mistake lose information. Both rules compare keys for equality, so that an index
+finds the few relevant texts among any number.
 """
 
 from __future__ import annotations
@@ -20,47 +20,57 @@ _ENDING = re.compile(r"[\s.,;:!…]+$")
 
 
 def fact_key(content: str) -> str:
-    """SHA-256, hex, of the text without what a reader doesn't see as a difference: case,
-    marks, spaces and the punctuation at its end."""
+    """Return the hex SHA-256 of the text without differences that a reader ignores.
+
+    These are case, marks, spaces and the punctuation at the end.
+    """
     spaced = _SPACES.sub(" ", folded(content)).strip()
     return _hash(_ENDING.sub("", spaced) or spaced or content)
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """A text as it is compared: ``sense`` is equal where two texts tell the same;
-    ``frames`` are what it says with its value left open."""
+    """The form in which a text is compared.
+
+    ``sense`` is equal for texts that state the same; ``frames`` are the statements with their
+    value left open.
+    """
 
     sense: str
     frames: tuple[Frame, ...]
 
     @property
     def keys(self) -> list[str]:
-        """What a text that matters to this one shares at least one of."""
+        """Return the keys; texts that are relevant to each other share at least one."""
         return [f"s{self.sense}", *sorted({f"f{frame.key}" for frame in self.frames})]
 
 
 def likeness_of(content: str) -> Likeness:
-    """What is compared of a text."""
+    """Return the form in which a text is compared."""
     text = folded(content)
     sense = " ".join(token.text for token in _sense(read(text)))
     return Likeness(_short_hash(sense or text), tuple(frames_of(text, _short_hash)))
 
 
 def same_fact(one: str, other: str) -> bool:
-    """Whether two texts tell the same: word for word in their order, but for articles, the
-    forms of "to be", spelling of numbers, currencies, times and dates."""
+    """Return whether two texts state the same.
+
+    They must agree word for word in their order, except for articles, forms of "to be", and the
+    spelling of numbers, currencies, times and dates.
+    """
     return likeness_of(one).sense == likeness_of(other).sense
 
 
 def replaces(newer: str, older: str) -> bool:
-    """Whether the newer text says the same as the older one with another value, so that both
-    can't be true now."""
+    """Return whether the newer text states another value of the same statement.
+
+    Then both can't be true at the same time.
+    """
     return is_replaced(newer=likeness_of(newer), older=likeness_of(older))
 
 
 def is_replaced(*, newer: Likeness, older: Likeness) -> bool:
-    """``replaces`` for texts that are read already."""
+    """Apply ``replaces`` to texts that are parsed already."""
     if newer.sense == older.sense:
         return False
     known = {(frame.kind, frame.key): frame for frame in older.frames}
@@ -100,7 +110,7 @@ def _without_opening(tokens: list[Token]) -> list[Token]:
 
 def _is_left_out(token: Token, after: Token | None, *, first: bool) -> bool:
     if token.text in lexicon.ARTICLES | lexicon.FILLERS | lexicon.ENGLISH_COPULAS:
-        # "the" alone, or "A" as a mark, is what there is to tell.
+        # The text consists only of "the", or of "A" as a mark, and that is its content.
         return after is not None
     if token.text in lexicon.COPULAS:
         return not first and after is not None and after.kind == NUMBER
@@ -110,8 +120,10 @@ def _is_left_out(token: Token, after: Token | None, *, first: bool) -> bool:
 
 
 def _time_last(tokens: list[Token], loose: list[bool]) -> list[Token]:
-    """With the time at the end, where there is one: "on Monday we close" is "we close on
-    Monday". With two times their places tell what belongs to which."""
+    """Move the time to the end, if there is one: "on Monday we close" is "we close on Monday".
+
+    With two times their places show which words belong to which, so they stay.
+    """
     places = [place for place, free in enumerate(loose) if free]
     temporal = [place for place, token in enumerate(tokens) if token.kind in TEMPORAL]
     together = bool(places) and places[-1] - places[0] + 1 == len(places)

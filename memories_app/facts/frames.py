@@ -1,5 +1,7 @@
-"""What a text says with its value left open: two texts with one frame and two values can't both
-be true now."""
+"""Frames: statements with their value left open.
+
+Two texts with the same frame and different values can't both be true at the same time.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ from memories_app.facts.fact_parser import (
 )
 from memoryproject.foundation.text.english import stem
 
-# Longer texts tell more than one thing.
+# Longer texts state more than one thing.
 MAX_TOKENS = 20
 MAX_SUBJECT = 6
 MAX_VALUE = 4
-# So many digits without a currency are a telephone or another number that says which.
+# So many digits without a currency are a telephone number or another identifier.
 NAMING_DIGITS = 6
 
 _BECAME = re.compile(
@@ -42,20 +44,23 @@ VALUE, NEGATION, ATTRIBUTE = "value", "negation", "attribute"
 
 @dataclass(frozen=True)
 class Frame:
-    """``key`` is equal for texts with the same frame of a ``kind``; ``values`` is what fills
-    it: one value or several in their order, "yes" or "no", or the words of an attribute."""
+    """A statement with its value. ``key`` is equal for texts with the same frame of a ``kind``.
+
+    ``values`` fills the frame: one or several values in order, "yes" or "no", or the words of
+    an attribute.
+    """
 
     kind: str
     key: str
     values: tuple[str, ...]
 
     def conflicts_with(self, other: Frame) -> bool:
-        """Whether two frames with one key are filled differently."""
+        """Return whether two frames with the same key have different values."""
         if self.kind == ATTRIBUTE:
             mine, theirs = set(self.values), set(other.values)
             if len(mine) == len(theirs) == 1:
                 return not _says_the_same(self.values[0], other.values[0])
-            # "John Smith" tells more of "John", and nothing else.
+            # "John Smith" only adds detail to "John".
             return not mine <= theirs and not theirs <= mine
         differing = [
             (mine, theirs)
@@ -66,7 +71,7 @@ class Frame:
 
 
 def _says_the_same(one: str, other: str) -> bool:
-    """Also 40 and ₪40, 9 and 9 am, of which one only tells less."""
+    """Return whether two values agree; 40 and ₪40, or 9 and 9 am, differ only in detail."""
     if one == other:
         return True
     mine, theirs = _DIGITS.fullmatch(one), _DIGITS.fullmatch(other)
@@ -74,8 +79,10 @@ def _says_the_same(one: str, other: str) -> bool:
 
 
 def frames_of(folded_text: str, hashed: Callable[[str], str]) -> Iterator[Frame]:
-    """The frames of a text that went through ``folded``; none where it isn't one plain
-    statement about something that it names."""
+    """Yield the frames of a text that went through ``folded``.
+
+    There are none unless the text is one plain statement about something that it names.
+    """
     text = _COLON.sub(" is", _BECAME.sub(" is ", folded_text), count=1)
     tokens = [
         token
@@ -98,7 +105,7 @@ def frames_of(folded_text: str, hashed: Callable[[str], str]) -> Iterator[Frame]
 
 
 def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
-    """ "TestCorp owes me □ from invoice INV-001"."""
+    """Return the frame of a statement such as "TestCorp owes me □ from invoice INV-001"."""
     slots = _slots(tokens)
     if not slots or not any(token.kind in (WORD, NAME) for token in tokens[: min(slots)]):
         return None
@@ -114,14 +121,14 @@ def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _slots(tokens: list[Token]) -> set[int]:
-    """The places of values that directly follow what takes a value."""
+    """Return the places of the values that directly follow a word that takes a value."""
     slots = set()
     for place, token in enumerate(tokens):
         if token.kind != WORD or not _takes_a_value(token.text):
             continue
         said_later = any(later.text in lexicon.COPULAS for later in tokens[place + 2 :])
         if token.text in lexicon.ATTRIBUTES and said_later:
-            # "Size 40 is in stock": which size, and not what it is.
+            # "Size 40 is in stock": 40 identifies the size and isn't the value of a statement.
             continue
         after = place + 1
         while after < len(tokens) and tokens[after].text in lexicon.BETWEEN:
@@ -150,7 +157,7 @@ def _is_naming(value: Token) -> bool:
 
 
 def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
-    """ "Dana (doesn't) like sushi"."""
+    """Return the frame of a statement such as "Dana (doesn't) like sushi"."""
     if any(token.text in lexicon.NO_FLIP for token in tokens):
         return None
     if tokens[0].text in lexicon.NEGATIONS:
@@ -175,7 +182,7 @@ def _negation_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _attribute_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
-    """ "The CEO of TestCorp is □"."""
+    """Return the frame of a statement such as "The CEO of TestCorp is □"."""
     copulas = [place for place, token in enumerate(tokens) if token.text in lexicon.COPULAS]
     if len(copulas) != 1 or any(token.text in lexicon.NEGATIONS for token in tokens):
         return None

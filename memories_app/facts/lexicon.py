@@ -12,9 +12,9 @@ def _words(text: str) -> frozenset[str]:
 ARTICLES = _words("a an the")
 COPULAS = _words("is are am הוא היא הם הן")
 ENGLISH_COPULAS = _words("is are am")
-# Words that leave a fact what it is.
+# Words that don't change a fact.
 FILLERS = _words("please now currently still just actually really btw fyi עכשיו כרגע עדיין פשוט")
-# What tells that a value is a later one: of no weight where two values are compared.
+# Words that mark a value as a later one. They are ignored where two values are compared.
 RENEWALS = _words("new updated current instead from-now-on חדש חדשה החדש החדשה מעודכן מעכשיו")
 OPENINGS = (
     ("remember", "that"),
@@ -47,7 +47,7 @@ HEBREW_WEEKDAYS = {
         ("חמישי", "thursday"), ("שישי", "friday"), ("שבת", "saturday"),
     )
 }  # fmt: skip
-# Before these the weekdays' Hebrew names are weekdays, and not "second" or "third".
+# After these words the Hebrew names of weekdays mean weekdays, not "second" or "third".
 HEBREW_DAY_WORDS = {fold("יום"): "", fold("ביום"): "", fold("ליום"): "ל", fold("מיום"): "מ"}
 MONTHS = {
     fold(word): number
@@ -59,7 +59,7 @@ MONTHS = {
     for number, word in enumerate(names.split(), start=1)
 }
 
-# After these comes what is the case now; what happened once happened beside other things.
+# Present-tense verbs. Past events don't exclude each other.
 AMOUNT_VERBS = _words(
     """
     cost costs owe owes open opens close closes start starts begin begins end ends finish finishes
@@ -70,7 +70,7 @@ AMOUNT_VERBS = _words(
     שוקל לוקח לוקחת
     """
 )
-# Of these also a day tells one thing: a course starts once, but a shop opens every week.
+# With these verbs a day is a value: a course starts once, but a shop opens every week.
 DAY_VERBS = _words(
     """
     start starts begin begins end ends finish finishes arrive arrives leave leaves depart departs
@@ -78,9 +78,9 @@ DAY_VERBS = _words(
     מתחיל מתחילה מסתיים מסתיימת נגמר נגמרת מגיע מגיעה יוצא יוצאת
     """
 )
-# May stand between a verb and its value.
+# These may stand between a verb and its value.
 BETWEEN = _words("me us you him her them at on by to in is are לי לנו לך לו לה להם ב ל הוא היא")
-# What somebody or something has one of at a time.
+# Attributes with one value at a time.
 ATTRIBUTES = _words(
     """
     price cost fee rate salary rent budget total balance discount phone number email address
@@ -94,7 +94,7 @@ ATTRIBUTES = _words(
     שם השם תפקיד אשתו בעלה עיר יומולדת
     """
 )
-# A number behind one of these says which, not how much.
+# A number behind one of these is an identifier, not an amount.
 NUMBERED = _words(
     """
     invoice order room table unit apartment flat floor flight ticket number no version gate line
@@ -119,9 +119,9 @@ ANTONYMS = {
         ("סגור", "פתוח"), ("סגורה", "פתוחה"), ("סגורים", "פתוחים"), ("אסור", "מותר"),
     )
 }  # fmt: skip
-# Where one of these stands, "not" turns something else than the whole statement.
+# Next to one of these, "not" doesn't negate the whole statement.
 NO_FLIP = _words("only all every both neither nor nobody nothing without רק כל כולם")
-# Not a statement of fact, or one beside others.
+# Not a statement of fact, or one of several statements.
 NOT_PLAIN = _words(
     """
     if unless when whenever maybe perhaps might may could would should or either also too another
@@ -129,5 +129,5 @@ NOT_PLAIN = _words(
     אם אולי כאשר אלא או גם נוסף נוספת אחרי לפני
     """
 )
-# Who is meant by these is known to the conversation alone.
+# Only the conversation shows which person these refer to.
 POINTERS = _words("it this that these those he she they there here זה זאת הוא היא הם הן")

@@ -1,4 +1,4 @@
-"""How much two texts say of the same, for people to decide whether they are one."""
+"""Measure how much two texts have in common, so that people can decide whether to merge them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ _GRAMMAR = english_words.FUNCTION | hebrew_words.FUNCTION
 
 @dataclass(frozen=True)
 class Shape:
-    """What is compared of a text: its telling words by their stems, its numbers, days and
-    identifiers, and whether it negates."""
+    """The compared parts of a text.
+
+    These are the stems of its content words, its numbers, days and identifiers, and whether it
+    negates.
+    """
 
     words: frozenset[str]
     values: frozenset[str]
     negated: bool
 
     def shared(self, other: Shape) -> float:
-        """The share of telling words that both have, in [0, 1]; 0 where numbers or negation
-        differ: such texts are never one."""
+        """Return the share of content words that both have, in [0, 1].
+
+        It is 0 if numbers or negation differ: such texts never state the same.
+        """
         if self.values != other.values or self.negated != other.negated:
             return 0.0
         together = self.words | other.words

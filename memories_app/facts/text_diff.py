@@ -1,4 +1,4 @@
-"""What changed from one text to another, word by word."""
+"""Show the changes from one text to another, word by word."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 
 SAME, GONE, NEW = "same", "gone", "new"
 
-# A word with the spaces after it, so that spaces alone never count as what two texts share.
+# A word includes the spaces after it, so that shared spaces alone never match.
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
-# Comparing takes the product of both lengths at worst: longer texts are shown as replaced.
+# The comparison is quadratic at worst: longer texts are shown as replaced.
 MAX_COMPARED = 4_000_000
 
 
@@ -24,8 +24,10 @@ class Piece:
 
 
 def word_diff(older: str, newer: str) -> list[Piece]:
-    """The pieces of both texts in reading order: without the new ones they are ``older``,
-    without those that are gone ``newer``."""
+    """Return the pieces of both texts in reading order.
+
+    Without the new pieces they are ``older``, without the gone pieces ``newer``.
+    """
     before, after = _WORD.findall(older), _WORD.findall(newer)
     start = _shared(before, after)
     end = _shared(before[start:][::-1], after[start:][::-1])
@@ -36,7 +38,7 @@ def word_diff(older: str, newer: str) -> list[Piece]:
 
 
 def _shared(before: Sequence[str], after: Sequence[str]) -> int:
-    """How many words both begin with."""
+    """Return the number of words with which both begin."""
     count = 0
     for one, other in zip(before, after, strict=False):
         if one != other:

@@ -1,4 +1,4 @@
-"""What may be stored as a memory. No database is asked."""
+"""Validate memories before they are stored, without the database."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ _MAX_DEPTH = 20
 
 @dataclass(frozen=True)
 class NewMemory:
-    """A memory to be stored. ``chat_id`` is the chat that it comes from, whoever may see it;
-    ``proposed``: it waits for staff and isn't recalled before."""
+    """A memory to store. ``chat_id`` is the chat it comes from, independent of its visibility.
+
+    ``proposed``: it waits for staff and isn't recalled before their decision.
+    """
 
     content: str
     visibility: str
@@ -47,7 +49,7 @@ class NewMemory:
 
 
 def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
-    """All that is wrong with a memory."""
+    """Return all problems of a memory."""
     found: list[tuple[str, str]] = [
         *_text_problems("content", new.content, most=MAX_CONTENT),
         *_text_problems("type", new.type, most=MAX_LABEL),
@@ -65,7 +67,7 @@ def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
 
 
 def label_problems(**labels: str) -> list[Problem]:
-    """What is wrong with a changed content, type or category, by its name."""
+    """Return the problems of a changed content, type or category, by field name."""
     return [
         Problem(name, detail)
         for name, text in labels.items()
@@ -79,7 +81,7 @@ def label_problems(**labels: str) -> list[Problem]:
 
 
 def tag_problems(tags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What is wrong with tags, as field and detail."""
+    """Yield the problems of tags, as field and detail."""
     if len(tags) > MAX_TAGS:
         text = _("are %(count)s, at most %(most)s")
         yield "tags", text % {"count": len(tags), "most": MAX_TAGS}
@@ -88,7 +90,7 @@ def tag_problems(tags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def visibility_problems(visibility: str, chat_id: UUID | None) -> Iterator[tuple[str, str]]:
-    """What is wrong with who may see it."""
+    """Yield the problems of the visibility, as field and detail."""
     if visibility not in Visibility.values:
         yield "visibility", _("is one of %(known)s") % {"known": ", ".join(Visibility.values)}
     elif visibility == str(Visibility.CHAT) and chat_id is None:
@@ -126,8 +128,11 @@ def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
 
 
 def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[str, Any]:
-    """The metadata as JSON can hold it: times become ISO text, and fields with anything else
-    that isn't JSON are left out with a WARNING (ERR-MEMORY-006)."""
+    """Return the metadata as JSON can hold it.
+
+    Times become ISO text. Fields with any other value that isn't JSON are left out with a
+    WARNING (ERR-MEMORY-006).
+    """
     kept: dict[str, Any] = {}
     dropped = []
     for name, value in metadata.items():
@@ -141,7 +146,7 @@ def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[
 
 
 class _NotStorable(Exception):
-    """Nothing that JSON in PostgreSQL can hold."""
+    """PostgreSQL's JSON can't hold the value."""
 
 
 def _storable(value: Any, deepest: int) -> Any:

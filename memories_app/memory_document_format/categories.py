@@ -71,7 +71,7 @@ CONTENT: dict[str, Check] = {
 
 
 def status_of(category: str, content: Mapping[str, Any]) -> str:
-    """How it stands, in a word for lists: a decision's status, a handoff's percentage."""
+    """Return the status as a word for lists: a decision's status, a handoff's percentage."""
     if category == DECISIONS:
         return str(content.get("status", ""))
     if category == HANDOFFS:
@@ -81,7 +81,7 @@ def status_of(category: str, content: Mapping[str, Any]) -> str:
 
 
 def is_completed(category: str, content: Mapping[str, Any]) -> bool:
-    """Whether a handoff is done with: progress is 100%, nothing is pending, nothing blocks."""
+    """Return whether a handoff is done: progress is 100%, nothing is pending, nothing blocks."""
     return (
         category == HANDOFFS
         and status_of(category, content) == COMPLETE

@@ -1,4 +1,4 @@
-"""A memory document as a text: the envelope with its meta data, and the content in it."""
+"""A memory document as text: an envelope with metadata and the content."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _META = fields(
 
 @dataclass(frozen=True)
 class Envelope:
-    """A document without a fault. ``text`` is what stands in its file, ``value`` what it says."""
+    """A valid document. ``text`` is the text of its file, ``value`` the parsed JSON."""
 
     text: str
     value: Mapping[str, Any]
@@ -91,7 +91,7 @@ class Envelope:
 
     @property
     def changed(self) -> datetime:
-        """When it was last saved: ``updated`` where that is there and is a time."""
+        """Return when it was last saved: ``updated`` if it is present and a valid time."""
         updated = self.meta.get("updated")
         found = read_stamp(updated) if isinstance(updated, str) else None
         return found or self.created
@@ -106,7 +106,7 @@ class Envelope:
 
     @property
     def sha256(self) -> str:
-        """Of the text, hex."""
+        """Return the hex SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -115,8 +115,10 @@ def _known(text: str) -> datetime:
 
 
 def envelope_read(raw: bytes | str, *, category: str = "", place: str = "") -> Envelope:
-    """Read a document. ``category`` is the one that it must have, as the folder that it lies
-    in says. Raises MemoryDocumentInvalidError with every problem; ``place`` names it there."""
+    """Read a document. ``category`` is the required one, given by the folder that it is in.
+
+    Raises MemoryDocumentInvalidError with every problem; ``place`` names the document there.
+    """
     reading = read_json(raw)
     problems = reading.problems
     if reading.is_whole:
@@ -128,7 +130,7 @@ def envelope_read(raw: bytes | str, *, category: str = "", place: str = "") -> E
 
 
 def envelope_problems(raw: bytes | str, *, category: str = "") -> list[Problem]:
-    """All that is wrong with a document; empty where nothing is."""
+    """Return all problems of a document; empty if it is valid."""
     try:
         envelope_read(raw, category=category)
     except MemoryDocumentInvalidError as error:
@@ -155,8 +157,10 @@ def _envelope_problems(value: Any, category: str) -> Problems:
 
 
 def content_read(category: str, raw: bytes | str) -> dict[str, Any]:
-    """Read the content of a document that is to be saved. Raises MemoryDocumentInvalidError,
-    whose paths begin with ``content``."""
+    """Read the content of a document to save.
+
+    Raises MemoryDocumentInvalidError, whose paths begin with ``content``.
+    """
     reading = read_json(raw)
     problems = [Problem(_under_content(each.path), each.detail) for each in reading.problems]
     if reading.is_whole:
@@ -181,8 +185,10 @@ def envelope_saved(
     session_id: str | None,
     now: datetime,
 ) -> Envelope:
-    """What saving makes of the document that was there, if any; the old one itself where
-    nothing changes. Raises MemoryDocumentInvalidError."""
+    """Return the document after saving, based on the existing one if there is one.
+
+    Return the existing one if nothing changes. Raises MemoryDocumentInvalidError.
+    """
     if old is not None:
         return _updated(old, content=content, session_id=session_id, now=now)
     meta = {"created": stamp(now.replace(microsecond=0)), "category": category, "summary": summary}
@@ -194,7 +200,7 @@ def envelope_saved(
 def _updated(
     old: Envelope, *, content: Mapping[str, Any], session_id: str | None, now: datetime
 ) -> Envelope:
-    """What its meta data say stays, and ``updated`` tells when it was changed."""
+    """Keep the metadata, and set ``updated`` to the time of the change."""
     same_session = session_id is None or session_id == old.meta.get("session_id")
     if same_session and _written_alike(content, old.content):
         return old
@@ -205,7 +211,7 @@ def _updated(
 
 
 def _written_alike(one: Any, other: Any) -> bool:
-    """Whether both are the same text. As values 1, 1.0 and true would be equal."""
+    """Return whether both are the same text. As values 1, 1.0 and true would be equal."""
     return json.dumps(one) == json.dumps(other)
 
 

@@ -1,7 +1,7 @@
-"""How documents are called: what an identifier may look like, and the file name made of it.
+"""Names of documents: valid identifiers, and the file names made of them.
 
-A name is what stands before ``.json``: the identifier itself, in ``context`` with the date
-before it. What you type is what the file is called; nothing is replaced in it.
+A name is the part before ``.json``: the identifier itself, in ``context`` with the date before
+it. The identifier appears in the file name unchanged.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from memories_app.memory_document_format.categories import CONTEXT
 from memories_app.memory_document_format.problems import MemoryDocumentNameError, shown
 
 SUFFIX = ".json"
-# With a date, a number in the archive and the suffix a name stays within the 255 of file systems.
+# With a date, an archive number and the suffix a name stays within 255 bytes.
 MAX_BYTES = 200
 _MAX_NAME_CHARACTERS = 230
 _FORBIDDEN = frozenset('/\\:*?"<>|')
-# Windows knows no files of these names; trees travel.
+# Windows allows no files with these names, and trees are copied between systems.
 _RESERVED = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.DOTALL)
 _DATED = re.compile(r"(\d{4})-(\d\d)-(\d\d)-(.+)", re.ASCII | re.DOTALL)
 
 
 def identifier_read(identifier: str) -> str:
-    """The identifier in the form in which it is compared (Unicode's NFC).
-    Raises MemoryDocumentNameError."""
+    """Return the identifier in the form in which it is compared (Unicode's NFC).
+
+    Raises MemoryDocumentNameError.
+    """
     composed = unicodedata.normalize("NFC", identifier)
     why = name_refused(composed)
     if why:
@@ -36,7 +38,7 @@ def identifier_read(identifier: str) -> str:
 
 
 def name_refused(name: str) -> str:
-    """Why this can't be a name; empty where it can."""
+    """Return why this can't be a name; empty if it is valid."""
     if not name:
         return "is empty"
     if name.startswith((".", "-")) or ".." in name:
@@ -58,16 +60,21 @@ def name_refused(name: str) -> str:
 
 
 def _is_allowed(character: str) -> bool:
-    """Letters of any script, marks, digits, the usual signs, and the plain space: nothing
-    invisible, and nothing that separates folders or stands for other characters."""
+    """Allow letters of any script, marks, digits, the usual signs, and the plain space.
+
+    Nothing invisible is allowed, and nothing that separates folders or is a wildcard.
+    """
     if character == " ":
         return True
     return unicodedata.category(character)[0] in "LMNPS" and character not in _FORBIDDEN
 
 
 def name_for(category: str, identifier: str, today: date) -> str:
-    """The name under which it is saved. In ``context`` the date is put before it, unless it
-    begins with one: then it names that very document. Raises MemoryDocumentNameError."""
+    """Return the name under which a document is saved.
+
+    In ``context`` the date is put before the identifier. An identifier that begins with a date
+    names that very document. Raises MemoryDocumentNameError.
+    """
     identifier = identifier_read(identifier)
     dated, rest = date_apart(category, identifier)
     if len(rest.encode()) > MAX_BYTES:
@@ -80,7 +87,7 @@ def name_for(category: str, identifier: str, today: date) -> str:
 
 
 def date_apart(category: str, name: str) -> tuple[date | None, str]:
-    """The date of a name in ``context`` and what follows it; without one, None and the name."""
+    """Split a name of ``context`` into its date and the rest; without a date, None and the name."""
     found = _DATED.fullmatch(name) if category == CONTEXT else None
     if found is None:
         return None, name
@@ -91,13 +98,16 @@ def date_apart(category: str, name: str) -> tuple[date | None, str]:
 
 
 def identifier_of(category: str, name: str) -> str:
-    """The name without its date."""
+    """Return the name without its date."""
     return date_apart(category, name)[1]
 
 
 def newest(category: str, identifier: str, names: Iterable[str]) -> str | None:
-    """Which of the names is meant: that very name; in ``context`` an identifier without a date
-    means the newest of its dates, before a name without any."""
+    """Return the name that the identifier means: an equal name first.
+
+    In ``context`` an identifier without a date means its newest date, before a name without a
+    date.
+    """
     found = {name for name in names if identifier in (name, identifier_of(category, name))}
     if date_apart(category, identifier)[0] is not None and identifier in found:
         return identifier
@@ -106,24 +116,26 @@ def newest(category: str, identifier: str, names: Iterable[str]) -> str | None:
 
 
 def numbered(name: str, taken: Iterable[str]) -> str:
-    """The name; where it is taken, with the number after the highest one: task-42.2."""
+    """Return the name; if it is taken, with the number after the highest one: task-42.2."""
     ours = numbers_of(name, taken)
     return f"{name}.{max(ours.values()) + 1}" if name in ours else name
 
 
 def numbers_of(name: str, names: Iterable[str]) -> dict[str, int]:
-    """Which of the names are this one with a number or without, and the number."""
+    """Return the names that equal this one with or without a number, each with its number."""
     ours = re.compile(re.escape(name) + r"(?:\.(\d{1,9}))?", re.ASCII)
     found = ((each, ours.fullmatch(each)) for each in names)
     return {each: int(match[1] or 1) for each, match in found if match}
 
 
 class Pattern:
-    """A shell pattern: * any characters, ? one, [abc] one of these; case counts. It fits a
-    document by its name, with or without the date of ``context`` and the suffix."""
+    """A shell pattern: * any characters, ? one, [abc] one of these; case counts.
+
+    It matches a document by its name, with or without the date of ``context`` and the suffix.
+    """
 
     def __init__(self, text: str) -> None:
-        """Raises MemoryDocumentNameError."""
+        """Parse the pattern. Raises MemoryDocumentNameError."""
         composed = unicodedata.normalize("NFC", text)
         if not composed or len(composed) > MAX_BYTES:
             raise MemoryDocumentNameError(f"A pattern has 1 to {MAX_BYTES} characters.")

@@ -1,4 +1,4 @@
-"""What can be wrong with a memory document, and where."""
+"""Problems of memory documents with their paths, and the errors that carry them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Problems = Iterator[Problem]
 
 
 def below(path: str, key: str) -> str:
-    """The path of a field. A key that isn't a plain name stands in brackets, shortened."""
+    """Return the path of a field. Keys that aren't plain names are shortened, in brackets."""
     if _PLAIN_KEY.fullmatch(key) and len(key) <= _MAX_SHOWN:
         return f"{path}.{key}" if path else key
     return f"{path}[{shown(key)}]"
 
 
 def shown(text: str) -> str:
-    """A text in quotes, shortened, as it can be shown."""
+    """Return a text in quotes, shortened and printable."""
     short = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
     return printable(json.dumps(short, ensure_ascii=False))
 
 
 def printable(text: str) -> str:
-    """The text with nothing in it that a terminal would act on, or can't show."""
+    """Return the text without characters that a terminal would interpret or can't show."""
     return "".join(each if each.isprintable() else _escaped(each) for each in text)
 
 
@@ -49,7 +49,7 @@ def _escaped(character: str) -> str:
 
 
 def render_problem(problems: Sequence[Problem]) -> str:
-    """All of them in a line; of very many the first."""
+    """Return all problems in one line; of very many only the first ones."""
     lines = [str(problem) for problem in problems[:_MAX_REPORTED]]
     if len(problems) > _MAX_REPORTED:
         lines.append(f"and {len(problems) - _MAX_REPORTED} more")
@@ -57,11 +57,11 @@ def render_problem(problems: Sequence[Problem]) -> str:
 
 
 class MemoryDocumentError(Exception):
-    """It was refused, and nothing was changed. The base of the others."""
+    """The operation was refused, and nothing was changed. Base of the other errors."""
 
 
 class MemoryDocumentInvalidError(MemoryDocumentError, ValueError):
-    """A document, or what is to become one, has these problems: all of them are listed."""
+    """A document is invalid. The error lists all problems."""
 
     def __init__(self, problems: Sequence[Problem], *, place: str = "") -> None:
         super().__init__(
@@ -72,7 +72,7 @@ class MemoryDocumentInvalidError(MemoryDocumentError, ValueError):
 
 
 class MemoryDocumentNameError(MemoryDocumentError, ValueError):
-    """An identifier or a pattern that can't be one."""
+    """An invalid identifier or pattern."""
 
 
 class MemoryDocumentNotFoundError(MemoryDocumentError):
@@ -80,4 +80,4 @@ class MemoryDocumentNotFoundError(MemoryDocumentError):
 
 
 class MemoryDocumentStoreError(MemoryDocumentError):
-    """Where documents are kept can't be used."""
+    """The place where documents are kept can't be used."""

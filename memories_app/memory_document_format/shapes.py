@@ -1,5 +1,7 @@
-"""Small checks of JSON values, to be put together. What a field isn't named for is kept as it
-is; a field that is there has its type."""
+"""Small composable checks of JSON values.
+
+Unknown fields are kept unchanged; a known field that is present must have its type.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ Check = Callable[[Any, str], Problems]
 
 
 def kind(value: Any) -> str:
-    """What a JSON value is, for people."""
+    """Return the type of a JSON value, for people."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
@@ -50,7 +52,7 @@ def list_of(each: Check) -> Check:
 
 
 def object_of(each: Check) -> Check:
-    """An object with any keys, all of whose values are alike."""
+    """Check an object with any keys, all of whose values pass the same check."""
 
     def check(value: Any, path: str) -> Problems:
         if not isinstance(value, dict):
@@ -63,7 +65,7 @@ def object_of(each: Check) -> Check:
 
 
 def fields(known: Mapping[str, Check], *, required: Mapping[str, Check] | None = None) -> Check:
-    """An object whose known fields, where they are there, pass their checks."""
+    """Check an object's known fields that are present."""
     must = required or {}
 
     def check(value: Any, path: str) -> Problems:

@@ -1,5 +1,6 @@
-"""Reads JSON strictly: what one program would read in another way than the next one, and what
-can't be stored, is a problem with its path. Any bytes give a value or problems, in linear time.
+"""Read JSON strictly. Any bytes give a value or problems, in linear time.
+
+What programs would interpret differently, or what can't be stored, is a problem with its path.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from memories_app.memory_document_format.problems import Problem, Problems, belo
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
-# Keys and list items, all together.
+# Keys and list items together.
 MAX_VALUES = 20_000
-# What a whole number of 64 bits holds.
+# The range of a 64-bit integer.
 _MAX_INTEGER = 2**63 - 1
 _MAX_DIGITS = 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -25,13 +26,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Unfit:
-    """Stands in the value for a number that isn't one everywhere."""
+    """A placeholder for a number that not every program can represent."""
 
     why: str
 
 
 class _Doubled(dict[str, Any]):
-    """An object in which keys stand more than once."""
+    """An object with repeated keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -41,8 +42,10 @@ class _Doubled(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read. ``is_whole``: the value can be looked at further, whatever the problems;
-    else it is of no use."""
+    """The result of reading. ``is_whole``: the value can be checked further despite problems.
+
+    Otherwise the value must not be used.
+    """
 
     value: Any
     problems: list[Problem]
@@ -50,7 +53,7 @@ class Reading:
 
 
 def read_json(raw: bytes | str) -> Reading:
-    """The value of a JSON text, and all that is wrong with it."""
+    """Return the value of a JSON text and all its problems."""
     text, problems = decoded(raw)
     if problems:
         return Reading(None, problems, is_whole=False)
@@ -73,10 +76,10 @@ def read_json(raw: bytes | str) -> Reading:
 
 
 def decoded(raw: bytes | str) -> tuple[str, list[Problem]]:
-    """The text of a file, without the mark that some editors put before it."""
+    """Return the text of a file, without the byte order mark that some editors add."""
     too_large = Problem("", f"is larger than {MAX_BYTES} bytes")
     if isinstance(raw, str):
-        # A character has at least a byte.
+        # A character takes at least one byte.
         if len(raw) > MAX_BYTES or len(raw.encode(errors="surrogatepass")) > MAX_BYTES:
             return "", [too_large]
         text = raw
@@ -116,14 +119,14 @@ def _too_deep(path: str) -> Problem:
 
 
 class _Walk:
-    """Goes through a value once, and no further than its limits."""
+    """Walk through a value once, within the limits."""
 
     def __init__(self) -> None:
         self._values = 0
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is more than was looked at."""
+        """Return whether the walk stopped at a limit."""
         return self._values > MAX_VALUES
 
     def problems(self, value: Any, path: str, depth: int) -> Problems:
@@ -157,7 +160,7 @@ class _Walk:
 
 
 def unstorable(text: str, path: str) -> Problems:
-    """What PostgreSQL can't store."""
+    """Yield what PostgreSQL can't store."""
     if "\x00" in text:
         yield Problem(path, "has a NUL character, which can't be stored")
     if _SURROGATE.search(text):

@@ -12,8 +12,10 @@ MAX_LENGTH = timedelta(days=36_500)
 
 
 def read_stamp(text: str) -> datetime | None:
-    """The time of an ISO 8601 timestamp with the suffix Z; None for anything else, and for the
-    first and the last year that there are, which have no place in every time zone."""
+    """Parse an ISO 8601 timestamp with the suffix Z; return None for anything else.
+
+    The first and the last possible year also give None: not every time zone can hold them.
+    """
     found = _STAMP.fullmatch(text)
     if found is None:
         return None
@@ -27,13 +29,13 @@ def read_stamp(text: str) -> datetime | None:
 
 
 def stamp(at: datetime) -> str:
-    """The timestamp of a time, to the second where it is a whole one."""
+    """Return the timestamp of a time, without fractions if it is a whole second."""
     utc = at.astimezone(timezone.utc).replace(tzinfo=None)
     return utc.isoformat() + "Z"
 
 
 def read_duration(text: str) -> timedelta:
-    """30m, 24h, 7d, 2w, also 45s. Raises ValueError, which says what it should look like."""
+    """Parse 30m, 24h, 7d, 2w or 45s. Raises ValueError, which states the expected form."""
     found = _DURATION.fullmatch(text)
     if found is None:
         raise ValueError(f"{text[:40]!r} is no duration such as 7d, 24h, 2w or 30m")

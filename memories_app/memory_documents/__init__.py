@@ -1,2 +1,1 @@
-"""Memory documents (context, decisions, interfaces, handoffs): their form, their names, and
-what a store of them does. Knows no Django."""
+"""Memory documents: context, decisions, interfaces, handoffs, and the stores that keep them."""

@@ -35,7 +35,7 @@ MAX_VERSION_LENGTH = 20_000
 
 
 class ArchivedFilter(admin.SimpleListFilter):
-    """What is archived shows when it is asked for."""
+    """Hide archived documents unless they are selected."""
 
     title = gettext_lazy("archive")
     parameter_name = "archived"
@@ -56,7 +56,7 @@ class ArchivedFilter(admin.SimpleListFilter):
 
 
 class DecisionFilter(admin.SimpleListFilter):
-    """Percentages of handoffs would be no choices."""
+    """Filter by the status of decisions. A handoff's percentage would be no useful choice."""
 
     title = gettext_lazy("decision")
     parameter_name = "decision"
@@ -123,7 +123,7 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     def remove_selected(
         self, request: HttpRequest, queryset: QuerySet[MemoryDocument]
     ) -> HttpResponse | None:
-        """Asks first."""
+        """Ask for confirmation before removing."""
         chosen = list(queryset.values_list("pk", flat=True))
         if not is_confirmed(request):
             consequence = ngettext(
@@ -148,7 +148,7 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
 
 
 def _shown(value: Any) -> SafeString:
-    """Texts as texts, each in its own direction; the rest as JSON."""
+    """Render texts as texts, each in its own direction, and other values as JSON."""
     if isinstance(value, str):
         return shown_text(value)
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):

@@ -1,4 +1,4 @@
-"""What manage_memory reads from its arguments, and what it prints."""
+"""Arguments and output of manage_memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = "What it is called, such as feature-auth; in context the newest of that
 
 
 def add_actions(parser: ArgumentParser) -> None:
-    """The sub-commands with their options."""
+    """Add the sub-commands with their options."""
     _everywhere(parser, root=None, as_json=False)
     actions = parser.add_subparsers(
         dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
@@ -37,7 +37,7 @@ def add_actions(parser: ArgumentParser) -> None:
         found: ArgumentParser = actions.add_parser(
             name, help=render_problem, description=render_problem
         )
-        # Suppressed, or what stands before the action would be set back to its default.
+        # Suppressed: otherwise the default would override an option given before the action.
         _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
         return found
 
@@ -72,7 +72,7 @@ def add_actions(parser: ArgumentParser) -> None:
 
 
 def _everywhere(parser: ArgumentParser, *, root: str | None, as_json: bool | str) -> None:
-    """The options that may stand before the action or after it, with their defaults."""
+    """Add the options that may stand before or after the action, with their defaults."""
     parser.add_argument(
         "--root",
         type=folder_given,
@@ -118,7 +118,7 @@ def _duration(text: str) -> timedelta:
 
 
 def content_given(option: str) -> bytes | str:
-    """The content as it was given; of one that is too large more than is accepted."""
+    """Return the content as it was given, cut just above the size limit."""
     return sys.stdin.buffer.read(MAX_BYTES + 1) if option == "-" else option
 
 
@@ -164,7 +164,7 @@ def saved_as_text(saved: Saved) -> str:
 
 
 def hint(saved: Saved) -> str:
-    """What is left to do by hand, if anything."""
+    """Return what the user still has to do by hand; empty if nothing."""
     if saved.envelope.status != SUPERSEDED:
         return ""
     return "The decision is superseded. When nobody needs it in the list any more: archive it."
@@ -201,6 +201,6 @@ def report_as_text(report: TransferReport) -> str:
 
 
 def problems_as_text(error: MemoryDocumentInvalidError) -> str:
-    """All problems, a line each."""
+    """Return all problems, one a line."""
     lines = [f"  {problem}" for problem in error.problems]
     return "\n".join([f"{error.place or 'The document'} is not as it should be:", *lines])

@@ -32,7 +32,7 @@ from memoryproject.foundation.process.progress import ProgressBar
 
 
 class Command(BaseCommand):
-    """One method for each action; all of them work on whatever store they are given."""
+    """One method for each action; all actions work with any store."""
 
     help = (
         "Save, load, list, find, clean up, archive, export and import memory documents: context, "
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"The database refused: {error}".strip()) from error
         except BrokenPipeError:
-            # Who read the list has read enough.
+            # The reader of the output has closed the pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _save(self, store: MemoryDocumentStore, options: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(result, ensure_ascii=False) if options["json"] else text)
 
     def _show(self, found: Iterator[Found | Broken], options: dict[str, Any]) -> None:
-        """A line for each as it is found; as JSON one array."""
+        """Print a line for each document as it is found; with JSON one array."""
         before = "["
         for each in found:
             if isinstance(each, Broken):
@@ -166,7 +166,7 @@ class Command(BaseCommand):
 
 
 def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
-    """Where a document is that was not found, if it is in the archive."""
+    """Return a hint if a document that was not found is in the archive."""
     if "identifier" not in options:
         return ""
     try:

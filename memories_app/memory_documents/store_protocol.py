@@ -1,4 +1,4 @@
-"""What a store of memory documents does, whatever it keeps them in."""
+"""The protocol of a store of memory documents, and the records it returns."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ CREATED, UPDATED, UNCHANGED, CONFLICT = "created", "updated", "unchanged", "conf
 ANOTHER_TEXT = "another text stands there"
 ARCHIVE = "archive"
 
-# Is told how much is done, and of how much.
+# Called with the number done and the total.
 Progress = Callable[[int, int], None]
 
 
 def no_progress(done: int, total: int) -> None:
-    """For who doesn't watch."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """Where a document stands. ``name`` is that of its file, without ``.json``; foreign files
-    may have names that documents can't have."""
+    """The place of a document. ``name`` is that of its file, without ``.json``.
+
+    Foreign files may have names that are invalid for documents.
+    """
 
     category: str
     name: str
@@ -39,7 +41,7 @@ class Key:
 
     @property
     def path(self) -> str:
-        """The file's, below the folder of a tree, as it can be shown."""
+        """Return the path of the file below the root of a tree, printable."""
         folder = f"{ARCHIVE}/{self.category}" if self.archived else self.category
         return f"{folder}/{printable(self.name)}{SUFFIX}"
 
@@ -54,7 +56,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Found:
-    """What lists show of a document."""
+    """The fields of a document in lists."""
 
     key: Key
     summary: str
@@ -78,7 +80,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Broken:
-    """Something that should be a document and isn't. It is left alone."""
+    """An entry that should be a document but is invalid. It is never changed."""
 
     path: str
     problems: tuple[Problem, ...]
@@ -86,8 +88,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class Saved:
-    """``outcome``: created, updated or unchanged. ``archived_as``: where a handoff went that
-    is completed by it."""
+    """The result of saving. ``outcome``: created, updated or unchanged.
+
+    ``archived_as``: the archived name of a handoff that this save completed.
+    """
 
     key: Key
     outcome: str
@@ -105,7 +109,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class Put:
-    """What became of a document that was brought in; ``detail`` says why it is a conflict."""
+    """The result for a document that was put; ``detail`` gives the reason of a conflict."""
 
     key: Key
     outcome: str
@@ -114,7 +118,7 @@ class Put:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which documents a list shows: all of them by default. ``since``: changed then or later."""
+    """A filter for lists; the default matches all documents. ``since``: changed then or later."""
 
     categories: Sequence[str] = CATEGORIES
     pattern: Pattern | None = None
@@ -129,8 +133,10 @@ class Filter:
 
 
 class MemoryDocumentStore(Protocol):
-    """Errors are MemoryDocumentError; then nothing was changed. In ``context`` an identifier
-    without a date means the newest document of that name."""
+    """A store of memory documents. Errors are MemoryDocumentError; then nothing was changed.
+
+    In ``context`` an identifier without a date means the newest document of that name.
+    """
 
     def save(
         self,
@@ -140,16 +146,18 @@ class MemoryDocumentStore(Protocol):
         content: Mapping[str, Any],
         session_id: str | None = None,
     ) -> Saved:
-        """Create or update. A handoff that is completed is archived. Raises
-        MemoryDocumentInvalidError also where what is there already is broken."""
+        """Create or update a document. A completed handoff is archived.
+
+        Raises MemoryDocumentInvalidError, also if the existing document is broken.
+        """
         ...
 
     def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
-        """Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
+        """Load a document. Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
         ...
 
     def find(self, wanted: Filter) -> Iterator[Found | Broken]:
-        """In the order of the categories, then of the names. Few are held at once."""
+        """Yield documents by category, then by name. Only a few are in memory at once."""
         ...
 
     def cleanup(
@@ -160,23 +168,27 @@ class MemoryDocumentStore(Protocol):
         dry_run: bool = False,
         progress: Progress = no_progress,
     ) -> Removed:
-        """Remove what was last saved longer ago; never what is archived."""
+        """Remove documents that were last saved longer ago; never archived ones."""
         ...
 
     def archive(self, *, category: str, identifier: str) -> Key:
-        """Returns where it is now; an archived document is never overwritten. Raises
-        MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
+        """Archive a document and return its new place; never overwrite an archived document.
+
+        Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError.
+        """
         ...
 
     def count(self) -> int:
-        """How many there are, archived and broken ones among them."""
+        """Return the number of documents, including archived and broken ones."""
         ...
 
     def walk(self) -> Iterator[Kept | Broken]:
-        """All of them, archived ones too. Few are held at once."""
+        """Yield all documents, including archived ones. Only a few are in memory at once."""
         ...
 
     def put(self, documents: Sequence[Kept], *, replace: bool = False) -> list[Put]:
-        """Bring in documents as they are, each at its place. What stands there already with
-        another text is a conflict and stays, unless ``replace``."""
+        """Store documents unchanged, each at its place.
+
+        An existing document with another text is a conflict and stays, unless ``replace`` is set.
+        """
         ...

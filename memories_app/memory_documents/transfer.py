@@ -1,4 +1,4 @@
-"""Brings the documents of one store into another."""
+"""Copy the documents of one store into another."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from memories_app.memory_documents.store_protocol import (
 )
 
 AT_ONCE = 100
-# However large each of them is, only so much of them is held at once.
+# The maximum that is held in memory at once, whatever the size of the documents.
 MAX_IN_MEMORY = 4 * 1024 * 1024
-# More of them are counted only.
+# Further entries are only counted.
 MAX_LISTED = 1_000
 
 
 @dataclass
 class TransferReport:
-    """What became of the documents. ``conflicts`` and ``broken`` are [{path, detail}]; both
-    were left alone."""
+    """The result of a transfer. ``conflicts`` and ``broken`` are [{path, detail}].
+
+    Both kinds were left unchanged.
+    """
 
     created: int = 0
     updated: int = 0
@@ -67,9 +69,12 @@ def documents_transfer(
     replace: bool = False,
     progress: Progress = no_progress,
 ) -> TransferReport:
-    """Bring in all of them, archived ones too, each at its place. What is there already is
-    left as it is, so that it can be stopped anywhere and run again; another text under the same
-    name is a conflict, unless ``replace``. Raises MemoryDocumentError; what is in stays."""
+    """Copy all documents, including archived ones, each to its place.
+
+    Documents that exist already stay unchanged, so that the transfer can be interrupted and
+    repeated. Another text under the same name is a conflict, unless ``replace`` is set. Raises
+    MemoryDocumentError; documents that were copied before stay.
+    """
     report = TransferReport()
     total, done = source.count(), 0
     for batch in _batches(source):

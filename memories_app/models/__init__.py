@@ -1,4 +1,4 @@
-"""Long-term memories, their vectors, and what became of them."""
+"""Long-term memories, their vectors and their history."""
 
 from memories_app.models.documents import DocumentState, SourceDocument
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding

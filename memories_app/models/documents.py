@@ -1,4 +1,4 @@
-"""Documents whose text is memories."""
+"""Documents whose text is stored as memories."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class DocumentState(models.TextChoices):
 
 
 class SourceDocument(LeasedWork):
-    """A file that was read; its text is its memories. The file itself is kept only until
-    then. ``chat_id`` and ``visibility`` are those of its memories.
+    """A file whose text becomes memories. The file itself is kept only until it is read.
 
-    A worker owns it while it holds the lease, whose token is new with every claim.
+    ``chat_id`` and ``visibility`` are those of its memories. A worker owns the document while it
+    holds the lease, whose token is new with every claim.
     """
 
     # Longer than reading takes, or one batch of vectors with its retries.
@@ -69,7 +69,7 @@ class SourceDocument(LeasedWork):
         verbose_name_plural = _("documents")
         ordering: ClassVar = ["-created_at"]
         constraints: ClassVar = [
-            # The same file again, in the same scope, is the same document.
+            # The same file in the same scope is the same document.
             models.UniqueConstraint(
                 fields=["sha256", "chat_id", "visibility"],
                 nulls_distinct=False,

@@ -1,4 +1,4 @@
-"""Which models made vectors, and a memory's vectors."""
+"""Embedding models, and the vectors of memories."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from memoryproject.foundation.integrations.embedders.base import Calibration
 
 
 class EmbeddingState(models.TextChoices):
-    """What an embedding model is here. ``cleared_at`` says whether a retired one's vectors are
-    gone."""
+    """The state of an embedding model.
+
+    ``cleared_at`` shows whether the vectors of a retired model are deleted.
+    """
 
     BUILDING = "building", _("building: its vectors are being made")
     ACTIVE = "active", _("active: recall uses it")
@@ -26,10 +28,10 @@ class EmbeddingState(models.TextChoices):
 
 
 class EmbeddingModel(models.Model):
-    """An embedding model that made vectors here. Recall uses the active one and no other.
+    """An embedding model that made vectors here. Recall uses only the active one.
 
-    ``kind`` and ``name`` are EMBEDDER and EMBEDDING_MODEL as they were, to make the embedder
-    again when the settings name another one.
+    ``kind`` and ``name`` are the values of EMBEDDER and EMBEDDING_MODEL when it was recorded. They
+    make it possible to build the embedder again when the settings name another one.
     """
 
     model_id = models.CharField(_("model id"), max_length=128, unique=True)
@@ -93,8 +95,11 @@ class EmbeddingModel(models.Model):
 
 
 class MemoryEmbedding(models.Model):
-    """A memory's vector for one model; two models never mix in one search. ``model`` is an
-    EmbeddingModel's model_id. Each model has an index of its own: see services.vector_index."""
+    """A memory's vector for one model; one search never mixes two models.
+
+    ``model`` is an EmbeddingModel's model_id. Each model has its own index: see
+    embedding_models.vector_index.
+    """
 
     memory = models.ForeignKey(
         Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="embeddings"

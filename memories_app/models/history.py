@@ -1,4 +1,4 @@
-"""When a memory was told, and what it said before."""
+"""The sources of memories, and their earlier contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RevisionReason(models.TextChoices):
 
 
 class MemorySource(models.Model):
-    """A memory was told: the first time, or again. It leads to the messages that said it."""
+    """A mention of a memory, the first one or a repeated one, with its messages."""
 
     memory = models.ForeignKey(
         Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="tellings"
@@ -36,7 +36,7 @@ class MemorySource(models.Model):
         verbose_name_plural = _("memory tellings")
         ordering: ClassVar = ["told_at", "id"]
         constraints: ClassVar = [
-            # A message that is worked off again tells nothing new.
+            # A message that is processed again adds no source.
             models.UniqueConstraint(
                 fields=["memory", "source", "source_message_id"],
                 condition=Q(source_message_id__isnull=False),
@@ -50,7 +50,7 @@ class MemorySource(models.Model):
 
 
 class MemoryRevision(models.Model):
-    """What a memory said until ``changed_at``, and who changed it."""
+    """The content of a memory until ``changed_at``, and the actor of the change."""
 
     memory = models.ForeignKey(
         Memory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="revisions"

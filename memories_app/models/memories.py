@@ -17,7 +17,7 @@ from memoryproject.foundation.choices import labelled
 
 
 class Visibility(models.TextChoices):
-    """Who a memory is recalled for."""
+    """The people for whom a memory is recalled."""
 
     OWNER = "owner", _("owner: only in the godfather's chats")
     CHAT = "chat", _("chat: only in the chat that it came from")
@@ -25,8 +25,11 @@ class Visibility(models.TextChoices):
 
 
 class MemoryStatus(models.TextChoices):
-    """Only active memories are recalled. A superseded one gave way to a newer one that says
-    otherwise, or was merged into it; a proposed one waits for staff."""
+    """The status of a memory. Only active memories are recalled.
+
+    A superseded one was replaced by a newer one that contradicts it, or was merged into it; a
+    proposed one waits for staff.
+    """
 
     ACTIVE = labelled("active", _("Active"))
     SUPERSEDED = labelled("superseded", _("Superseded"))
@@ -34,12 +37,12 @@ class MemoryStatus(models.TextChoices):
 
 
 class Memory(models.Model):
-    """Something that was told. ``chat_id`` is its scope, the chat's id as a plain column:
-    this app knows no chats.
+    """A fact to remember. ``chat_id`` is the chat's id as a plain column: this app knows no chats.
 
-    ``scope`` says among which memories a fact is told once: those of the owner, the public
-    ones, or those of one chat. ``fact_key`` and ``likeness`` are how the text is compared: see
-    ``memories_app.facts.facts``. Past ``expires_at`` a memory is neither recalled nor listed.
+    ``scope`` is the set of memories within which a fact is stored only once: those of the owner,
+    the public ones, or those of one chat. ``fact_key`` and ``likeness`` are the forms in which
+    the text is compared: see ``memories_app.facts.facts``. After ``expires_at`` a memory is
+    neither recalled nor listed.
     """
 
     memory_id = models.UUIDField(
@@ -155,10 +158,10 @@ class Memory(models.Model):
             ),
             models.CheckConstraint(condition=Q(told_count__gte=1), name="memory_was_told"),
             models.CheckConstraint(condition=~Q(fact_key=""), name="memory_has_its_fact_key"),
-            # However many processes store one fact at once, it is one memory.
+            # Processes that store the same fact at the same time create one memory.
             models.UniqueConstraint(
                 fields=["scope", "fact_key"],
-                # Two documents may hold the same passage.
+                # Two documents may contain the same passage.
                 condition=Q(status=MemoryStatus.ACTIVE, document__isnull=True),
                 name="one_memory_a_fact",
             ),
@@ -167,7 +170,7 @@ class Memory(models.Model):
                 condition=Q(document__isnull=False),
                 name="passage_once_a_document",
             ),
-            # A turn that runs again after a crash must not remember twice.
+            # A turn that is retried after a crash must not store a memory twice.
             models.UniqueConstraint(
                 fields=["source_message_id"],
                 condition=Q(source="command"),
@@ -178,7 +181,7 @@ class Memory(models.Model):
             models.Index(fields=["visibility", "chat_id"]),
             models.Index(fields=["-created_at"]),
             models.Index(fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"),
-            # Staff's filters, and which values there are to choose from.
+            # For staff's filters and their choices.
             models.Index(fields=["type"], name="memories_by_type"),
             models.Index(fields=["category"], name="memories_by_category"),
             models.Index(fields=["source"], name="memories_by_source"),

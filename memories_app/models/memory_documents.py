@@ -1,5 +1,7 @@
-"""Memory documents: context, decisions, interfaces and handoffs that programs keep here, each
-with all its versions. Documents that were read into memories are ``SourceDocument``."""
+"""Memory documents of programs (context, decisions, interfaces, handoffs) with all versions.
+
+Files that were read into memories are ``SourceDocument``.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,10 @@ from memories_app.memory_document_format.facade import (
 
 
 class MemoryDocument(models.Model):
-    """A document's place, and of its newest version what lists show and are ordered by. The
-    text itself stands in the versions."""
+    """A document's place, and the fields of its newest version for lists and their order.
+
+    The text itself is in the versions.
+    """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     category = models.CharField(
@@ -91,7 +95,7 @@ class MemoryDocument(models.Model):
 
 
 class MemoryDocumentVersion(models.Model):
-    """What a document said from ``saved_at`` on: the whole text, byte for byte."""
+    """A document's whole text, byte for byte, from ``saved_at`` on."""
 
     document = models.ForeignKey(
         MemoryDocument,

@@ -1,4 +1,4 @@
-"""What staff are asked to decide about memories that are alike."""
+"""Proposals to staff about similar memories."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from memoryproject.foundation.choices import labelled
 
 
 class ProposalKind(models.TextChoices):
-    """merge: they say much the same; replace: the newer one says otherwise, and the older
-    one is pinned."""
+    """merge: the memories state much the same. replace: the newer one contradicts a pinned one."""
 
     MERGE = labelled("merge", _("Merge"))
     REPLACE = labelled("replace", _("Replace"))
@@ -28,8 +27,10 @@ class ProposalState(models.TextChoices):
 
 
 class DecisionReason(models.TextChoices):
-    """Why staff decided as they did. Words of ours, so that no text that somebody typed stays
-    where forgetting would have to look for it."""
+    """The reason of staff's decision.
+
+    The fixed choices ensure that no typed text is stored that forgetting would have to search.
+    """
 
     WRONG = "wrong", _("It isn't true")
     UNSAID = "unsaid", _("Nobody said it")
@@ -41,10 +42,10 @@ class DecisionReason(models.TextChoices):
 
 
 class MergeProposal(models.Model):
-    """Memories of one scope that may be one. Nothing happens until staff accept it.
+    """A proposal to merge memories of one scope. Nothing happens until staff accept it.
 
-    ``content`` is what is kept; ``alike_key`` names the memories, so that what was decided
-    isn't proposed again.
+    ``content`` is the text to keep; ``alike_key`` identifies the memories, so that a decided
+    proposal isn't made again.
     """
 
     kind = models.CharField(verbose_name=_("kind"), max_length=16, choices=ProposalKind.choices)
@@ -86,7 +87,7 @@ class MergeProposal(models.Model):
 
 
 class ProposalMemory(models.Model):
-    """A memory that a proposal is about; ``number`` 1 is the one that stays."""
+    """A memory of a proposal; the one with ``number`` 1 stays."""
 
     proposal = models.ForeignKey(
         MergeProposal, verbose_name=_("proposal"), on_delete=models.CASCADE, related_name="parts"

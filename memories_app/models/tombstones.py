@@ -1,4 +1,4 @@
-"""What must not be learned again."""
+"""Tombstones of forgotten facts, which must not be learned again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Tombstone(models.Model):
-    """A fact that was forgotten in a scope, as a keyed hash: enough to know it when it comes
-    again, too little to find out what it was."""
+    """A forgotten fact of a scope as a keyed hash.
+
+    The hash recognises the fact when it comes again, but can't reveal it.
+    """
 
     scope = models.CharField(_("scope"), max_length=64)
     key = models.CharField(_("key"), max_length=64)

@@ -1,4 +1,4 @@
-"""Looks for memories that say much the same, and proposes to merge them."""
+"""Find memories that state much the same, and propose to merge them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from memories_app.models import (
 from memories_app.search.facade import is_current
 from memories_app.store.facade import proposal_add, scopes_lock
 
-# The share of words that both have from which on two memories may be one.
+# The minimum share of common words for a proposal.
 MIN_SHARED = 0.6
-# Where the embedder knows both texts, their cosine must not speak against it.
+# If the embedder covers both texts, their cosine must reach this minimum, too.
 MIN_COSINE = 0.8
-# A word that so many memories of a scope have tells none of them from another.
+# A word that occurs in this many memories of a scope doesn't distinguish them.
 MAX_WITH_WORD = 200
-# So many of a scope, the newest, are compared with each other.
+# Only the newest memories of a scope are compared with each other.
 MAX_IN_SCOPE = 20_000
 MAX_TOGETHER = 10
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A memory while it is compared: nothing but what that takes."""
+    """A memory with only the fields that a comparison needs."""
 
     memory_id: UUID
     shape: Shape
@@ -49,9 +49,11 @@ def memories_propose_merges(
     model_id: str,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> int:
-    """Propose to merge what is alike, scope by scope; returns how many proposals are new.
-    Nothing is merged. Pinned memories, and those that an open proposal is about, are left
-    out, and what staff dismissed isn't proposed again."""
+    """Propose to merge similar memories, scope by scope; return the number of new proposals.
+
+    Nothing is merged. Pinned memories and those with an open proposal are skipped, and
+    dismissed proposals are not made again.
+    """
     current = Memory.objects.filter(
         is_current(timezone.now()), status=MemoryStatus.ACTIVE, pinned=False
     )
@@ -69,7 +71,7 @@ def memories_propose_merges(
 
 
 def _pairs(compared: Sequence[Compared], model_id: str) -> Iterator[tuple[UUID, UUID, float]]:
-    """Two that are alike, and how much."""
+    """Yield pairs of similar memories, with their similarity."""
     by_word: dict[str, list[int]] = defaultdict(list)
     for place, one in enumerate(compared):
         for word in one.shape.words:
@@ -108,8 +110,10 @@ def _not_contradicted(
 def _together(
     pairs: Iterator[tuple[UUID, UUID, float]],
 ) -> Iterator[tuple[list[UUID], float]]:
-    """Groups in which each is alike to another, with the least share of words in them; a
-    memory is in one group at most."""
+    """Return groups whose members are all similar, each with its lowest share of common words.
+
+    A memory is in at most one group.
+    """
     group_of: dict[UUID, int] = {}
     groups: dict[int, tuple[list[UUID], float]] = {}
     for one, other, share in sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1])):
@@ -133,7 +137,7 @@ def _together(
 
 
 def _propose(alike: tuple[list[UUID], float]) -> MergeProposal | None:
-    """What says the most is proposed to stay."""
+    """Propose to keep the memory with the most content."""
     ids, share = alike
     with transaction.atomic():
         scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))

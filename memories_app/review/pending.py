@@ -1,4 +1,4 @@
-"""What staff decide about memories that wait for them."""
+"""Decide about memories that wait for staff."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 
 
 def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
-    """Let a proposed memory count from now on, as if it were told now: where it is known
-    already the known one is told again, and what it contradicts is superseded. Returns the
-    memory that counts. ``seen``: the content's hash as it was read; where it changed since, it
-    is refused. Raises MemoryNotFoundError, MemoryStateError."""
+    """Activate a proposed memory, as if it were mentioned now; return the active memory.
+
+    If the fact is known already, the known memory is mentioned again. Memories that it
+    contradicts are superseded. ``seen``: the hash of the content as staff read it; the call is
+    refused if the content changed since. Raises MemoryNotFoundError, MemoryStateError.
+    """
     with transaction.atomic():
         memory = _waiting(memory_id, seen)
         now = timezone.now()
@@ -64,13 +66,15 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
 def memory_approve_corrected(
     *, memory_id: UUID, content: str, actor: Actor, embedder: Embedder, seen: str = ""
 ) -> Memory:
-    """Let a proposed memory count with this text, as ``memory_approve`` does; both or nothing.
-    What it said before stays as a revision. ``seen``: as there.
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, EmbedderError."""
+    """Correct a proposed memory and activate it like ``memory_approve``, both or nothing.
+
+    The earlier text stays as a revision. ``seen``: see ``memory_approve``.
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, EmbedderError.
+    """
     problems = label_problems(content=content)
     if problems:
         raise MemoryValidationError(problems)
-    # Before the transaction, so that none is open while a provider is asked.
+    # Before the transaction, so that none is open while a provider is called.
     ahead = MadeAhead(embedder, embed_covered(embedder, [content]))
     with transaction.atomic(), hooks_gathered():
         _waiting(memory_id, seen)
@@ -79,8 +83,10 @@ def memory_approve_corrected(
 
 
 def memory_reject(*, memory_id: UUID, actor: Actor, reason: str = "", seen: str = "") -> None:
-    """Delete a memory that waits. ``reason``: one of DecisionReason, for the audit log. ``seen``:
-    as for ``memory_approve``. Raises MemoryNotFoundError, MemoryStateError."""
+    """Delete a memory that waits. ``reason``: a DecisionReason for the audit log.
+
+    ``seen``: see ``memory_approve``. Raises MemoryNotFoundError, MemoryStateError.
+    """
     with transaction.atomic():
         memory = _waiting(memory_id, seen)
         memory_audit("memory.reject", memory, actor, **({"reason": reason} if reason else {}))

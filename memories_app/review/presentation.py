@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of staff's review of memories."""
+"""Public pages and REST resources of staff's review: what other packages may use."""
 
 from memories_app.review.admin.history import memory_link
 from memories_app.review.admin.memories import MemoryPages

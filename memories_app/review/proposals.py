@@ -1,4 +1,4 @@
-"""What staff answer about memories that are alike, and what follows from it."""
+"""Accept, reverse or dismiss proposals about similar memories."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ def proposal_accept(
     reason: str = "",
     seen: str = "",
 ) -> Memory:
-    """Do what is proposed and return the memory that stays. ``content``: what it says, where
-    staff wrote it otherwise than proposed. ``reason``: one of DecisionReason. ``seen``: the
-    ``contents_stamp`` of the memories as staff read them; where they changed since, it is
-    refused.
+    """Carry out a proposal and return the memory that stays.
 
-    merge: the first memory stays and takes the text, tags, pin and tellings' count of the
-    others, which are superseded by it. replace: the newer one stays, pinned.
+    ``content``: its text, if staff changed the proposed one. ``reason``: a DecisionReason.
+    ``seen``: the ``contents_stamp`` of the memories as staff read them; the call is refused if
+    they changed since.
+
+    merge: the first memory stays. It receives the text, and the tags, pin and number of
+    mentions of the others, which it supersedes. replace: the newer one stays, pinned.
     Raises MemoryNotFoundError, MemoryStateError (decided already, or the memories changed
     meanwhile), MemoryValidationError, DuplicateFactError, EmbedderError.
     """
@@ -64,7 +65,7 @@ def proposal_accept(
 
 @dataclass(frozen=True)
 class Text:
-    """What a memory will say, with its vector."""
+    """The new text of a memory, with its vector."""
 
     content: str
     vector: list[float] | None
@@ -72,8 +73,10 @@ class Text:
 
     @classmethod
     def made(cls, content: str, embedder: Embedder) -> Text:
-        """Before the transaction, so that none is open while a provider is asked. Raises
-        MemoryValidationError, EmbedderError."""
+        """Make it before the transaction, so that none is open while a provider is called.
+
+        Raises MemoryValidationError, EmbedderError.
+        """
         problems = label_problems(content=content)
         if problems:
             raise MemoryValidationError(problems)
@@ -84,7 +87,7 @@ class Text:
 def accept_locked(
     proposal: MergeProposal, memories: Sequence[Memory], text: Text, actor: Actor, reason: str = ""
 ) -> Memory:
-    """``proposal_accept`` in the caller's transaction, with everything locked."""
+    """Do ``proposal_accept`` in the caller's transaction, with everything locked."""
     kept, *others = memories
     now = timezone.now()
     replaces = proposal.kind == ProposalKind.REPLACE
@@ -111,8 +114,10 @@ def accept_locked(
 
 
 def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: str = "") -> Memory:
-    """Of two that say otherwise keep the older, pinned one: the newer is superseded by it.
-    Returns what stays. Raises MemoryNotFoundError, MemoryStateError."""
+    """Keep the older, pinned memory of a contradiction: it supersedes the newer one.
+
+    Return the memory that stays. Raises MemoryNotFoundError, MemoryStateError.
+    """
     with transaction.atomic(), hooks_gathered():
         proposal, memories = _open(proposal_id)
         _refuse_unseen(memories, seen)
@@ -131,7 +136,7 @@ def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: 
 
 
 def contents_stamp(memories: Iterable[Memory]) -> str:
-    """Names what these memories say, so that a decision is about what was read."""
+    """Return a stamp of the contents, so that a decision applies to what staff have read."""
     told = sorted(f"{memory.pk} {memory.content_hash} {memory.scope}" for memory in memories)
     return hashlib.sha256(" ".join(told).encode()).hexdigest()[:32]
 
@@ -142,8 +147,10 @@ def _refuse_unseen(memories: Iterable[Memory], seen: str) -> None:
 
 
 def proposal_dismiss(*, proposal_id: int, actor: Actor, reason: str = "") -> None:
-    """Leave the memories as they are; these are not proposed again. Raises
-    MemoryNotFoundError, MemoryStateError."""
+    """Keep the memories unchanged and never propose them again.
+
+    Raises MemoryNotFoundError, MemoryStateError.
+    """
     with transaction.atomic():
         proposal = MergeProposal.objects.select_for_update(no_key=True).filter(pk=proposal_id)
         found = proposal.first() or _proposal(proposal_id)
@@ -159,7 +166,7 @@ def _proposal(proposal_id: int) -> MergeProposal:
 
 
 def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
-    """The proposal and its memories, locked; the one that stays first."""
+    """Return the proposal and its memories, locked; the memory that stays comes first."""
     parts = ProposalMemory.objects.filter(proposal=proposal_id).order_by("number")
     ids = list(parts.values_list("memory_id", flat=True))
     scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))

@@ -1,5 +1,4 @@
-"""What staff decide about two memories by themselves: whether they are one, and which of two
-that contradict each other holds."""
+"""Resolve two memories directly: merge them, keep both, or resolve a contradiction."""
 
 from __future__ import annotations
 
@@ -24,15 +23,16 @@ from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 
-# Of an older memory and the newer one that took its place, what holds from now on.
+# The choices for an older memory and the newer one that superseded it.
 OLDER, BOTH = "older", "both"
 
 
 def memories_merge(
     *, kept_id: UUID, other_id: UUID, actor: Actor, embedder: Embedder, seen: str = ""
 ) -> Memory:
-    """Make one of two active memories of a scope: the first stays with its text, the other is
-    superseded by it. ``seen``: see ``proposal_accept``.
+    """Merge two active memories of a scope: the first stays and supersedes the other.
+
+    ``seen``: see ``proposal_accept``.
 
     Raises MemoryNotFoundError, MemoryStateError, EmbedderError; nothing is changed then.
     """
@@ -48,8 +48,10 @@ def memories_merge(
 
 
 def memories_keep_both(*, one_id: UUID, other_id: UUID, actor: Actor, seen: str = "") -> None:
-    """Two memories that are alike are two facts: they aren't proposed to be merged any more.
-    Raises MemoryNotFoundError, MemoryStateError."""
+    """Keep two similar memories as two facts: no merge is proposed any more.
+
+    Raises MemoryNotFoundError, MemoryStateError.
+    """
     with transaction.atomic():
         one, other = _active_pair(one_id, other_id, seen)
         proposal = proposal_reopen(
@@ -59,8 +61,9 @@ def memories_keep_both(*, one_id: UUID, other_id: UUID, actor: Actor, seen: str 
 
 
 def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: Actor) -> Memory:
-    """``older`` gave way to ``newer``; decide otherwise. OLDER: it holds, and the newer one
-    gives way to it. BOTH: both hold. Returns the older one.
+    """Change the resolution of a contradiction in which ``newer`` superseded ``older``.
+
+    OLDER: the older one supersedes the newer one. BOTH: both are active. Return the older one.
 
     Raises MemoryNotFoundError, MemoryStateError (somebody decided meanwhile), and
     DuplicateFactError where another memory says the same; nothing is changed then.
@@ -90,7 +93,7 @@ def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: A
 
 
 def _active_pair(one_id: UUID, other_id: UUID, seen: str) -> tuple[Memory, Memory]:
-    """Both locked; refused where they can't be one any more."""
+    """Return both memories locked. Refuse them if they can't be merged any more."""
     one, other = _locked_pair(one_id, other_id)
     active = all(memory.status == MemoryStatus.ACTIVE for memory in (one, other))
     if not active or one.scope != other.scope:

@@ -1,5 +1,7 @@
-"""The memories of the same scope that are most like one, for staff to decide whether they are
-one. Nothing here decides."""
+"""Find the memories of the same scope that are most similar to a memory.
+
+Staff decide whether to merge them; this module decides nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +26,20 @@ from memories_app.models import (
 from memories_app.search.facade import any_of, is_current, nearest_keys
 from memories_app.store.facade import alike_key
 
-# So many are looked at by their vectors, and as many by their words.
+# The number of candidates by vector, and by words.
 LOOKED_AT = 20
-# What is shown has one of these.
+# A shown memory reaches one of these thresholds.
 SIMILAR_COSINE = 0.6
 SIMILAR_SHARE = 0.4
 
 
 @dataclass(frozen=True)
 class SimilarMemory:
-    """A memory with how like it is: ``similarity`` is the cosine, None where one of both has no
-    vector; ``shared`` the share of telling words that both have. ``kept_apart``: staff said
-    that it is another fact."""
+    """A similar memory. ``similarity`` is the cosine, None if one of both has no vector.
+
+    ``shared``: the share of common content words. ``kept_apart``: staff decided that it is
+    another fact.
+    """
 
     memory: Memory
     similarity: float | None
@@ -44,8 +48,10 @@ class SimilarMemory:
 
 
 def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemory]:
-    """Active ones, the most alike first; none for a memory that isn't active itself. The number
-    of queries doesn't depend on what is found."""
+    """Return active memories, the most similar first; none for an inactive memory.
+
+    The number of queries is constant.
+    """
     if memory.status != MemoryStatus.ACTIVE:
         return []
     others = Memory.objects.filter(
@@ -103,7 +109,7 @@ def _ranked(
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Stored vectors have the length 1, or are scaled to it here."""
+    """Return the cosine of two vectors. Stored vectors are unit vectors, or normalised here."""
     product = sum(float(a) * float(b) for a, b in zip(one, other, strict=True))
     lengths = sum(float(a) ** 2 for a in one) * sum(float(b) ** 2 for b in other)
     return float(product / lengths**0.5)

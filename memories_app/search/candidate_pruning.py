@@ -1,8 +1,8 @@
-"""Which texts of a large scope can be among the best by their words, by a sample of it.
+"""Prune the texts of a large scope that can't rank among the best by their words.
 
-Words that together are worth less than the best texts hold lead to no text that is among them:
-what "MaxScore" rests on (Turtle and Flood, "Query evaluation: strategies and optimizations",
-1995). Here a sample says how much the best hold.
+If some words together are worth less than the score of the best texts, texts with only these
+words can't be among the best. This is the idea of "MaxScore" (Turtle and Flood, "Query
+evaluation: strategies and optimizations", 1995). Here a sample estimates the best score.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from memoryproject.foundation.retrieval.relevance import LexicalQuery
 from memoryproject.foundation.retrieval.subqueries import QueryPart
 from memoryproject.foundation.text.query import QueryTerm
 
-# With more forms of words a text without an index is not compared before a pass.
+# With more word forms, comparing a text without an index costs more than a full pass.
 MAX_COMPARED = 30
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a text can hold enough of a question: all words of ``must``, and one of ``one_of``."""
+    """One way to contain enough of a query: all words of ``must``, and one of ``one_of``."""
 
     must: list[int]
     one_of: set[int]
@@ -37,14 +37,14 @@ class Way:
     def to(
         cls, least: float, terms: Sequence[QueryTerm], query: LexicalQuery, words: Words
     ) -> Way | None:
-        """None where all words together are not enough.
+        """Return the way to reach a share; None if all words together are not enough.
 
-        Words that together are not enough need no looking for: a text must hold one of the
-        others. A word without which all others are not enough must be there.
+        Words that together are not enough need no search: a text must contain one of the others. A
+        word is required if all other words together are not enough.
         """
         if query.total <= 0 or query.substance <= 0:
             return None
-        # Just below, for what is lost in rounding.
+        # Slightly lower, to allow for rounding.
         need = least / query.substance * query.total * (1 - 1e-9)
         worth = {
             words.bits[term.alternatives]: weight
@@ -53,7 +53,7 @@ class Way:
         total = sum(worth.values())
         if total < need:
             return None
-        # A text without a telling word is no candidate, so that the others go first.
+        # A text without a content word is no candidate, so the other words come first.
         least_first = sorted(worth, key=lambda bit: (bool(bit & words.telling), worth[bit]))
         sums = accumulate(worth[bit] for bit in least_first)
         one_of = {
@@ -72,9 +72,9 @@ def ways_to_be_best(
     *,
     enough: int,
 ) -> list[Way]:
-    """How a text can hold as much of the question as the best ``enough`` of the scope.
+    """Return the ways to contain as much of the query as the best ``enough`` texts.
 
-    likely: the sample's matches, each with how many such texts the scope holds, about.
+    likely: the matches of the sample, each with an estimate of such texts in the scope.
     """
     least = _least_share(words, asked, queries, likely, enough)
     ways = [
@@ -85,10 +85,12 @@ def ways_to_be_best(
 
 
 def wanted_texts(words: Words, rare: set[int], ways: Sequence[Way], *, indexed: bool) -> Q | None:
-    """The texts that hold a rare word, or enough of the frequent ones in one of the ways. None
-    for a pass over all texts."""
+    """Return a filter for texts with a rare word, or with enough frequent words.
+
+    Return None if a pass over all texts is needed.
+    """
     if not indexed:
-        # Each text is looked at, and comparing it once with a few words is quicker than a pass.
+        # Each text is read, and comparing it with a few words is faster than a full pass.
         any_of = rare.union(*(way.one_of for way in ways))
         return _of_any(words, any_of) if len(_forms(words, any_of)) <= MAX_COMPARED else None
     wanted = _of_any(words, rare)
@@ -99,7 +101,7 @@ def wanted_texts(words: Words, rare: set[int], ways: Sequence[Way], *, indexed: 
 
 
 def has_index(scope: QuerySet[Any]) -> bool:
-    """Whether an index leads to the texts that hold a term."""
+    """Return whether an index finds the texts that contain a term."""
     indexes = scope.model._meta.indexes
     return any(isinstance(index, GinIndex) and index.fields == ["terms"] for index in indexes)
 
@@ -111,8 +113,7 @@ def _least_share(
     likely: Sequence[tuple[Match, float]],
     enough: int,
 ) -> float:
-    """The share of the question that ``enough`` texts of the scope hold; 0 where there aren't
-    so many."""
+    """Return the share of the query that ``enough`` texts contain; 0 if there are too few."""
     shares = [
         (best_share(match, words, asked, queries), texts)
         for match, texts in likely
@@ -120,7 +121,7 @@ def _least_share(
     ]
     found = 0.0
     for share, texts in sorted(shares, reverse=True):
-        # Of texts that hold the same words no more are looked at.
+        # No more texts with the same words are examined.
         found += min(texts, MAX_SIMILAR)
         if found >= enough:
             return share
@@ -128,7 +129,7 @@ def _least_share(
 
 
 def _of_any(words: Words, bits: Collection[int]) -> Q:
-    """The texts that hold one of these words."""
+    """Return a filter for texts that contain one of these words."""
     return Q(terms__overlap=_forms(words, bits))
 
 

@@ -1,9 +1,9 @@
-"""How frequent the words of a question are in a scope, and which of its texts hold them.
+"""Count how frequent the words of a query are in a scope, and find the texts with them.
 
-A small scope is passed over as a whole. Of a large one a random sample is, which tells the
-frequent words from the rare ones and how much of the question the best texts hold. Then all
-texts are passed over that hold a rare word, or enough of the frequent ones to be among the
-best; an index leads to them where there is one.
+A small scope is read completely. Of a large one a random sample is read first: it separates
+frequent words from rare ones and shows how much of the query the best texts contain. Then the
+texts are read that contain a rare word, or enough of the frequent ones to be among the best. An
+index finds them if there is one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from memoryproject.foundation.retrieval.subqueries import QueryPart
 
 @dataclass(frozen=True)
 class Effort:
-    """How closely a scope is looked at. ``passed_over``: a scope of so many texts is passed over
-    as a whole. ``sample``: so many texts of a larger one are looked at first. ``rare``: a word
-    that fewer of those hold is counted in all texts; the frequency of another is estimated, with
-    a standard error of at most 1 / sqrt(rare) of it. ``enough``: so many texts hold as much of
-    the question as is asked of a text without a rare word."""
+    """Limits of the work on a scope.
+
+    ``passed_over``: a scope with at most so many texts is read completely. ``sample``: the size
+    of the sample of a larger one. ``rare``: a word in fewer sampled texts is counted in all
+    texts; the frequency of other words is estimated, with a relative standard error of at most
+    1 / sqrt(rare). ``enough``: the number of texts whose share of the query is the threshold
+    for texts without a rare word.
+    """
 
     passed_over: int = 10_000
     sample: int = 5_000
@@ -39,14 +42,17 @@ class Effort:
 
 IN_USE = Effort()
 
-# More texts than anybody has: then their ids aren't random, and they are counted.
+# A larger result means that ids aren't random; then the texts are counted.
 MAX_TEXTS = 100_000_000
 
 
 @dataclass(frozen=True)
 class TermStats:
-    """What a scope holds of a question: ``frequencies`` by the words' bits, and ``matches``,
-    the texts that may be among the best by their words."""
+    """The statistics of a query in a scope.
+
+    ``frequencies`` are keyed by the words' bits; ``matches`` are the texts that may be among
+    the best by their words.
+    """
 
     matches: Sequence[Match]
     frequencies: Mapping[int, int]
@@ -54,12 +60,12 @@ class TermStats:
     average_length: float
 
     def frequencies_of(self, text: QueryPart, words: Words) -> list[int]:
-        """One for each of the text's known terms."""
+        """Return the frequency of each known term of the text."""
         terms = known_terms(text, words)
         return [self.frequencies[words.bits[term.alternatives]] for term in terms]
 
     def weigh(self, text: QueryPart, words: Words) -> LexicalQuery:
-        """The text's known terms, weighed for the scope."""
+        """Return the text's known terms with their weights in the scope."""
         frequencies = self.frequencies_of(text, words)
         scope = Scope(self.texts, self.average_length, frequencies)
         return weigh_query(known_terms(text, words), scope)
@@ -68,10 +74,10 @@ class TermStats:
 def term_stats_find(
     asked: Sequence[QueryPart], words: Words, scope: QuerySet[Any], *, effort: Effort = IN_USE
 ) -> TermStats:
-    """What the scope holds of the question's words. Raises EmptyResultSet for a scope that
-    nothing can be in.
+    """Return the statistics of the query's words in the scope.
 
-    The number of queries depends on whether the scope is large, and on nothing else.
+    The number of queries depends only on whether the scope is large. Raises EmptyResultSet for
+    a scope that can't contain anything.
     """
     figures = scope.order_by()[: effort.passed_over + 1].aggregate(
         texts=Count("pk"), length=Avg("term_count")
@@ -104,11 +110,11 @@ def _held_in_many(
 
 
 def _sample(words: Words, scope: QuerySet[Any], size: int) -> TermStats:
-    """The first texts by their ids, which are random, and what these say of the whole scope."""
+    """Read the texts with the lowest ids, which are random, and extrapolate to the scope."""
     sample = scope.order_by("pk")[:size]
     lengths = dict(sample.values_list("pk", "term_count"))
     if not lengths:
-        # All were deleted at this moment.
+        # All texts were deleted at the same time.
         return TermStats([], {}, 0, 0.0)
     return TermStats(
         matches=matches_find(words, sample),
@@ -119,8 +125,10 @@ def _sample(words: Words, scope: QuerySet[Any], size: int) -> TermStats:
 
 
 def _size(scope: QuerySet[Any], lowest: Sequence[UUID]) -> int:
-    """How many texts the scope holds, by how close its lowest ids lie. The standard error is
-    1 / sqrt(len(lowest)). Where ids are not random the texts are counted."""
+    """Estimate the number of texts in the scope from the distance of its lowest ids.
+
+    The relative standard error is 1 / sqrt(len(lowest)). If ids are not random, count the texts.
+    """
     places = [key.int / 2**128 for key in lowest]
     middle, last = places[len(places) // 2], places[-1]
     if last * MAX_TEXTS > len(places) and 0.4 < middle / last < 0.6:
@@ -130,8 +138,10 @@ def _size(scope: QuerySet[Any], lowest: Sequence[UUID]) -> int:
 
 @contextmanager
 def _by_indexes(using: str) -> Iterator[None]:
-    """No table is read from end to end, which PostgreSQL prefers for words that it takes for
-    frequent. Within one transaction, so that the setting ends with it at the latest."""
+    """Disable sequential scans, which PostgreSQL prefers for words that it considers frequent.
+
+    Use it in a transaction, so that the setting ends with it at the latest.
+    """
     with transaction.atomic(using, savepoint=False), connections[using].cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('enable_seqscan'), set_config('enable_seqscan', 'off', true)"

@@ -1,9 +1,9 @@
-"""Finds the texts of a scope that hold words of a question, in one pass over the scope.
+"""Find the texts of a scope that contain words of a query, in one pass over the scope.
 
-Each word of the question is a bit. PostgreSQL joins the scope's terms with the question's and
-gives every text the bits of the words that it holds; texts with the same bits are told together.
-A pass takes the same time whatever is asked, and no frequent word crowds out a rare one. What
-of a large scope is passed over is decided in ``frequencies``.
+Each word of the query is a bit. PostgreSQL joins the scope's terms with the query's terms and
+gives each text the bits of its words; texts with the same bits are grouped. A pass takes the same
+time for every query, and no frequent word displaces a rare one. ``corpus_stats`` decides which
+part of a large scope is read.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memoryproject.foundation.retrieval.relevance import LexicalQuery
 from memoryproject.foundation.retrieval.subqueries import QueryPart
 from memoryproject.foundation.text.query import QueryTerm, informative_terms
 
-# As many as a bigint has beside its sign.
+# The number of bits in a bigint without its sign.
 MAX_WORDS = 63
-# Of texts that hold the same words so many are looked at closely, the shortest first.
+# Of texts with the same words only so many are examined, the shortest first.
 MAX_SIMILAR = 100
 
 _MATCHES = """
@@ -49,13 +49,13 @@ FROM texts
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a question's texts: the bit of each, by its alternatives."""
+    """The words of a query's texts: the bit of each word, by its alternatives."""
 
     bits: Mapping[tuple[tuple[str, float], ...], int]
     telling: int
 
     def of_terms(self) -> dict[str, int]:
-        """The bits of all words that an index term counts for."""
+        """Return for each index term the bits of the words that it matches."""
         found: dict[str, int] = {}
         for alternatives, bit in self.bits.items():
             for form, _ in alternatives:
@@ -65,8 +65,10 @@ class Words:
 
 @dataclass(frozen=True)
 class Match:
-    """Texts that hold the same words: ``bits``, how many they are, and keys of some. No keys
-    where the words tell nothing."""
+    """Texts with the same words: ``bits``, their number, and the keys of some of them.
+
+    There are no keys if the words don't distinguish texts.
+    """
 
     bits: int
     texts: int
@@ -74,8 +76,10 @@ class Match:
 
 
 def words_of(asked: Sequence[QueryPart]) -> Words:
-    """The distinct words of all texts, at most ``MAX_WORDS``: those of the questions in a
-    message before those of the rest of it."""
+    """Return the distinct words of all texts, at most ``MAX_WORDS``.
+
+    Words of the questions in a message come before its other words.
+    """
     terms = [term for text in [*asked[1:], asked[0]] for term in text.terms]
     bits: dict[tuple[tuple[str, float], ...], int] = {}
     for term in terms:
@@ -89,12 +93,12 @@ def words_of(asked: Sequence[QueryPart]) -> Words:
 
 
 def known_terms(text: QueryPart, words: Words) -> list[QueryTerm]:
-    """The text's terms that have a bit."""
+    """Return the text's terms that have a bit."""
     return [term for term in text.terms if term.alternatives in words.bits]
 
 
 def matches_find(words: Words, scope: QuerySet[Any]) -> list[Match]:
-    """Which words the scope's texts hold. Texts with none of them are not told of."""
+    """Return the words that the scope's texts contain. Texts without any of them are left out."""
     bits = words.of_terms()
     if not bits:
         return []
@@ -105,7 +109,7 @@ def matches_find(words: Words, scope: QuerySet[Any]) -> list[Match]:
 
 
 def held_counts(words: Words, matches: Sequence[Match]) -> dict[int, int]:
-    """How many of the texts hold each word, by its bit."""
+    """Return for each word's bit the number of texts that contain it."""
     return {
         bit: sum(match.texts for match in matches if match.bits & bit)
         for bit in words.bits.values()
@@ -115,7 +119,7 @@ def held_counts(words: Words, matches: Sequence[Match]) -> dict[int, int]:
 def best_share(
     match: Match, words: Words, asked: Sequence[QueryPart], queries: Sequence[LexicalQuery]
 ) -> float:
-    """The largest share of any text of the question that these words are."""
+    """Return the largest share that these words have of any text of the query."""
     return max(
         query.best_share(
             [bool(match.bits & words.bits[term.alternatives]) for term in known_terms(text, words)]
@@ -127,8 +131,7 @@ def best_share(
 def terms_fetch(
     words: Words, scope: QuerySet[Any], keys: Sequence[UUID]
 ) -> dict[UUID, tuple[int, list[str]]]:
-    """Of these texts the length in words, and those terms that the question asks for, as often
-    as they occur."""
+    """Return the length of these texts in words, and the frequency of the query's terms in them."""
     if not keys:
         return {}
     inner, params = _compiled(scope.filter(pk__in=any_of(keys)))
@@ -137,12 +140,12 @@ def terms_fetch(
 
 
 def any_of(keys: Sequence[UUID]) -> RawSQL:
-    """The keys for an ``__in`` filter, as one parameter: hundreds cost Django milliseconds."""
+    """Return an ``__in`` value as a single parameter: hundreds cost Django milliseconds."""
     return RawSQL("SELECT unnest(%s::uuid[])", [list(keys)])  # noqa: S611 nothing is put into it
 
 
 def _compiled(scope: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
-    """The scope as SQL with three columns: key, length and terms."""
+    """Return the scope as SQL with three columns: key, length and terms."""
     ordered = scope if scope.query.is_sliced else scope.order_by()
     named = ordered.values_list("pk", "term_count", "terms")
     inner, params = named.query.get_compiler(scope.db).as_sql()

@@ -1,8 +1,8 @@
-"""Ranks texts against a question: by their words and by their vectors, within one scope.
+"""Rank texts against a query by their words and by their vectors, within one scope.
 
-The scope is a queryset that holds only what may be seen, so a filter never costs results.
-Used for memories here and for messages above; both store ``terms`` and ``term_count``, and
-their vectors in a table of their own.
+The scope is a queryset with only the texts that may be seen, so a filter never costs results.
+It is used for memories here and for messages by higher packages. Both store ``terms`` and
+``term_count``, and keep their vectors in a table of their own.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ from memoryproject.foundation.retrieval.subqueries import Candidate, QueryPart, 
 
 logger = logging.getLogger(__name__)
 
-# Candidates by vector, and by words.
+# The number of candidates by vector, and by words.
 NEAREST = 100
 MATCHING = 300
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query as it is searched for: all of it, then the single questions in it, with a vector
-    for each. Where there is no vector the words decide alone."""
+    """A prepared query: the whole text, then the single questions in it, each with a vector.
+
+    Without a vector the words decide alone.
+    """
 
     asked: Sequence[QueryPart]
     vectors: Sequence[Sequence[float] | None]
@@ -57,8 +59,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A text's key with its raw cosine to the whole query (None without a vector) and its
-    fused score."""
+    """A text's key with its fused score and its raw cosine to the whole query.
+
+    The cosine is None for a text without a vector.
+    """
 
     key: UUID
     score: float
@@ -67,9 +71,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class WordSearch:
-    """What the words of a question find in a scope: for each of its texts the words, weighed by
-    how frequent they are there (``frequencies``, one for each of the text's known terms).
-    ``texts``: how many the scope holds, about, where they are many."""
+    """The lexical matches of a query in a scope.
+
+    ``frequencies`` has one number for each known term of a text. ``texts`` is the size of the
+    scope, an estimate if it is large.
+    """
 
     words: Words
     matches: Sequence[Match]
@@ -78,15 +84,17 @@ class WordSearch:
     texts: int
 
 
-# In a scope that holds nothing.
+# The scope can't contain anything.
 NOTHING_FOUND = WordSearch(Words({}, 0), [], [], [], 0)
 
 
 def prepare_query(
     asked: Sequence[QueryPart], embedder: Embedder, *, topics: Sequence[str] = ()
 ) -> tuple[Question, list[Sequence[float] | None], bool]:
-    """The question, a vector for each of ``topics``, and whether the embedder did its part
-    (False: it failed). The embedder is asked once."""
+    """Return the query with a vector for each of ``topics``, and whether the embedder succeeded.
+
+    The embedder is called once.
+    """
     texts = [*(text.text for text in asked), *topics]
     vectors: Sequence[Sequence[float] | None] = [None] * len(texts)
     worked = True
@@ -100,8 +108,10 @@ def prepare_query(
 
 
 def search_words(asked: Sequence[QueryPart], scope: QuerySet[Any]) -> WordSearch:
-    """What the words of the question find in the scope. Raises EmptyResultSet for a scope that
-    nothing can be in."""
+    """Return the lexical matches of the query in the scope.
+
+    Raises EmptyResultSet for a scope that can't contain anything.
+    """
     words = words_of(asked)
     held = term_stats_find(asked, words, scope)
     return WordSearch(
@@ -123,19 +133,19 @@ def rank(
     found: WordSearch | None = None,
     sure: bool = True,
 ) -> list[Ranked]:
-    """The best ``top_k`` of the scope, best first.
+    """Return the best ``top_k`` texts of the scope, best first.
 
     vectors: the model of the scope's vectors; ``key`` is its foreign key to the scope.
-    found: what ``search_words`` found there already.
-    sure: as ``nearest_keys`` takes it.
-    The number of queries doesn't depend on what is asked or found.
+    found: the result of ``search_words`` for this scope, if it exists already.
+    sure: see ``nearest_keys``.
+    The number of queries doesn't depend on the query or the results.
     """
     try:
         found = search_words(question.asked, scope) if found is None else found
         near = _Vectors(question, scope, vectors, key, sure=sure)
         return _rank(question, scope, found, near)[:top_k]
     except EmptyResultSet:
-        # A filter that nothing can pass.
+        # A filter that excludes everything.
         return []
 
 
@@ -147,8 +157,10 @@ def cosines_of(
     *,
     key: str,
 ) -> dict[UUID, list[float | None]]:
-    """For each of these texts that has a vector its cosine to each text of the question, None
-    where that has none."""
+    """Return for each text with a vector its cosine to each text of the query.
+
+    The cosine is None where the query's text has no vector.
+    """
     return _Vectors(question, scope, vectors, key).cosines(keys)
 
 
@@ -187,14 +199,14 @@ def _best_matching(
     words: Words,
     matches: Sequence[Match],
 ) -> list[UUID]:
-    """The candidates by words: those that hold the most of the question."""
+    """Return the lexical candidates: those that contain the most of the query."""
     told = (match for match in matches if match.keys)
     best = sorted(told, key=lambda match: best_share(match, words, asked, queries), reverse=True)
     return [pk for match in best for pk in match.keys][:MATCHING]
 
 
 class _Vectors:
-    """The scope's vectors beside those of a question."""
+    """The vectors of the scope and of the query."""
 
     def __init__(
         self,
@@ -220,7 +232,7 @@ class _Vectors:
         self._rows = vectors._default_manager.filter(model=question.model)
 
     def nearest(self) -> Iterable[UUID]:
-        """The keys of the texts that are nearest to any part of the question."""
+        """Return the keys of the texts that are nearest to any part of the query."""
         return nearest_keys(
             scope=self._scope,
             vectors=self._vectors,
@@ -233,8 +245,10 @@ class _Vectors:
         )
 
     def cosines(self, keys: Sequence[UUID]) -> dict[UUID, list[float | None]]:
-        """For each text with a vector its cosine to each part of the question, None where the
-        part has no vector."""
+        """Return for each text with a vector its cosine to each part of the query.
+
+        The cosine is None where the part has no vector.
+        """
         if not self._distances or not keys:
             return {}
         rows = self._rows.filter(**{f"{self._key}__in": any_of(keys)})

@@ -1,10 +1,10 @@
-"""The texts of a scope whose vectors are nearest to those of a question.
+"""Find the texts of a scope whose vectors are nearest to the vectors of a query.
 
-A small scope is searched exactly. A large one by the model's approximate index, which walks
-from the nearest vector on and leaves out what is not in the scope, until it has enough. Where
-it gives up before, and where all that it found is far from the question, the search is exact
-after all: such an index is right about what is near, and loses its way where nothing is. So
-neither a filter nor an odd question costs results.
+A small scope is searched exactly. A large one uses the model's approximate index, which visits
+vectors from the nearest on, skips those outside the scope, and stops when it has enough. The
+search is repeated exactly if the index stops early, or if all its results are far from the query:
+an approximate index is reliable for near vectors only. So neither a filter nor an unusual query
+costs results.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pgvector.django import CosineDistance
 from memories_app.embedding_models.facade import cast_of
 from memories_app.models import MemoryEmbedding
 
-# Numbers, not texts: the time of an exact search grows with the length of the vectors, too.
+# Counted in numbers, not texts: the time of an exact search also grows with the dimensions.
 MAX_NUMBERS_EXACTLY = 5_000 * 256
-# How far the index looks around; more finds more and takes longer. See docs/recall.md.
+# The search width of the index; a larger one finds more and is slower. See docs/recall.md.
 EF_SEARCH = 400
-# So many vectors are looked at in vain at most before the search is exact.
+# After so many vectors outside the scope the index search stops, and the search is exact.
 MAX_SCANNED = 20_000
-# The nearest ten decide whether the index found something near.
+# The nearest ten decide whether the results of the index are near.
 VECTOR_CANDIDATES = 10
 
 _SETTINGS = {
-    # Not strict_order, which drops what a later step finds too near; all are scored afterwards.
+    # Not strict_order, which drops nearer results of later steps; all results are scored later.
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.ef_search": str(EF_SEARCH),
     "hnsw.max_scan_tuples": str(MAX_SCANNED),
@@ -51,12 +51,14 @@ def nearest_keys(
     near: float = 0.5,
     sure: bool = True,
 ) -> list[UUID]:
-    """The keys of the texts that are nearest to any of the vectors ``asked``, at least
-    ``limit`` of them where the scope has so many with a vector of this model.
+    """Return the keys of the texts that are nearest to any of the vectors ``asked``.
+
+    Return at least ``limit`` keys if the scope has so many with a vector of this model.
 
     vectors: the table of the scope's vectors; ``key`` is its foreign key to the scope. near:
-    a cosine from which two texts are about one matter, by the model's calibration.
-    sure: False where only what is near is of interest, about which the index is right.
+    the cosine from which two texts are about the same topic, by the model's calibration.
+    sure: if False, the search is never repeated exactly: only near results matter to the caller,
+    and the index is reliable for them.
     """
     if not asked:
         return []
@@ -80,7 +82,7 @@ def nearest_exactly(
     asked: Sequence[Vector],
     limit: int,
 ) -> list[UUID]:
-    """As ``nearest_keys``, by looking at every vector in the scope."""
+    """Return the same as ``nearest_keys`` by reading every vector in the scope."""
     distances = [CosineDistance("vector", list(vector)) for vector in asked]
     nearest = distances[0] if len(distances) == 1 else Least(*distances)
     rows = vectors._default_manager.filter(
@@ -92,13 +94,13 @@ def nearest_exactly(
 def nearest_by_index(
     *, scope: QuerySet[Any], key: str, model: str, asked: Sequence[Vector], limit: int
 ) -> list[UUID]:
-    """What the model's index leads to, be it right or not."""
+    """Return the results of the model's index without checking them."""
     parts = _by_index(scope, key, model, asked, limit)
     return [found for part in parts for found, _ in part]
 
 
 def _is_sure(found: Sequence[tuple[UUID, float]], limit: int, near: float) -> bool:
-    """Whether the index found enough, and the nearest of it are near."""
+    """Return whether the index found enough texts, and the nearest of them are near."""
     if len(found) < limit:
         return False
     cosines = sorted((1.0 - distance for _, distance in found), reverse=True)
@@ -108,9 +110,9 @@ def _is_sure(found: Sequence[tuple[UUID, float]], limit: int, near: float) -> bo
 def _by_index(
     scope: QuerySet[Any], key: str, model: str, asked: Sequence[Vector], limit: int
 ) -> list[list[tuple[UUID, float]]]:
-    """For each vector the keys found, with their distance."""
+    """Return for each vector the found keys with their distance."""
     statement, params = index_search(scope=scope, key=key, model=model, asked=asked, limit=limit)
-    # Within one transaction, so that the settings end with it.
+    # In one transaction, so that the settings end with it.
     with transaction.atomic(scope.db, savepoint=False), connections[scope.db].cursor() as cursor:
         cursor.execute(
             "SELECT set_config(name, value, true)"
@@ -128,8 +130,10 @@ def _by_index(
 def index_search(
     *, scope: QuerySet[Any], key: str, model: str, asked: Sequence[Vector], limit: int
 ) -> tuple[str, list[Any]]:
-    """The SQL that the model's index answers: rows of the vector's place in ``asked``, a key
-    and its distance."""
+    """Return the SQL that uses the model's index.
+
+    Its rows are the vector's place in ``asked``, a key and its distance.
+    """
     table = MemoryEmbedding._meta.db_table
     cast = cast_of(len(asked[0]))
     where, scope_params = _in_scope(scope, key)
@@ -145,7 +149,7 @@ def index_search(
 
 
 def _in_scope(scope: QuerySet[Any], key: str) -> tuple[str, tuple[Any, ...]]:
-    """The condition that a text is in the scope; none where the scope is all there is."""
+    """Return the SQL condition that a text is in the scope; empty for an unrestricted scope."""
     if not scope.query.where and not scope.query.is_sliced and not scope.query.combinator:
         return "", ()
     inner, params = scope.order_by().values("pk").query.get_compiler(scope.db).as_sql()

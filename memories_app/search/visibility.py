@@ -1,4 +1,4 @@
-"""Who may see which memories: the one place where visibility is decided. And lists of them."""
+"""Decide which memories a person may see, and list them. No other module decides this."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from memoryproject.foundation.text.query import informative_terms, query_terms
 
 
 def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
-    """The memories that may be recalled: all of them for the godfather and for staff; for
-    anybody else the public ones and those of the same chat. Only active ones that haven't
-    expired."""
+    """Return the memories that may be recalled for a person.
+
+    The owner and staff get all memories, others the public ones and those of the same chat.
+    Only active memories that haven't expired are included.
+    """
     current = Memory.objects.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
     if is_owner or is_staff:
         return current
@@ -29,12 +31,12 @@ def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) ->
 
 
 def memories_for_staff() -> QuerySet[Memory]:
-    """All memories, also those that aren't recalled: superseded, proposed and expired ones."""
+    """Return all memories, including superseded, proposed and expired ones."""
     return Memory.objects.all()
 
 
 def is_current(now: datetime) -> Q:
-    """Memories that have not expired."""
+    """Return a filter for memories that have not expired."""
     return Q(expires_at__isnull=True) | Q(expires_at__gt=now)
 
 
@@ -52,10 +54,11 @@ def memories_list(
     since: datetime | None = None,
     text: str = "",
 ) -> QuerySet[Memory]:
-    """Those of the memories that fit all of the filters that are given: pinned ones first,
-    then the newest. The order is total, so that a cursor can go on from any of them.
+    """Return the memories that match all given filters: pinned ones first, then the newest.
 
-    tags: all of them. since: made then or later. text: holds each of its words.
+    The order is total, so that a cursor can continue from any of them.
+
+    tags: must have all of them. since: created then or later. text: contains each of its words.
     """
     wanted: dict[str, Any] = {
         "type": type,
@@ -76,8 +79,10 @@ def memories_list(
 
 
 def memories_with_words(memories: QuerySet[Memory], text: str) -> QuerySet[Memory]:
-    """Those that hold every telling word of the text, in any of its forms; none where the
-    text has no word."""
+    """Return the memories that contain every content word of the text, in any of its forms.
+
+    Return none if the text has no content word.
+    """
     terms = informative_terms(query_terms(text))
     if not terms:
         return memories.none()
@@ -88,8 +93,10 @@ def memories_with_words(memories: QuerySet[Memory], text: str) -> QuerySet[Memor
 
 
 def values_in_use(field: str, *, most: int = 50) -> list[str]:
-    """The first different values of an indexed text field of all memories, by one step through
-    its index for each, however many memories have it."""
+    """Return the first distinct values of an indexed text field of all memories.
+
+    It makes one step through the index for each value, whatever the number of memories.
+    """
     column = connection.ops.quote_name(field)
     table = connection.ops.quote_name(Memory._meta.db_table)
     statement = f"""
@@ -108,6 +115,6 @@ def values_in_use(field: str, *, most: int = 50) -> list[str]:
 
 
 def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:
-    """The tags of the newest memories: a look at all of them would take too long."""
+    """Return the tags of the newest memories: reading all memories would take too long."""
     rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:newest]
     return sorted({tag for tags in rows for tag in tags})[:most]

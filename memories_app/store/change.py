@@ -1,4 +1,4 @@
-"""Changes memories. What they said before stays as a revision."""
+"""Change memories. The earlier content stays as a revision."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def memory_update(
     tags: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Memory:
-    """Change what is given; what is equal already is no change and makes no revision.
+    """Change the given fields; equal values change nothing and make no revision.
 
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError (a superseded memory
     is history), DuplicateFactError, EmbedderError, DatabaseError; nothing is changed then.
@@ -78,7 +78,7 @@ def memory_update(
 
 @dataclass(frozen=True)
 class _NewText:
-    """``vector``: by the model ``model_id``, None where it doesn't cover the text."""
+    """A new text. ``vector`` is by the model ``model_id``, None if it doesn't cover the text."""
 
     content: str
     vector: list[float] | None
@@ -86,9 +86,11 @@ class _NewText:
 
 
 def _text_ahead(memory_id: UUID, content: str | None, embedder: Embedder) -> _NewText | None:
-    """What the memory is to say, with its vector, made before the transaction, so that none is
-    open while a provider is asked; None where it says that already. Raises
-    MemoryNotFoundError, EmbedderError."""
+    """Return the new text with its vector; None if the memory already has this text.
+
+    Call it before the transaction, so that none is open while a provider is called. Raises
+    MemoryNotFoundError, EmbedderError.
+    """
     if content is None or content == memory_get(memory_id).content:
         return None
     (vector,) = embed_covered(embedder, [content])
@@ -96,8 +98,10 @@ def _text_ahead(memory_id: UUID, content: str | None, embedder: Embedder) -> _Ne
 
 
 def _say(memory: Memory, text: _NewText | None) -> None:
-    """Raises DuplicateFactError, and MemoryStateError where it said this a moment ago and says
-    something else now."""
+    """Set the new text.
+
+    Raises DuplicateFactError, and MemoryStateError if the text changed since ``_text_ahead``.
+    """
     if text is None:
         raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
     refuse_duplicate(memory, scope=memory.scope, content=text.content)
@@ -111,7 +115,7 @@ def _say(memory: Memory, text: _NewText | None) -> None:
 
 
 def _given(**wanted: Any) -> dict[str, Any]:
-    """What is to be changed, checked, as it is stored. Raises MemoryValidationError."""
+    """Return the validated changes as they are stored. Raises MemoryValidationError."""
     given = {name: value for name, value in wanted.items() if value is not None}
     _check(given)
     if "metadata" in given:
@@ -120,8 +124,10 @@ def _given(**wanted: Any) -> dict[str, Any]:
 
 
 def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> Memory:
-    """Change who may see a memory. Raises MemoryValidationError, MemoryNotFoundError,
-    MemoryStateError, DuplicateFactError."""
+    """Change the visibility of a memory.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError.
+    """
     known = memory_get(memory_id)
     problems = list(visibility_problems(visibility, known.chat_id))
     if problems:
@@ -142,7 +148,7 @@ def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> 
 
 
 def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> Memory:
-    """Pin a memory, or take the pin off. Raises MemoryNotFoundError, MemoryStateError."""
+    """Pin or unpin a memory. Raises MemoryNotFoundError, MemoryStateError."""
     with transaction.atomic():
         memory = memory_locked(memory_id)
         if memory.pinned != pinned:
@@ -153,8 +159,10 @@ def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> Memory:
 
 
 def memory_expire_at(*, memory_id: UUID, at: datetime | None, actor: Actor) -> Memory:
-    """Set when a memory ends, or that it doesn't. Raises MemoryValidationError,
-    MemoryNotFoundError, MemoryStateError."""
+    """Set the time when a memory expires, or remove it.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError.
+    """
     if at is not None and timezone.is_naive(at):
         raise MemoryValidationError([Problem("expires_at", _("has no time zone"))])
     with transaction.atomic():

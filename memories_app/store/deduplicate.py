@@ -1,4 +1,4 @@
-"""What becomes of each new memory: stored, told again, or stored in place of an older one."""
+"""Decide about new memories: store, mention again, or supersede an older one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
 
 @dataclass(frozen=True)
 class Prepared:
-    """A new memory with all that is worked out of its text."""
+    """A new memory with everything that is computed from its text."""
 
     new: NewMemory
     scope: str
@@ -62,8 +62,7 @@ class Decided:
 
 
 class Storing:
-    """Stores memories in the caller's transaction, with a number of statements that doesn't
-    grow with them."""
+    """Store memories in the caller's transaction, with a constant number of statements."""
 
     def __init__(self, model_id: str, actor: Actor, new_id: Callable[[], UUID]) -> None:
         self._model_id = model_id
@@ -78,7 +77,7 @@ class Storing:
         self._against_pinned: list[tuple[Memory, Memory]] = []
 
     def store(self, prepared: Sequence[Prepared]) -> list[Decided]:
-        """Decide about each in turn, then write all."""
+        """Decide about each memory in order, then write all."""
         scopes_lock(one.scope for one in prepared)
         statuses = [MemoryStatus.ACTIVE]
         if any(one.new.proposed for one in prepared):
@@ -145,7 +144,7 @@ class Storing:
         return memory
 
     def _tell_again(self, memory: Memory, new: NewMemory) -> None:
-        """What had expired counts again; a later end counts, an earlier one doesn't."""
+        """Record a repeated mention; it renews an expired memory and never shortens its life."""
         memory.told_count += 1
         memory.last_told_at = self._now
         ended = memory.expires_at is not None and memory.expires_at <= self._now
@@ -176,7 +175,7 @@ class Storing:
         )
 
     def _write(self) -> None:
-        # Before the new ones: a fact has room for one active memory only.
+        # Before the new ones: a scope may hold only one active memory of a fact.
         Memory.objects.bulk_update(
             list(self._changed.values()),
             [
@@ -208,18 +207,20 @@ class Storing:
         memories_audit(done, self._actor)
 
 
-# An action, the memory that it was done to, and details.
+# An action, its memory, and details.
 Done = tuple[str, Memory, Mapping[str, Any]]
 
 
 def memory_audit(action: str, memory: Memory, actor: Actor, **details: object) -> None:
-    """A line in the audit log about a memory, with its content's hash only, and what
-    integrators are told of it."""
+    """Record a memory's change in the audit log and publish it to integrators.
+
+    The audit log holds only the hash of the content.
+    """
     memories_audit([(action, memory, details)], actor)
 
 
 def memories_audit(done: Sequence[Done], actor: Actor) -> None:
-    """The same for many at once."""
+    """Do ``memory_audit`` for many memories at once."""
     audit_record_many(
         events=[
             Event(action, actor, "memory", memory.pk, memory.content_hash, details)
@@ -231,7 +232,10 @@ def memories_audit(done: Sequence[Done], actor: Actor) -> None:
 
 
 def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> None:
-    """Keep what these memories say now; call it before they change, in their scopes' lock."""
+    """Store the current content of these memories as revisions.
+
+    Call it before they change, with their scopes locked.
+    """
     if not memories:
         return
     newest = dict(

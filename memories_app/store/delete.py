@@ -1,4 +1,4 @@
-"""Deletes memories with all that this app derived from them."""
+"""Delete memories with everything that this app derived from them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from memoryproject.foundation.audit.events import Actor
 
 
 def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
-    """Delete these memories, what they had superseded (a forgotten price takes the older
-    prices along), and their vectors, revisions, tellings and proposals. Returns the ids of the
-    memories that are gone; those that were not there are left out."""
+    """Delete memories with the memories that they superseded, and all that belongs to them.
+
+    A forgotten price also deletes the older prices. Vectors, revisions, sources and proposals
+    are deleted, too. Return the ids of the deleted memories; unknown ids are left out.
+    """
     with transaction.atomic():
         found = Memory.objects.filter(pk__in=list(memory_ids))
         scopes_lock(found.values_list("scope", flat=True))
         gone = list(Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms"))
-        # Their content is a copy of a memory's.
+        # Their content is a copy of a memory's content.
         MergeProposal.objects.filter(parts__memory__in=gone).delete()
         memories_audit([("memory.forget", memory, {}) for memory in gone], actor)
         ids = [memory.pk for memory in gone]
@@ -30,7 +32,7 @@ def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
 
 
 def with_older(memory_ids: Sequence[UUID]) -> list[UUID]:
-    """These memories and all that they superseded, one after the other."""
+    """Return these memories and all that they superseded, directly or indirectly."""
     ids = list(memory_ids)
     known = dict.fromkeys(ids)
     while ids:

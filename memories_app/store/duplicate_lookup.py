@@ -1,4 +1,4 @@
-"""The memories that matter to new ones: what says the same, and what says otherwise."""
+"""Find the memories that new ones duplicate or contradict."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from memories_app.models import Memory, MemoryStatus
 
 
 class KnownFacts:
-    """Active memories of some scopes, found by what they say. Load it under the scopes' lock;
-    ``add`` keeps it right while new ones are decided about."""
+    """Active memories of some scopes, indexed by the facts that they state.
+
+    Load it while the scopes are locked; ``add`` keeps it current during the decisions.
+    """
 
     def __init__(self, memories: Iterable[Memory] = ()) -> None:
         self._by_key: dict[tuple[str, str], list[Memory]] = defaultdict(list)
@@ -30,7 +32,7 @@ class KnownFacts:
         fact_keys: Iterable[str],
         statuses: Iterable[str] = (MemoryStatus.ACTIVE,),
     ) -> KnownFacts:
-        """Those that share a key with any of the texts."""
+        """Load the memories that share a key with any of the texts."""
         keys = {key for likeness in likenesses for key in likeness.keys}
         alike = Q(likeness__overlap=sorted(keys)) | Q(fact_key__in=set(fact_keys))
         told = Memory.objects.filter(document__isnull=True, status__in=list(statuses))
@@ -38,21 +40,21 @@ class KnownFacts:
         return cls(found.order_by("created_at", "memory_id").defer("terms"))
 
     def add(self, memory: Memory, scope: str) -> None:
-        """``scope`` is given, because the database sets it on stored rows only."""
+        """Add a memory. ``scope`` is given because the database sets it on stored rows only."""
         for key in (memory.fact_key, *memory.likeness):
             self._by_key[scope, key].append(memory)
 
     def same(
         self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
     ) -> Memory | None:
-        """The memory that says this already. ``proposed``: also one that waits for staff."""
+        """Return the memory that states this fact. ``proposed``: include proposed ones."""
         found = self.all_same(scope, fact_key, likeness, proposed=proposed)
         return found[0] if found else None
 
     def all_same(
         self, scope: str, fact_key: str, likeness: Likeness, *, proposed: bool = False
     ) -> list[Memory]:
-        """All that say this; a text that is equal before one that is like it."""
+        """Return all memories that state this fact, those with an equal text first."""
         statuses = {str(MemoryStatus.ACTIVE), *([str(MemoryStatus.PROPOSED)] if proposed else [])}
         return [
             memory
@@ -62,7 +64,7 @@ class KnownFacts:
         ]
 
     def replaced(self, scope: str, likeness: Likeness, now: datetime) -> list[Memory]:
-        """The memories that can't be true any more where this is; not what has expired."""
+        """Return the unexpired memories that contradict this statement."""
         found = {
             memory.pk: memory
             for key in likeness.keys

@@ -1,4 +1,4 @@
-"""Stores memories that were exported somewhere: as they were, each once."""
+"""Import exported memories unchanged, each only once."""
 
 from __future__ import annotations
 
@@ -21,18 +21,24 @@ from memoryproject.foundation.text.terms import index_text
 
 
 class MemoryImport:
-    """Brings in memories part by part. Nothing is superseded by it: what counts is as it was
-    where the memories come from. ``finish`` links what superseded what."""
+    """Import memories in parts. Nothing is superseded by the import itself.
+
+    The records keep the state that they had at the export. ``finish`` links superseded memories
+    to those that replaced them.
+    """
 
     def __init__(self, *, embedder: Embedder | None, actor: Actor) -> None:
         self._embedder = embedder
         self._actor = actor
-        # Only what points to a memory that comes later.
+        # Only links to memories that come later.
         self._links: dict[UUID, UUID] = {}
 
     def add(self, records: Sequence[Record]) -> list[bool]:
-        """Whether each was stored; False: its id, its message or its fact is there already.
-        Raises EmbedderError, DatabaseError; none of these records is stored then."""
+        """Import a part; return for each record whether it was stored.
+
+        A record is not stored if its id, its message or its fact exists already.
+        Raises EmbedderError, DatabaseError; none of these records is stored then.
+        """
         self._embed(records)
         with transaction.atomic():
             scopes_lock(_scope(record) for record in records)
@@ -43,7 +49,7 @@ class MemoryImport:
         return stored
 
     def finish(self) -> None:
-        """Call it when all are in."""
+        """Finish the import. Call it after the last part."""
         there = set(
             Memory.objects.filter(pk__in=set(self._links.values())).values_list("pk", flat=True)
         )
@@ -67,7 +73,7 @@ class MemoryImport:
         memories = [_memory(record) for record in records]
         Memory.objects.bulk_create(memories)
         for memory, record in zip(memories, records, strict=True):
-            # The database has just set its own.
+            # The database has just set the current time.
             memory.updated_at = record.updated_at
         Memory.objects.bulk_update(memories, ["updated_at"], batch_size=500)
         pairs = list(zip(memories, records, strict=True))
@@ -96,7 +102,7 @@ class MemoryImport:
         self._link()
 
     def _link(self) -> None:
-        """What can be linked by now, so that little waits for the end."""
+        """Link what can be linked already, to keep the rest small."""
         targets = set(self._links.values())
         there = set(Memory.objects.filter(pk__in=targets).values_list("pk", flat=True))
         ready = {old: new for old, new in self._links.items() if new in there}
@@ -107,7 +113,7 @@ class MemoryImport:
 
 
 class _Known:
-    """What is there already, and what the part itself holds."""
+    """The stored memories and those of the current part."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         ids = {record.memory_id for record in records if record.memory_id}
@@ -122,7 +128,7 @@ class _Known:
         self._facts = set(active.values_list("scope", "fact_key"))
 
     def claim(self, record: Record) -> bool:
-        """Whether the record is new; from then on it is known."""
+        """Return whether the record is new, and remember it."""
         fact = (_scope(record), fact_key(record.new.content))
         active = record.status == MemoryStatus.ACTIVE
         command = record.new.source_message_id if _is_command(record) else None

@@ -1,4 +1,4 @@
-"""What integrators are told of memories: ids and words of ours, never what they say."""
+"""Events about memories for integrators: ids and fixed words, never the content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = {
     "memory.forget": MEMORY_FORGOTTEN,
     "memory.reject": MEMORY_FORGOTTEN,
 }
-# By action: what may have changed, by the names that the REST API has for it.
+# By action: the fields that may have changed, with their names in the REST API.
 _FIELDS: dict[str, tuple[str, ...]] = {
     "memory.visibility": ("visibility",),
     "memory.pin": ("pinned",),
@@ -36,8 +36,10 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def memory_event(action: str, memory: Memory, details: Mapping[str, Any]) -> HookEvent | None:
-    """What there is to be told where the audit log is told ``action``; None: nothing. That
-    somebody said again what is known is no change."""
+    """Return the event for an audited ``action``; None if integrators get none.
+
+    A repeated mention of a known fact is no change.
+    """
     if action in _TYPES:
         return _event(_TYPES[action], memory)
     fields = details.get("fields") if action == "memory.update" else _FIELDS.get(action)
@@ -45,24 +47,24 @@ def memory_event(action: str, memory: Memory, details: Mapping[str, Any]) -> Hoo
 
 
 def passages_created(memories: Iterable[Memory]) -> None:
-    """A document was stored as these memories."""
+    """Publish that a document was stored as these memories."""
     hooks_raise([_event(MEMORY_CREATED, memory) for memory in memories])
 
 
 def passages_forgotten(document_id: UUID) -> None:
-    """A document is about to go with all its memories. Call it before."""
+    """Publish that a document is about to be deleted with all its memories. Call it before."""
     rows = _told(Memory.objects.filter(document=document_id)).order_by("position")
     hooks_raise([_event(MEMORY_FORGOTTEN, memory) for memory in rows])
 
 
 def memories_moved(*, memory_ids: Collection[UUID]) -> None:
-    """These memories are another chat's now."""
+    """Publish that these memories moved to another chat."""
     rows = _told(Memory.objects.filter(pk__in=list(memory_ids)))
     hooks_raise([_event(MEMORY_CHANGED, memory, fields=["whatsapp_chat"]) for memory in rows])
 
 
 def _told(memories: QuerySet[Memory]) -> QuerySet[Memory]:
-    """With what events hold, and without their texts."""
+    """Load only the fields that events need, without the texts."""
     return memories.only("memory_id", "chat_id", "visibility", "status", "document_id")
 
 

@@ -1,4 +1,4 @@
-"""A memory that nobody else changes or compares meanwhile."""
+"""Load memories and lock them against concurrent changes and comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoryproject.foundation.text.terms import index_text
 
 
 def memory_get(memory_id: UUID) -> Memory:
-    """Raises MemoryNotFoundError."""
+    """Return the memory. Raises MemoryNotFoundError."""
     memory = Memory.objects.filter(pk=memory_id).first()
     if memory is None:
         raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
@@ -23,8 +23,10 @@ def memory_get(memory_id: UUID) -> Memory:
 
 
 def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
-    """The memory, locked until the transaction ends, with its scope and the scope ``also``.
-    Raises MemoryNotFoundError, and MemoryStateError where it changed its scope meanwhile."""
+    """Return the memory, locked until the transaction ends with its scope and ``also``.
+
+    Raises MemoryNotFoundError, and MemoryStateError if its scope changed meanwhile.
+    """
     scope = memory_get(memory_id).scope
     scopes_lock([scope, also or scope])
     memory = Memory.objects.select_for_update(no_key=True).filter(pk=memory_id).first()
@@ -36,8 +38,10 @@ def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
 
 
 def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
-    """Raises DuplicateFactError where another active memory of the scope says this, as long as
-    the memory itself is active."""
+    """Raise DuplicateFactError if another active memory of the scope states this.
+
+    An inactive memory is not checked.
+    """
     if memory.status != MemoryStatus.ACTIVE:
         return
     key, likeness = fact_key(content), likeness_of(content)
@@ -50,8 +54,11 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 def content_set(
     memory: Memory, *, content: str, hashed: str, vector: list[float] | None, model_id: str
 ) -> None:
-    """Give a memory another text, with all that is derived from it; vectors of other models
-    go, since they are of the old text. The caller saves the memory."""
+    """Set another text of a memory, with everything derived from it.
+
+    Vectors of other models are deleted: they belong to the old text. The caller saves the
+    memory.
+    """
     indexed = index_text(content)
     memory.content = content
     memory.content_hash = hashed

@@ -1,4 +1,4 @@
-"""Which chat a memory belongs to."""
+"""Move memories and documents from one chat to another."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from memoryproject.foundation.audit.events import SYSTEM
 
 
 def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
-    """Give all memories of one chat to another; returns how many. A fact that both have is
-    one from then on: the moved one points to the one that was there, which counts as told
-    by both. Call it in a transaction."""
+    """Move all memories of one chat to another; return their number.
+
+    A fact of both chats becomes one: the moved memory is superseded by the existing one, which
+    receives the mentions of both. Call it in a transaction.
+    """
     scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
     scopes_lock(scopes)
     told = Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True)
@@ -41,8 +43,10 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
 
 
 def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:
-    """Give one chat's documents to another, in the caller's transaction. What both have
-    read is kept once."""
+    """Move one chat's documents to another, in the caller's transaction.
+
+    A document that both chats have is kept once.
+    """
     for document in SourceDocument.objects.filter(chat_id=from_chat):
         same = SourceDocument.objects.filter(
             chat_id=to_chat, sha256=document.sha256, visibility=document.visibility

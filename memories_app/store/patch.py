@@ -1,4 +1,4 @@
-"""Changes a memory in several ways at once: all of them or none."""
+"""Change several fields of a memory at once: all of them or none."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ def memory_patch(
     embedder: Embedder,
     check: Callable[[Memory], None],
 ) -> Memory:
-    """Change what is given: content, type, category, tags, metadata, visibility, pinned,
-    expires_at. ``check`` sees the locked memory before anything is changed; what it raises goes
-    through.
+    """Change the given fields of a memory.
+
+    They are content, type, category, tags, metadata, visibility, pinned and expires_at.
+
+    ``check`` gets the locked memory before anything is changed; its errors are passed on.
 
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError,
     EmbedderError, DatabaseError; nothing is changed then.
@@ -48,7 +50,7 @@ def memory_patch(
     _refuse_wrong(known, changes)
     content = changes.get("content")
     is_new = content is not None and content != known.content
-    # Before the transaction, so that none is open while a provider is asked.
+    # Before the transaction, so that none is open while a provider is called.
     vectors = embed_covered(embedder, [content]) if content is not None and is_new else []
     texts = {name: changes[name] for name in TEXTS if name in changes}
     with transaction.atomic(), hooks_gathered():
@@ -75,8 +77,10 @@ def memory_patch(
 
 
 def _refuse_wrong(known: Memory, changes: Mapping[str, Any]) -> None:
-    """What can be told before a provider is asked for anything. Raises
-    MemoryValidationError."""
+    """Refuse changes that are invalid, before a provider is called.
+
+    Raises MemoryValidationError.
+    """
     labels = {name: changes[name] for name in ("content", "type", "category") if name in changes}
     problems = label_problems(**labels)
     if "visibility" in changes:
@@ -87,7 +91,7 @@ def _refuse_wrong(known: Memory, changes: Mapping[str, Any]) -> None:
 
 
 class MadeAhead:
-    """An embedder whose one vector is made already, for use in a transaction."""
+    """An embedder that returns one precomputed vector, for use in a transaction."""
 
     def __init__(self, embedder: Embedder, vectors: Sequence[list[float] | None]) -> None:
         self._embedder = embedder
@@ -110,5 +114,5 @@ class MadeAhead:
         return [vector for _ in texts]
 
     def coverage(self, text: str) -> float:
-        """Whether there is a vector at all."""
+        """Return 1 if there is a vector, else 0."""
         return 0.0 if self._vector is None else 1.0

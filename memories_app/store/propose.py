@@ -1,4 +1,4 @@
-"""Asks staff about memories that are alike."""
+"""Propose decisions about similar memories to staff."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from memories_app.models import Memory, MergeProposal, ProposalKind, ProposalMem
 
 
 def alike_key(kind: str, memory_ids: Sequence[UUID]) -> str:
-    """Names a proposal about these memories, in whatever order."""
+    """Return a key for a proposal about these memories, independent of their order."""
     told = " ".join([kind, *sorted(map(str, memory_ids))])
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 def replacement_propose(*, newer: Memory, older: Memory) -> None:
-    """Ask staff whether ``newer`` takes the place of ``older``, which is pinned."""
+    """Propose that ``newer`` supersedes ``older``, which is pinned."""
     proposal_add(
         kind=ProposalKind.REPLACE, memories=[newer, older], content=newer.content, similarity=1.0
     )
@@ -25,8 +25,10 @@ def replacement_propose(*, newer: Memory, older: Memory) -> None:
 def proposal_add(
     *, kind: str, memories: Sequence[Memory], content: str, similarity: float
 ) -> MergeProposal | None:
-    """A proposal about these memories, the one that stays first; None where they were
-    proposed before, whatever was decided."""
+    """Create a proposal about these memories; the memory that stays comes first.
+
+    Return None if there was a proposal about them before, whatever its decision.
+    """
     key = alike_key(kind, [memory.pk for memory in memories])
     proposal, made = MergeProposal.objects.get_or_create(
         alike_key=key, defaults={"kind": kind, "content": content, "similarity": similarity}
@@ -40,8 +42,10 @@ def proposal_add(
 def proposal_reopen(
     *, kind: str, memories: Sequence[Memory], content: str, similarity: float
 ) -> MergeProposal:
-    """The proposal about these memories, open and locked, whatever was decided about them
-    before: staff ask for it themselves. In the caller's transaction."""
+    """Return the proposal about these memories, open and locked, even if it was decided before.
+
+    It is used when staff ask for the proposal themselves. Call it in a transaction.
+    """
     proposal = proposal_add(kind=kind, memories=memories, content=content, similarity=similarity)
     if proposal is not None:
         return proposal

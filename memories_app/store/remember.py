@@ -1,4 +1,4 @@
-"""Stores memories: each fact once, and the newer before the older."""
+"""Store memories: deduplicate facts, and let newer facts supersede older ones."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Remembered:
-    """``status`` is created, duplicate (it was known, and counts as told again) or superseding
-    (it is new, and ``superseded`` said otherwise before)."""
+    """The result for a memory. ``status`` is created, duplicate or superseding.
+
+    duplicate: it was known and counts as mentioned again. superseding: it is new and replaced
+    ``superseded``.
+    """
 
     memory: Memory
     status: str
@@ -50,7 +53,7 @@ class Remembered:
 
 
 def content_hash(content: str) -> str:
-    """SHA-256 of the text, hex: what logs may show of it."""
+    """Return the hex SHA-256 of the text, the only form of it that logs may contain."""
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -73,8 +76,10 @@ def memory_remember(
     proposed: bool = False,
     new_id: Callable[[], UUID] = uuid.uuid4,
 ) -> Remembered:
-    """Store a memory. Asking again for the same source message gives the same memory, and what
-    is known already is told again instead of stored twice. For the fields see ``NewMemory``.
+    """Store a memory. For the fields see ``NewMemory``.
+
+    The same source message always gives the same memory. A known fact is recorded as mentioned
+    again instead of stored twice.
 
     Raises MemoryValidationError, EmbedderError when no vector can be made, DatabaseError when
     nothing can be stored; in all cases nothing is stored.
@@ -109,11 +114,11 @@ def memories_remember(
     before_storing: Callable[[], None] | None = None,
     new_id: Callable[[], UUID] = uuid.uuid4,
 ) -> list[Remembered]:
-    """Store up to 1,000 memories, all of them or none; the answers are in the order given.
+    """Store up to 1,000 memories, all of them or none; return the results in the same order.
 
-    before_storing: called in the transaction that stores them, also where none is new. What it
-    raises goes through, and nothing is stored. Raises MemoryValidationError with every problem
-    of every memory, EmbedderError, DatabaseError.
+    before_storing: called in the transaction that stores the memories, even if none is new. If
+    it raises an error, nothing is stored. Raises MemoryValidationError with every problem of
+    every memory, EmbedderError, DatabaseError.
     """
     if len(memories) > MAX_AT_ONCE:
         text = _("are %(count)s, at most %(most)s at once")
@@ -140,7 +145,7 @@ def _remember(
     keys = [fact_key(new.content) for new in memories]
     told = _duplicate_of(memories, keys)
     fresh = [place for place in range(len(memories)) if place not in told]
-    # Before the transaction, so that none is open while a provider is asked.
+    # Before the transaction, so that none is open while a provider is called.
     vectors = embed_covered(embedder, [memories[place].content for place in fresh])
     prepared = [
         Prepared.of(memories[place], keys[place], vector)
@@ -162,7 +167,7 @@ def _store(
     new_id: Callable[[], UUID],
     before_storing: Callable[[], None] | None,
 ) -> list[Remembered]:
-    """With new ids where one is taken, which chance alone hardly ever does (ERR-MEMORY-005)."""
+    """Store the memories; retry with new ids if one is taken by chance (ERR-MEMORY-005)."""
     for attempt in range(1, ID_TRIES + 1):
         try:
             with transaction.atomic():
@@ -186,7 +191,7 @@ def _store(
 
 
 def _duplicate_of(memories: Sequence[NewMemory], keys: Sequence[str]) -> dict[int, Memory]:
-    """By place: the memory that this very message told before. A command tells one thing."""
+    """Return by place the memory that this message created before. A command creates only one."""
     ids = {new.source_message_id for new in memories if new.source_message_id is not None}
     if not ids:
         return {}

@@ -1,4 +1,4 @@
-"""Takes back what was learned from a message that doesn't say it any more."""
+"""Retract memories that were extracted from a message that was revoked or edited."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from memories_app.store.delete import memories_delete
 from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.events import Actor
 
-# The source of what was learned without being asked to.
+# The source of memories that were extracted without a command.
 EXTRACTION = "extraction"
 
 
 def memories_retract(*, message_id: UUID, actor: Actor) -> list[UUID]:
-    """Undo what was learned by itself from a message that was revoked or edited: what it alone
-    told is deleted, and what it had superseded counts again; what others told as well loses
-    this telling. What it told by a command stays. Returns the ids that are gone.
+    """Undo the extraction of memories from a message that was revoked or edited.
+
+    Memories with no other source are deleted, and those that they superseded become active
+    again. Memories with other sources only lose this one. Memories that a command stored stay.
+    Return the ids of the deleted memories.
     """
     with transaction.atomic():
         scopes_lock(_learned_from(message_id).values_list("scope", flat=True))
@@ -36,14 +38,14 @@ def memories_retract(*, message_id: UUID, actor: Actor) -> list[UUID]:
 
 
 def _learned_from(message_id: UUID) -> QuerySet[Memory]:
-    """What the message told. What was merged into another has handed its tellings on."""
+    """Return the memories extracted from the message. Merged ones have passed their sources on."""
     told = MemorySource.objects.filter(source=EXTRACTION, source_message_id=message_id)
     by_telling = Q(pk__in=told.values("memory_id"))
     return Memory.objects.filter(by_telling | Q(source=EXTRACTION, source_message_id=message_id))
 
 
 def _remove_source(memory: Memory, message_id: UUID) -> list[MemorySource]:
-    """Remove this telling; returns the others, oldest first."""
+    """Remove this source; return the others, oldest first."""
     memory.tellings.filter(source=EXTRACTION, source_message_id=message_id).delete()
     return list(memory.tellings.order_by("told_at", "id"))
 
@@ -60,8 +62,11 @@ def _keep(memory: Memory, tellings: list[MemorySource]) -> None:
 
 
 def _reinstate(memory: Memory, actor: Actor) -> None:
-    """What this memory took the place of: stands behind what took its own place, or counts
-    again where nothing did and nothing else says the same."""
+    """Reinstate the memories that this memory superseded.
+
+    They are superseded by its successor. Without a successor they become active again, unless
+    another memory states the same.
+    """
     for older in memory.supersedes.order_by("-superseded_at", "memory_id"):
         if memory.superseded_by_id is not None:
             older.superseded_by_id = memory.superseded_by_id

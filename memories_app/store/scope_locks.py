@@ -1,4 +1,4 @@
-"""One at a time where memories of a scope are compared with each other."""
+"""Locks of scopes: only one transaction at a time compares the memories of a scope."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from memories_app.models import Visibility
 
 
 def scope_of(visibility: str, chat_id: UUID | None) -> str:
-    """What the database makes of ``Memory.scope``."""
+    """Return the same value that the database generates for ``Memory.scope``."""
     return f"chat:{chat_id}" if visibility == str(Visibility.CHAT) else str(visibility)
 
 
 def scopes_lock(scopes: Iterable[str]) -> None:
-    """Wait until nobody else decides about memories of these scopes; held until the
-    transaction ends. Always in one order, so that nobody waits in a circle. Take it after the
-    locks of chats, sessions and turns, and before any row of a memory."""
+    """Wait for and take the locks of these scopes; held until the transaction ends.
+
+    The locks are always taken in one order, so that no deadlock occurs. Take them after the
+    locks of chats, sessions and turns, and before any row of a memory.
+    """
     keys = sorted({_key(scope) for scope in scopes})
     with connection.cursor() as cursor:
         for key in keys:

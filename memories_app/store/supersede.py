@@ -1,4 +1,4 @@
-"""Lets one memory take the place of another."""
+"""Let one memory supersede another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from memoryproject.foundation.audit.events import Actor
 def memory_supersede(
     *, older: Memory, newer: Memory, reason: str, actor: Actor, at: datetime
 ) -> None:
-    """``older`` isn't recalled any more and points to ``newer``. In the caller's transaction,
-    under the lock of their scope."""
+    """Exclude ``older`` from recall and point it to ``newer``.
+
+    Call it in a transaction that holds the lock of their scope.
+    """
     revisions_add([older], reason=reason, actor=actor)
     older.status = MemoryStatus.SUPERSEDED
     older.superseded_by = newer

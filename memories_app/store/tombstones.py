@@ -1,6 +1,6 @@
-"""Remembers what was forgotten, without knowing what it was, so that nothing learns it again.
+"""Tombstones: keyed hashes of forgotten facts, so that they are not learned again.
 
-People may tell it again: a tombstone only stops what is learned by itself.
+People may still store the fact explicitly: a tombstone stops automatic extraction only.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from memories_app.models import Tombstone
 
 
 def keyed_hash(text: str, *, purpose: str) -> str:
-    """HMAC-SHA-256 of the text with AUDIT_KEY, hex; another for each purpose."""
+    """Return the hex HMAC-SHA-256 of the text with AUDIT_KEY, different for each purpose."""
     message = f"{purpose}\0{text}".encode(errors="surrogatepass")
     return hmac.new(settings.AUDIT_KEY.encode(), message, hashlib.sha256).hexdigest()
 
 
 def tombstones_add(*, facts: Iterable[tuple[str, str]]) -> int:
-    """Bury facts, each given by its scope and its text, in the caller's transaction."""
+    """Store tombstones of facts, each given by scope and text, in the caller's transaction."""
     stones = [Tombstone(scope=scope, key=_key(scope, text)) for scope, text in facts]
     Tombstone.objects.bulk_create(stones, ignore_conflicts=True)
     return len(stones)
 
 
 def tombstones_remove(*, scope: str) -> int:
-    """When the scope itself is gone there is nothing to keep out of it."""
+    """Delete the tombstones of a deleted scope."""
     return Tombstone.objects.filter(scope=scope).delete()[0]
 
 
 def is_forgotten(*, content: str, scope: str) -> bool:
-    """Whether this very fact was forgotten in the scope."""
+    """Return whether this fact was forgotten in the scope."""
     return Tombstone.objects.filter(scope=scope, key=_key(scope, content)).exists()
 
 

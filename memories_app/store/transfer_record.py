@@ -1,4 +1,4 @@
-"""A memory as a JSON object with everything that belongs to it."""
+"""Convert memories with everything that belongs to them to JSON objects and back."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ AT_ONCE = 500
 _MAX_REPORTED = 2**31 - 1
 _MAX_DIMENSIONS = 16_000
 
-# Names chats by their ids.
+# Maps the ids of chats to their names.
 ChatNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
 
 
 class RecordError(ValueError):
-    """What is wrong with a record, for whoever wrote the file."""
+    """A record is invalid. The text explains the problem to the author of the file."""
 
 
 @dataclass
 class Record:
-    """A memory that comes in: what ``NewMemory`` has, and what became of it before."""
+    """An imported memory: the fields of ``NewMemory``, and its history."""
 
     new: NewMemory
     memory_id: UUID | None
@@ -53,7 +53,7 @@ class Record:
 def records_of(
     memories: QuerySet[Memory], *, chat_names: ChatNames, embeddings: bool
 ) -> Iterator[dict[str, Any]]:
-    """Every memory as a record, oldest first; however many there are, few are held at once."""
+    """Yield every memory as a record, oldest first; only a few are in memory at once."""
     related = ["revisions", "tellings", *(["embeddings"] if embeddings else [])]
     found = memories.order_by("created_at", "memory_id").defer("terms", "likeness")
     walk = found.prefetch_related(*related).iterator(chunk_size=AT_ONCE)
@@ -120,8 +120,11 @@ def _as_revision(revision: MemoryRevision) -> dict[str, Any]:
 
 
 def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
-    """The record, checked; ``chat_id`` is the chat that it names. Unknown fields are passed
-    over; who may see it is as POST memories/ has it where it isn't said. Raises RecordError."""
+    """Validate a record; ``chat_id`` is the chat that it names.
+
+    Unknown fields are ignored. A missing visibility gets the default of POST memories/. Raises
+    RecordError.
+    """
     if not isinstance(record, dict):
         raise RecordError(_("is not a JSON object"))
     given = _Fields(record)
@@ -170,7 +173,7 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
 
 
 def _visibility_without_any(chat_id: UUID | None) -> str:
-    """The narrowest one: its chat's, or the owner's where it came from none."""
+    """Return the narrowest visibility: the chat's, or the owner's without a chat."""
     return str(Visibility.OWNER if chat_id is None else Visibility.CHAT)
 
 
@@ -198,7 +201,7 @@ def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:
 
 
 class _Fields:
-    """Reads fields of a JSON object by their kind."""
+    """Read the fields of a JSON object by type."""
 
     def __init__(self, values: dict[str, Any], inside: str = "") -> None:
         self._values = values

@@ -73,7 +73,7 @@ def location(*statuses: int) -> OpenApiParameter:
 
 
 def invalid_document(error: Exception) -> APIException:
-    """Every problem by its place in the content, such as decisions.2."""
+    """List every problem with its place in the content, such as decisions.2."""
     errors: dict[str, list[ErrorDetail]] = {}
     for problem in instance(error, MemoryDocumentInvalidError).problems[:MAX_REPORTED]:
         path = problem.path.removeprefix("content").removeprefix(".")
@@ -87,7 +87,7 @@ def invalid_name(error: Exception) -> APIException:
 
 
 class DocumentsApi(ApiView):
-    """Documents belong to no chat, so that bound tokens have nothing to do with them."""
+    """Documents belong to no chat, so tokens that are bound to chats have no access to them."""
 
     bound_tokens = False
     raises = {
@@ -121,7 +121,7 @@ class DocumentsView(ListView):
         examples=[answered("One document", examples.FOUND)],
     )
     def get(self, request: Request) -> Response:
-        """By category and name; those in the archive with `archived=true`."""
+        """Documents by category and name; archived documents with `archived=true`."""
         return self.page_of(self.get_queryset())
 
 
@@ -146,8 +146,8 @@ class DocumentView(DocumentsApi):
         examples=[answered("A document", examples.DOCUMENT)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
-        """Exactly as it is stored. In context an identifier without a date means the newest;
-        `Content-Location` says which it is."""
+        """The document exactly as it is stored. In context an identifier without a date means the
+        newest document; `Content-Location` shows which one it is."""
         archived = request.query_params.get("archived", "false")
         if archived not in ("true", "false"):
             raise refuse("It is true or false.", attr="archived")
@@ -180,7 +180,7 @@ class DocumentView(DocumentsApi):
         session_id = request.query_params.get("session_id")
         if session_id is not None and "\x00" in session_id:
             raise refuse("It holds a NUL character.", code="nul", attr="session_id")
-        # An empty body is read by no parser.
+        # No parser reads an empty body.
         given = request.data if isinstance(request.data, str) else ""
         saved = self.store().save(
             category=self.category(category),
@@ -195,7 +195,7 @@ class DocumentView(DocumentsApi):
         )
 
     def _check(self, there: Kept | None) -> None:
-        """Call it with the category locked. Raises PreconditionFailed."""
+        """Check the preconditions, with the category locked. Raises PreconditionFailed."""
         if there is not None and is_known(self.request, document_etag(there)):
             raise PreconditionFailed("There is such a document already.")
         if there is None and "If-Match" in self.request.headers:
@@ -218,7 +218,7 @@ class DocumentArchiveView(DocumentsApi):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
-        """What is archived is never overwritten: a name that is taken there gets a number."""
+        """Archived documents are never overwritten: a name that is taken there gets a number."""
         self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
         place = {"category": key.category, "name": key.name, "path": key.path}
@@ -242,7 +242,7 @@ class DocumentCleanupView(DocumentsApi):
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
-        """For good, with all their versions; never what is in the archive."""
+        """Delete them permanently, with all their versions; never archived ones."""
         given = self.body(CleanupSerializer)
         removed = self.store().cleanup(category=given["category"], older_than=given["older_than"])
         return Response({"removed": len(removed.names), "names": list(removed.names)})
@@ -253,7 +253,7 @@ def document_etag(kept: Kept) -> str:
 
 
 def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:
-    """The document's own text, byte for byte."""
+    """Return the document's own text, byte for byte."""
     return HttpResponse(
         kept.envelope.text.encode(),
         status=status,

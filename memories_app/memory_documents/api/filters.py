@@ -1,4 +1,4 @@
-"""By what lists of documents are narrowed."""
+"""Filters of lists of documents."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
     def fitting(
         self, rows: QuerySet[MemoryDocument], _: str, value: Pattern
     ) -> QuerySet[MemoryDocument]:
-        """Names are compared as the command does it, by the same pattern."""
+        """Match names as the command does, with the same pattern."""
         named = rows.order_by().values_list("pk", "category", "name")
         return rows.filter(pk__in=[pk for pk, *place in named if value.fits(*place)])
 

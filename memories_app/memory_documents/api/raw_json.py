@@ -1,4 +1,4 @@
-"""Reads bodies that are kept as they are."""
+"""Read request bodies that are stored unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryproject.foundation.rest_kit.renderers import Json
 
 
 class RawJson(BaseParser):
-    """The text of a JSON body: the format's own reader looks at it, which is stricter."""
+    """Return the text of a JSON body unparsed: the format's own reader is stricter."""
 
     media_type = "application/json"
     renderer_class = Json

@@ -13,13 +13,13 @@ from memories_app.memory_document_format.facade import CATEGORIES, read_duration
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.rest_kit.serializers import Moment, Strict, Text
 
-# What every client may send; more digits are taken where they make a time.
+# The limit for clients; longer input is accepted if it is a valid time.
 AGE = r"^([0-9]{1,9}s|[0-9]{1,7}m|[0-9]{1,5}h|[0-9]{1,4}d|[0-9]{1,3}w)$"
 
 
 @extend_schema_field({"type": "string", "pattern": AGE})
 class Duration(Text):
-    """7d, 24h, 2w, 30m: as a timedelta."""
+    """Parse 7d, 24h, 2w or 30m to a timedelta."""
 
     def to_internal_value(self, data: Any) -> Any:
         text = super().to_internal_value(data)
@@ -30,7 +30,7 @@ class Duration(Text):
 
 
 class FoundSerializer(serializers.Serializer[MemoryDocument]):
-    """What lists show of a document."""
+    """The fields of a document in lists."""
 
     category = serializers.ChoiceField(CATEGORIES)
     identifier = serializers.CharField(help_text="The name without the date of context.")
@@ -54,7 +54,7 @@ class DocumentSerializer(serializers.Serializer[Any]):
 
 
 class ArchivedSerializer(serializers.Serializer[Any]):
-    """Where a document is now."""
+    """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
     name = serializers.CharField()
@@ -73,7 +73,7 @@ class RemovedSerializer(serializers.Serializer[Any]):
 
 
 def moment_or_age(text: str) -> datetime:
-    """``7d`` ago, or a time. Raises ValidationError."""
+    """Return a time, or the time that an age such as ``7d`` means. Raises ValidationError."""
     try:
         return timezone.now() - read_duration(text)
     except ValueError:

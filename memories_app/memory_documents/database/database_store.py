@@ -58,7 +58,7 @@ AT_ONCE = 100
 
 
 class DatabaseStore:
-    """A MemoryDocumentStore. ``actor`` is who does all this, for the audit log."""
+    """A MemoryDocumentStore. ``actor`` is recorded in the audit log."""
 
     def __init__(self, *, actor: Actor, now: Callable[[], datetime] = timezone.now) -> None:
         self._actor = actor
@@ -73,8 +73,10 @@ class DatabaseStore:
         session_id: str | None = None,
         check: Callable[[Kept | None], None] = lambda _: None,
     ) -> Saved:
-        """``check`` sees what is there already, None where nothing is, before anything is
-        changed; what it raises goes through."""
+        """Save a document. ``check`` gets the existing document or None before any change.
+
+        Errors that it raises are passed on.
+        """
         now = self._now()
         key = Key(category, name_for(category, identifier, now.date()))
         values: dict[str, Any] = {
@@ -104,7 +106,7 @@ class DatabaseStore:
         return Saved(key, outcome, new, archived_as)
 
     def load(self, *, category: str, identifier: str, archived: bool = False) -> Kept:
-        # One look for both: the document may be saved or removed at this moment.
+        # One query for both: the document may be saved or removed at the same time.
         name = self._name_meant(category, identifier, archived=archived)
         version = (
             newest_versions()
@@ -154,7 +156,7 @@ class DatabaseStore:
         return MemoryDocument.objects.count()
 
     def walk(self) -> Iterator[Kept | Broken]:
-        """That somebody takes all of them is audited before the first one is given."""
+        """Yield all documents. The audit log records it before the first one is returned."""
         with transaction.atomic():
             audit_record(
                 action="export",
@@ -176,7 +178,7 @@ class DatabaseStore:
         )
 
     def _name_meant(self, category: str, identifier: str, *, archived: bool = False) -> str:
-        """The name that an identifier means. Raises MemoryDocumentNotFoundError."""
+        """Return the name that an identifier means. Raises MemoryDocumentNotFoundError."""
         identifier = identifier_read(identifier)
         rows = rows_in(category, archived=archived)
         named = rows.filter(Q(identifier=identifier) | Q(name=identifier))

@@ -1,4 +1,4 @@
-"""What becomes of memory documents by the clock."""
+"""Remove and archive memory documents on a schedule."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record_ma
 def documents_tend(
     *, now: datetime, context_older_than: timedelta | None, actor: Actor = SYSTEM
 ) -> dict[str, int]:
-    """Remove context documents that were last saved longer ago (None: none of them), and
-    archive the handoffs that came in completed. Decisions are archived by hand, interfaces
-    updated in place. Tells how many were removed and archived."""
+    """Remove old context documents, and archive handoffs that were completed when they came in.
+
+    Context documents are removed if they were last saved longer ago than the limit; None
+    removes none. Decisions are archived by hand, interfaces are updated in place. Return how
+    many documents were removed and archived.
+    """
     removed: list[str] = []
     if context_older_than is not None:
         removed = documents_remove_older(

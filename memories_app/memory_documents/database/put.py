@@ -1,4 +1,4 @@
-"""Brings documents in as they are, each at its own place."""
+"""Store documents unchanged, each at its own place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _There:
 def documents_put(
     *, documents: Sequence[Kept], replace: bool, actor: Actor, now: datetime
 ) -> list[Put]:
-    """All or none of them; in as many queries for many new ones as for one."""
+    """Store all documents or none. The number of queries doesn't grow with new documents."""
     with transaction.atomic():
         categories_lock(document.key.category for document in documents)
         putting = _Putting(documents, replace=replace, actor=actor, now=now)
@@ -76,7 +76,7 @@ class _Putting:
             return Put(key, CREATED)
         if there.sha256 == sha256:
             return Put(key, UNCHANGED)
-        # What came in just before, under the same name, isn't replaced either.
+        # A document that was just stored under the same name isn't replaced either.
         if not self._replace or there.row._state.adding:
             return Put(key, CONFLICT, ANOTHER_TEXT)
         row_update(there.row, document.envelope, actor=self._actor, now=self._now)
@@ -93,7 +93,7 @@ class _Putting:
         audit_record_many(events=self._events)
 
     def _is_archived_by_now(self, document: Kept) -> bool:
-        """Whether the same text was archived here since: then it isn't brought back."""
+        """Return whether the same text was archived here since; then it isn't restored."""
         key = document.key
         if key.archived:
             return False
@@ -107,7 +107,7 @@ class _Putting:
 
 
 def _found(documents: Sequence[Kept]) -> dict[Key, _There]:
-    """What stands at their places already."""
+    """Return the documents that already exist at these places."""
     names: dict[str, list[str]] = {}
     for document in documents:
         names.setdefault(document.key.category, []).append(document.key.name)
@@ -121,7 +121,7 @@ def _found(documents: Sequence[Kept]) -> dict[Key, _There]:
 
 
 def _archived_alike(documents: Sequence[Kept]) -> dict[tuple[str, str], list[str]]:
-    """The names of archived documents with one of these texts, by category and hash."""
+    """Return the names of archived documents with one of these texts, by category and hash."""
     versions = newest_versions().filter(
         sha256__in=[document.envelope.sha256 for document in documents],
         document__archived_at__isnull=False,

@@ -1,4 +1,4 @@
-"""Removes documents for good, with all their versions."""
+"""Delete documents with all their versions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ AT_ONCE = 500
 def documents_remove_older(
     *, category: str, before: datetime, actor: Actor, progress: Progress = no_progress
 ) -> list[str]:
-    """Remove what was last saved before then and isn't archived; returns the names. Each few
-    of them are a transaction of their own."""
+    """Delete unarchived documents that were last saved before this time; return their names.
+
+    They are deleted in small batches, each in its own transaction.
+    """
     due = rows_in(category).filter(changed__lt=before)
     total = due.count()
     names: list[str] = []
@@ -37,7 +39,7 @@ def documents_remove_older(
 
 
 def documents_remove(*, ids: Sequence[UUID], actor: Actor) -> int:
-    """Remove these, archived or not; returns how many there were."""
+    """Delete these documents, archived or not; return how many existed."""
     with transaction.atomic():
         categories_lock(CATEGORIES)
         rows = list(MemoryDocument.objects.filter(pk__in=list(ids)))

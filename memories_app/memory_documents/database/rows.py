@@ -1,5 +1,7 @@
-"""Documents as rows: what is written and how it is read back. Call what writes within the
-lock of the category."""
+"""Write documents to rows and read them back.
+
+Functions that write must be called while the category is locked.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,16 @@ from memories_app.memory_documents.store_protocol import Found, Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.events import Actor, Event, actor_name
 
-# In the order in which a tree lists the names of files, whatever the database's language.
+# The order in which a tree lists file names, whatever the database's language.
 BY_NAME = Collate("name", "C")
 
 
 def categories_lock(categories: Iterable[str]) -> None:
-    """Wait until nobody else writes documents of these categories; held until the transaction
-    ends. Always in one order, so that nobody waits in a circle."""
+    """Wait until nobody else writes documents of these categories.
+
+    The locks are held until the transaction ends. They are always taken in one order, so that
+    no deadlock occurs.
+    """
     with connection.cursor() as cursor:
         for category in sorted(set(categories)):
             digest = hashlib.blake2b(f"memory documents {category}".encode(), digest_size=8)
@@ -41,7 +46,7 @@ def rows_in(category: str, *, archived: bool = False) -> QuerySet[MemoryDocument
 
 
 def newest_versions() -> QuerySet[MemoryDocumentVersion]:
-    """Each document's text as it is now."""
+    """Return the newest version of each document."""
     return MemoryDocumentVersion.objects.filter(number=F("document__version")).select_related(
         "document"
     )
@@ -96,7 +101,7 @@ def new_version(
 
 
 def row_update(row: MemoryDocument, envelope: Envelope, *, actor: Actor, now: datetime) -> None:
-    """Give the document a new version. What it said before stays."""
+    """Add a new version to the document. Older versions stay."""
     row.version += 1
     for name, value in _columns(envelope).items():
         setattr(row, name, value)
@@ -105,7 +110,7 @@ def row_update(row: MemoryDocument, envelope: Envelope, *, actor: Actor, now: da
 
 
 def row_archive(row: MemoryDocument, *, now: datetime) -> None:
-    """A name that is taken in the archive gets a number."""
+    """Archive the document. A name that is taken in the archive gets a number."""
     archive = rows_in(row.category, archived=True).filter(name__startswith=row.name)
     row.name = numbered(row.name, archive.values_list("name", flat=True))
     row.identifier = identifier_of(row.category, row.name)
@@ -116,7 +121,7 @@ def row_archive(row: MemoryDocument, *, now: datetime) -> None:
 def event_of(
     action: str, row: MemoryDocument, actor: Actor, *, sha256: str = "", **details: Any
 ) -> Event:
-    """For the audit log: never the name, which people choose."""
+    """Return the event for the audit log. It never holds the name, which people choose."""
     return Event(
         action=f"memory_document.{action}",
         actor=actor,

@@ -1,1 +1,1 @@
-"""Memory documents as files: a folder for each category, and one for what is archived."""
+"""Memory documents as files: a folder for each category, and one for the archive."""

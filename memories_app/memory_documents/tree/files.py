@@ -1,5 +1,7 @@
-"""The files of one folder, by the folder's descriptor. A link is never followed, and a file is
-there as a whole or not at all."""
+"""Files of one folder, addressed by the folder's descriptor.
+
+Symbolic links are never followed, and a file appears complete or not at all.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +13,29 @@ from contextlib import suppress
 from memories_app.memory_document_format.facade import MAX_BYTES, SUFFIX
 
 FILE_MODE = 0o600
-# Who writes holds the tree's lock, so that one name is enough; what a killed program left
-# under it goes with the next one.
+# The writer holds the tree's lock, so one temporary name is enough. The next write replaces
+# what a killed program left under it.
 _BESIDE = ".saving"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NoFileError(OSError):
-    """Something else has this name: a link, a folder, a pipe."""
+    """The name belongs to something that is no file: a link, a folder, a pipe."""
 
 
 def names_in(folder: int) -> list[str]:
-    """The names of the documents there, sorted; what isn't ``*.json`` is none."""
+    """Return the sorted names of the documents there; only ``*.json`` files count."""
     files = os.listdir(folder)
     names = (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
     return sorted(name for name in names if not name.startswith("."))
 
 
 def read(folder: int, name: str) -> bytes:
-    """What stands in a document's file; of one that is too large its beginning. Raises
-    FileNotFoundError, NoFileError, OSError."""
+    """Return the content of a document's file; of a file above the limit only its beginning.
+
+    Raises FileNotFoundError, NoFileError, OSError.
+    """
     try:
         descriptor = os.open(name + SUFFIX, _READ, dir_fd=folder)
     except OSError as error:
@@ -45,7 +49,7 @@ def read(folder: int, name: str) -> bytes:
 
 
 def is_there(folder: int, name: str) -> bool:
-    """Whether anything has the document's name."""
+    """Return whether anything has the document's name."""
     try:
         os.stat(name + SUFFIX, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -54,8 +58,10 @@ def is_there(folder: int, name: str) -> bool:
 
 
 def write(folder: int, name: str, text: str) -> None:
-    """Put a document in its place, which it takes at once and as a whole; call ``sync`` when
-    all are written. Raises OSError; then what was there is still there."""
+    """Write a document atomically; call ``sync`` after the last one.
+
+    Raises OSError; then the previous file still exists.
+    """
     with suppress(FileNotFoundError):
         os.unlink(_BESIDE, dir_fd=folder)
     descriptor = os.open(_BESIDE, _WRITE, FILE_MODE, dir_fd=folder)
@@ -72,12 +78,12 @@ def write(folder: int, name: str, text: str) -> None:
 
 
 def sync(folder: int) -> None:
-    """Let the names that were given and taken survive a power cut."""
+    """Make created, renamed and deleted names survive a power cut."""
     os.fsync(folder)
 
 
 def move(source: int, name: str, target: int, new_name: str) -> None:
-    """To a name that isn't taken there: look first, within the lock."""
+    """Move to a name that isn't taken there. The caller checks that first, within the lock."""
     os.rename(name + SUFFIX, new_name + SUFFIX, src_dir_fd=source, dst_dir_fd=target)
     os.fsync(target)
     os.fsync(source)
@@ -88,8 +94,10 @@ def remove(folder: int, name: str) -> None:
 
 
 def is_spelled_so(folder: int, name: str) -> bool:
-    """Whether the file is called exactly so. Where a file system takes upper and lower case
-    for one, another name leads to the same file."""
+    """Return whether the file is spelled exactly so.
+
+    On a case-insensitive file system another spelling leads to the same file.
+    """
     file = name + SUFFIX
     own = os.stat(file, dir_fd=folder, follow_symlinks=False)
     try:

@@ -1,7 +1,7 @@
-"""The folders of a tree, opened so that nothing leads out of them.
+"""The folders of a tree, opened so that no path leads outside.
 
-The root is the folder that somebody named. Below it every folder is opened by its descriptor
-and no symbolic link is followed, so that neither a name nor a link reaches another place.
+The root is the folder that the user named. Below it every folder is opened by its descriptor
+and no symbolic link is followed, so neither a name nor a link reaches another place.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ASIDE = "is no folder, or a symbolic link: put a folder there"
 
 
 class Folders:
-    """``lock_seconds``: how long to wait for another program that writes."""
+    """The folders below a root. ``lock_seconds``: how long to wait for another writer."""
 
     def __init__(self, root: Path, *, lock_seconds: float = LOCK_SECONDS) -> None:
         self.root = root
         self._lock_seconds = lock_seconds
 
     def make(self) -> None:
-        """Make what is missing of the tree. Folders that are there stay as they are."""
+        """Create the missing folders of the tree. Existing folders stay unchanged."""
         try:
             folder_make(self.root)
             with self._root() as root:
@@ -43,11 +43,13 @@ class Folders:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone among the programs that write by this class. The lock is on the root itself,
-        so that no file has to lie there for it. Raises MemoryDocumentStoreError."""
+        """Hold the lock against other writers of this class.
+
+        The lock is on the root itself, so that it needs no file. Raises MemoryDocumentStoreError.
+        """
         with self._root() as root:
             self._lock(root)
-            # Closing the descriptor gives the lock back.
+            # Closing the descriptor releases the lock.
             yield
 
     def _lock(self, root: int) -> None:
@@ -67,8 +69,10 @@ class Folders:
 
     @contextmanager
     def folder(self, category: str, *, archived: bool = False) -> Iterator[int | None]:
-        """The descriptor of a category's folder; None where there is none yet. Raises
-        MemoryDocumentStoreError."""
+        """Yield the descriptor of a category's folder; None if it doesn't exist yet.
+
+        Raises MemoryDocumentStoreError.
+        """
         parts = [ARCHIVE, category] if archived else [category]
         with ExitStack() as opened:
             outer = opened.enter_context(self._root())
@@ -98,7 +102,7 @@ class Folders:
             os.close(root)
 
     def unusable(self, what: str, error: OSError, below: str = "") -> MemoryDocumentStoreError:
-        """The error for people: what can't be done, where and why."""
+        """Return the error for people: what failed, where and why."""
         path = self.root / below
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             return MemoryDocumentStoreError(f"{path} {_ASIDE}.")

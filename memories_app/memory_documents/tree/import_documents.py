@@ -1,4 +1,4 @@
-"""Brings documents into a tree, each at its own place."""
+"""Store documents in a tree, each at its own place."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from memoryproject.foundation.process.narrowing import present
 
 
 class Putting:
-    """Within the tree's lock: keeps the folders open that it writes to, and lets the names
-    reach the disk together when all are written."""
+    """Store several documents within the tree's lock.
+
+    It keeps the folders open that it writes to, and syncs all names to disk at the end.
+    """
 
     def __init__(self, folders: Folders, *, replace: bool) -> None:
         self._folders = folders
@@ -33,7 +35,7 @@ class Putting:
         self._open: dict[tuple[str, bool], int] = {}
 
     def put(self, document: Kept) -> Put:
-        """Raises OSError, MemoryDocumentStoreError."""
+        """Store one document. Raises OSError, MemoryDocumentStoreError."""
         key, text = document.key, document.envelope.text
         folder = self._folder(key.category, key.archived)
         try:

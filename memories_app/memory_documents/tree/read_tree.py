@@ -1,4 +1,4 @@
-"""Reads one document of a tree: a document, or what is wrong with the file."""
+"""Read one document of a tree: return the document or the problems of the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memories_app.memory_documents.tree import files
 
 
 def kept_read(folder: int, key: Key) -> Kept:
-    """Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
+    """Read a document. Raises MemoryDocumentNotFoundError, MemoryDocumentInvalidError."""
     why = name_refused(key.name)
     if why:
         raise _unreadable(key, f"its name {why}")
@@ -32,7 +32,7 @@ def _unreadable(key: Key, why: str) -> MemoryDocumentInvalidError:
 
 
 def kept_or_broken(folder: int, key: Key) -> Kept | Broken | None:
-    """None: it is gone meanwhile."""
+    """Read a document; None if it was removed meanwhile."""
     try:
         return kept_read(folder, key)
     except MemoryDocumentNotFoundError:
@@ -42,7 +42,7 @@ def kept_or_broken(folder: int, key: Key) -> Kept | Broken | None:
 
 
 def kept_if_there(folder: int, key: Key) -> Kept | None:
-    """Raises MemoryDocumentInvalidError."""
+    """Read a document; None if there is none. Raises MemoryDocumentInvalidError."""
     try:
         return kept_read(folder, key)
     except MemoryDocumentNotFoundError:

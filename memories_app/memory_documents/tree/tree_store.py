@@ -1,4 +1,4 @@
-"""Memory documents in a directory tree, as any other program may read and write it."""
+"""Memory documents in a directory tree that any other program may read and write."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _now() -> datetime:
 
 
 class TreeStore:
-    """A MemoryDocumentStore below ``root``, which is made by the first write."""
+    """A MemoryDocumentStore below ``root``. The first write creates the root."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class TreeStore:
         return Removed(tuple(removed), tuple(broken))
 
     def archive(self, *, category: str, identifier: str) -> Key:
-        # The folder to move it to may be missing.
+        # The target folder may be missing.
         with self._folders.folder(category) as folder:
             self._meant(folder, category, identifier)
         self._folders.make()
@@ -169,7 +169,7 @@ class TreeStore:
     def _meant(
         self, folder: int | None, category: str, identifier: str, *, archived: bool = False
     ) -> Key:
-        """The document that an identifier names. Raises MemoryDocumentNotFoundError."""
+        """Return the document that an identifier means. Raises MemoryDocumentNotFoundError."""
         identifier = identifier_read(identifier)
         if folder is None:
             name = None
@@ -184,7 +184,10 @@ class TreeStore:
         return Key(category, name, archived)
 
     def _old(self, folder: int, key: Key) -> Kept | None:
-        """What is there. Raises MemoryDocumentInvalidError, MemoryDocumentStoreError."""
+        """Return the existing document, or None.
+
+        Raises MemoryDocumentInvalidError, MemoryDocumentStoreError.
+        """
         old = kept_if_there(folder, key)
         if old is not None and not files.is_spelled_so(folder, key.name):
             raise MemoryDocumentStoreError(
@@ -202,7 +205,7 @@ class TreeStore:
         return Key(key.category, name, archived=True)
 
     def _remove(self, key: Key, before: datetime) -> bool:
-        """Remove it unless it was saved again meanwhile."""
+        """Remove the document unless it was saved again meanwhile."""
         with self._writing(key.category) as folder:
             one = kept_or_broken(folder, key)
             if not isinstance(one, Kept) or one.envelope.changed >= before:
@@ -212,7 +215,7 @@ class TreeStore:
 
     @contextmanager
     def _writing(self, category: str) -> Iterator[int]:
-        """The folder of a category, for this program alone."""
+        """Yield the folder of a category, locked for this program."""
         with (
             self._errors("can't be written to"),
             self._folders.locked(),

@@ -1,4 +1,4 @@
-"""What staff do with many memories at once: one service call each, and a line about all."""
+"""Bulk actions on memories: one service call for each memory, and one message about all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DECIDE = "memories_app.decide_mergeproposal"
 
 
 def decides(request: HttpRequest) -> bool:
-    """Whether this person may decide proposals, duplicates and contradictions."""
+    """Return whether this person may decide proposals, duplicates and contradictions."""
     return bool(request.user.has_perm(DECIDE))
 
 
@@ -36,8 +36,10 @@ def each(
     service: Callable[[Any], object],
     done: Callable[[int], str],
 ) -> None:
-    """Call the service for every item, and tell how many it was and what was refused. ``done``
-    says in a sentence what became of so many."""
+    """Call the service for every item, and report how many succeeded and what was refused.
+
+    ``done`` builds the sentence for a number of successes.
+    """
     count = 0
     refused: dict[str, int] = {}
     for item in items:
@@ -88,7 +90,7 @@ def rejected(count: int) -> str:
 
 
 class MemoryActions(ReadOnlyAdmin):
-    """The part of the page of memories that acts on many."""
+    """The bulk actions of the page of memories."""
 
     actions: tuple[str, ...] = (
         "pin",

@@ -1,5 +1,7 @@
-"""Decisions on a memory's page and on the page of what waits: duplicates, contradictions, and
-what was learned with doubts."""
+"""Staff's decisions about duplicates, contradictions and memories that wait for review.
+
+They appear on a memory's page and on the page of waiting memories.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ _MERGES = {
     "merge": gettext_lazy("They are one memory now: this one."),
     "merge-into-other": gettext_lazy("They are one memory now: the other one."),
 }
-# By button: what holds, whether this memory is the older one, and what is told.
+# For each button: what to keep, whether this memory is the older one, and the message.
 _SETTLED = {
     "older-instead": (OLDER, False, gettext_lazy("The older memory holds now.")),
     "older-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
@@ -55,7 +57,7 @@ _SETTLED = {
 
 @dataclass(frozen=True)
 class Pair:
-    """The memory of a page and another one. ``seen``: what they said when the page was made."""
+    """The memory of a page and another one. ``seen``: their contents when the page was made."""
 
     memory_id: UUID
     other_id: UUID
@@ -81,18 +83,18 @@ class Pair:
 
 
 class MemoryDecisions(MemoryRows):
-    """Every decision is a POST of its own; where somebody was faster, the page says so."""
+    """Every decision is a POST of its own; the page reports if somebody else was faster."""
 
     def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> Places:
-        """Where these messages stand in their conversations, for who may read them."""
+        """Return the places of these messages in their chats, if the user may read them."""
         raise NotImplementedError
 
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
-        """What staff call these chats."""
+        """Return staff's names of these chats."""
         raise NotImplementedError
 
     def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """About this memory and another one: see the page's buttons."""
+        """Decide about this memory and another one: see the page's buttons."""
         self._require_decider(request)
         posted = request.POST
         other = _uuid(posted.get("other", ""))
@@ -111,7 +113,7 @@ class MemoryDecisions(MemoryRows):
         return HttpResponseRedirect(memory_address(memory_id))
 
     def answer_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """To a memory that waits: approve, correct, reject."""
+        """Approve, correct or reject a memory that waits."""
         self._require_decider(request)
         posted = request.POST
         chosen, seen = posted.get("decision", ""), posted.get("seen", "")
@@ -137,7 +139,7 @@ class MemoryDecisions(MemoryRows):
         return HttpResponseRedirect(_waiting_address(request))
 
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
-        """What can't be stored stands in the page again, as it was typed."""
+        """Store a correction. If it is invalid, the page shows it again as it was typed."""
         actor, seen = staff_actor(request), request.POST.get("seen", "")
         done = self._execute(
             request,
@@ -155,7 +157,7 @@ class MemoryDecisions(MemoryRows):
         return self._waiting_page(request, typed=(memory_id, content))
 
     def waiting_view(self, request: HttpRequest) -> HttpResponse:
-        """What was learned with doubts, newest first."""
+        """Show the uncertain memories that were extracted, newest first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         return self._waiting_page(request)
@@ -163,8 +165,10 @@ class MemoryDecisions(MemoryRows):
     def _waiting_page(
         self, request: HttpRequest, *, typed: tuple[UUID, str] | None = None
     ) -> HttpResponse:
-        """``typed``: a correction that wasn't stored. Where its memory isn't among those that are
-        shown any more, the text stands by itself."""
+        """Render the page. ``typed``: a correction that wasn't stored.
+
+        If its memory is no longer among the shown ones, the page shows the text on its own.
+        """
         about, text = typed or (None, "")
         found = Memory.objects.filter(status=MemoryStatus.PROPOSED).defer("terms", "likeness")
         pages: Paginator[Any] = BoundedPaginator(
@@ -204,7 +208,7 @@ class MemoryDecisions(MemoryRows):
             raise PermissionDenied
 
     def _execute(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
-        """Whether it was done; the page tells either way."""
+        """Call the service, report the result on the page, and return whether it succeeded."""
         try:
             service()
         except MemoryOperationError as error:
@@ -220,7 +224,7 @@ class MemoryDecisions(MemoryRows):
 
 
 def reason_in(posted: Any, name: str = "reason") -> str:
-    """One of DecisionReason, or none."""
+    """Return the posted DecisionReason, or an empty text."""
     reason = str(posted.get(name, ""))
     if reason and reason not in DecisionReason.values:
         raise BadRequest("There is no such reason.")

@@ -1,4 +1,4 @@
-"""Filters of the list of memories. None of them looks at a whole table for its choices."""
+"""Filters of the list of memories. No filter scans a whole table for its choices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memories_app.search.facade import is_current, tags_in_use, values_in_use
 
 
 class StateFilter(admin.SimpleListFilter):
-    """What is recalled is shown unasked."""
+    """Show recalled memories unless another state is selected."""
 
     title = _("state")
     parameter_name = "state"
@@ -56,7 +56,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class InUseFilter(admin.SimpleListFilter):
-    """The values that an indexed field has."""
+    """Offer the values that an indexed field has."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [(value, value) for value in values_in_use(str(self.parameter_name))]
@@ -95,7 +95,7 @@ class TagFilter(admin.SimpleListFilter):
 
 
 class VectorFilter(admin.SimpleListFilter):
-    """What the model in use has no vector of is found by its words alone."""
+    """Filter by vector. Only lexical search finds memories without a vector of the active model."""
 
     title = _("vector")
     parameter_name = "vector"
@@ -109,8 +109,8 @@ class VectorFilter(admin.SimpleListFilter):
         in_use = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
         name = in_use.model_id if in_use else ""
         vectors = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=name)
-        # Of all memories, not of the shown ones: the database then compares two indexes, and
-        # needn't read every memory.
+        # Query all memories, not only the shown ones: the database then compares two indexes and
+        # doesn't read every memory.
         missing = Memory.objects.filter(~Exists(vectors))
         return queryset.filter(pk__in=missing.values("pk"))
 
@@ -130,7 +130,7 @@ class PendingFilter(admin.SimpleListFilter):
 
 
 class ChatFilter(admin.SimpleListFilter):
-    """By a chat's address, which is typed: there may be ten thousand of them."""
+    """Filter by a chat's address, which is typed: there may be ten thousand chats."""
 
     title = _("chat")
     parameter_name = "chat"
@@ -144,7 +144,7 @@ class ChatFilter(admin.SimpleListFilter):
         return []
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """One, which the template makes a form of: the other filters go along."""
+        """Yield one choice, which the template renders as a form that keeps the other filters."""
         others = changelist.get_filters_params()
         yield {
             "name": self.parameter_name,

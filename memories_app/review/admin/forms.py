@@ -1,5 +1,7 @@
-"""The forms in which staff write and change memories. What a service refuses stands in the form,
-with everything that was typed."""
+"""Forms in which staff write and change memories.
+
+Errors of a service appear in the form, with everything that was typed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 
 
 class Edge(Protocol):
-    """What a form needs from the page that shows it."""
+    """The part of the page that a form needs."""
 
     def embedder(self) -> Embedder: ...
 
@@ -38,7 +40,7 @@ class Edge(Protocol):
 
 
 class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Calls its services once everything that was typed is right in itself."""
+    """A form that calls its services once all fields are valid."""
 
     edge: Edge
     actor: Actor
@@ -60,7 +62,7 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("content", "visibility", "type", "category", "tags", "pinned", "expires_at")
 
     def clean_content(self) -> str:
-        """A browser sends line ends of its own."""
+        """Normalise the line ends that a browser sends."""
         content: str = self.cleaned_data["content"].replace("\r\n", "\n")
         same = content == self.instance.content.replace("\r\n", "\n")
         return self.instance.content if same else content
@@ -87,17 +89,19 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error(None, text % {"reason": translate_error(error_text(error))})
 
     def apply(self) -> None:
-        """Do what the form asks for."""
+        """Carry out what the form requests."""
         raise NotImplementedError
 
     def changed_meanwhile(self, names: list[str]) -> None:
-        """Say what somebody else made of these fields."""
+        """Report which fields somebody else changed."""
         raise NotImplementedError
 
 
 class ChangeForm(StampedForm, ServiceForm):
-    """What somebody else changed since it was opened and this form doesn't touch stays; what
-    both changed is asked about."""
+    """A form that detects concurrent changes.
+
+    Concurrent changes of untouched fields stay; the form asks about fields that both changed.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -105,7 +109,7 @@ class ChangeForm(StampedForm, ServiceForm):
         self._wanted: dict[str, Any] = {}
 
     def clean_visibility(self) -> str:
-        """Here, so that it stands with its field."""
+        """Validate it here, so that the error appears at its field."""
         visibility: str = self.cleaned_data["visibility"]
         for _field, detail in visibility_problems(visibility, self.instance.chat_id):
             text = _("This memory came from no chat: %(detail)s.")
@@ -131,7 +135,7 @@ class ChangeForm(StampedForm, ServiceForm):
         )
 
     def _check(self, memory: Memory) -> None:
-        """Sees the memory as it is now, locked."""
+        """Check the memory in its current state, locked."""
         theirs = [
             name
             for name, value in self._wanted.items()
@@ -157,7 +161,7 @@ class AddForm(ServiceForm):
         ),
         widget=UnfoldAdminTextInputWidget(attrs={"dir": "ltr"}),
     )
-    # What became of it: created, duplicate or superseding.
+    # The result: created, duplicate or superseding.
     outcome = ""
 
     def clean(self) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""What became of a memory: its revisions as differences, its tellings, what is like it, and what
-it contradicts."""
+"""The history of a memory: revisions as differences, sources, similar memories, contradictions."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from memoryproject.foundation.admin_kit.display import shown_link
 MAX_COUNT = 50
 MAX_OLDER = 20
 
-# Addresses of messages in their conversations, by message id.
+# Links to messages in their chats, by message id.
 Places = Mapping[UUID, str]
 
 
@@ -39,7 +38,7 @@ def memory_link(memory: Memory | None) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """A revision as what changed with it. ``labels`` are (name, before, after)."""
+    """A revision as a difference. ``labels`` are (name, before, after)."""
 
     number: int
     pieces: Sequence[Piece]
@@ -50,7 +49,7 @@ class Change:
 
 
 def changes_of(memory: Memory) -> list[Change]:
-    """Newest first; each from what the memory said to what it said next."""
+    """Return the changes, newest first, each from one content to the next."""
     revisions = list(memory.revisions.order_by("-number")[:MAX_COUNT])
     after: Memory | MemoryRevision = memory
     changes = []
@@ -84,7 +83,7 @@ def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tupl
 
 
 def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
-    """When it was told, newest first, each with the way to the message that said it."""
+    """Return the sources of a memory, newest first, each with a link to its message."""
     return [
         {
             "at": telling.told_at,
@@ -97,14 +96,14 @@ def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
 
 
 def error_of_response(memory: Memory) -> set[UUID]:
-    """The messages that told it."""
+    """Return the ids of the messages that mentioned the memory."""
     ids = memory.tellings.exclude(source_message_id=None).order_by("-told_at", "-id")
     found = set(ids.values_list("source_message_id", flat=True)[:MAX_COUNT])
     return found | ({memory.source_message_id} if memory.source_message_id else set())
 
 
 def similar_rows(memory: Memory) -> list[dict[str, Any]]:
-    """What is like it, with what a decision about the two is bound to."""
+    """Return the similar memories, each with the stamp that a decision about both must match."""
     return [
         {
             "memory": near.memory,
@@ -120,7 +119,7 @@ def similar_rows(memory: Memory) -> list[dict[str, Any]]:
 
 
 def contradictions_of(memory: Memory) -> dict[str, Any]:
-    """What took its place, and what it took the place of."""
+    """Return the memories that superseded it and those that it superseded."""
     older = memory.supersedes.order_by("-superseded_at", "memory_id").defer("terms", "likeness")
     newer = memory.superseded_by
     return {
@@ -132,7 +131,7 @@ def contradictions_of(memory: Memory) -> dict[str, Any]:
 
 
 def open_proposals(memory: Memory) -> list[str]:
-    """The addresses of what staff are asked about it."""
+    """Return the links to the memory's open proposals."""
     parts = memory.proposals.filter(proposal__state=ProposalState.OPEN).order_by("proposal_id")
     return [
         reverse("admin:memories_app_mergeproposal_change", args=[key])

@@ -53,7 +53,7 @@ SEE_PROPOSALS = "memories_app.view_mergeproposal"
 
 
 class MemoryPages(MemoryDecisions):
-    """Staff write, change, pin, approve; each through its service."""
+    """The pages where staff write, change, pin and approve memories, each through its service."""
 
     list_display = (
         "short_content",
@@ -82,7 +82,7 @@ class MemoryPages(MemoryDecisions):
     search_fields = ("content",)
     ordering = ("-pinned", "-created_at", "memory_id")
     sortable_by = ("created_at",)
-    # Each row has fields of its own: half of the page's time goes into them.
+    # Each row has form fields, which take half of the page's time.
     list_per_page = 25
     editable: ClassVar = (
         "content",
@@ -117,15 +117,15 @@ class MemoryPages(MemoryDecisions):
     change_form_template = "admin/memories_app/memory/change_form.html"
 
     def find_chat(self, whatsapp_chat: str) -> UUID | None:
-        """The id of the chat with this address."""
+        """Return the id of the chat with this address."""
         raise NotImplementedError
 
     def chat_link(self, chat_id: UUID) -> str:
-        """The way to a chat."""
+        """Return the link to a chat."""
         raise NotImplementedError
 
     def recalled_lately(self, request: HttpRequest, memory: Memory) -> list[dict[str, Any]]:
-        """The newest answers for which it was recalled."""
+        """Return the newest answers that recalled the memory."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -152,7 +152,7 @@ class MemoryPages(MemoryDecisions):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """What was superseded is history."""
+        """Refuse changes of superseded memories: they are history."""
         if obj is not None and obj.status == MemoryStatus.SUPERSEDED:
             return False
         return admin.ModelAdmin.has_change_permission(self, request, obj)
@@ -172,7 +172,7 @@ class MemoryPages(MemoryDecisions):
         return [str(name) for name in shown if name not in self.editable]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """As the API: only its chat sees it where one is named, else the owner."""
+        """Use the API's defaults: visible to its chat if one is named, else to the owner."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         named = initial.get("whatsapp_chat")
         return {"visibility": "chat" if named else str(Visibility.OWNER), **initial}
@@ -200,7 +200,7 @@ class MemoryPages(MemoryDecisions):
         base = super().get_changelist(request, **kwargs)
 
         class Placed(base):  # type: ignore[misc,valid-type]
-            """Each row knows where its message stands: asked for all of them at once."""
+            """Give each row the place of its message, retrieved for all rows at once."""
 
             def get_results(self, request: HttpRequest) -> None:
                 super().get_results(request)
@@ -212,8 +212,10 @@ class MemoryPages(MemoryDecisions):
         return Placed
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Who may only look sees words in place of what can be chosen; where all are recalled
-        their status says nothing."""
+        """Show words instead of choices to users who may only view.
+
+        Hide the status if all shown memories are recalled.
+        """
         shown = tuple(super().get_list_display(request))
         if not request.GET.get("state"):
             shown = tuple(name for name in shown if name != "shown_status")
@@ -223,7 +225,7 @@ class MemoryPages(MemoryDecisions):
         return tuple(words.get(str(name), name) for name in shown)
 
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        # Without the transaction that Django wraps around it: the services have their own, and
+        # Skip the transaction that Django wraps around the view: the services have their own, and
         # none may be open while a provider makes a vector.
         page: Any = self
         return page._changeform_view(*args, **kwargs)
@@ -237,7 +239,7 @@ class MemoryPages(MemoryDecisions):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _beside(self, request: HttpRequest, memory: Memory) -> dict[str, Any]:
-        """What the page shows below the form."""
+        """Return the context of the sections below the form."""
         places = self.source_places(request, error_of_response(memory))
         return {
             "changes": changes_of(memory),
@@ -247,13 +249,13 @@ class MemoryPages(MemoryDecisions):
             "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
             "recalled": self.recalled_lately(request, memory),
             "can_decide": decides(request),
-            # Its own revisions stand below.
+            # The page shows the memory's own revisions below.
             "show_history": False,
             "waits": memory.status == MemoryStatus.PROPOSED,
         }
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """The form's service did it."""
+        """Do nothing: the form's service has saved the memory."""
         said = SAID.get(getattr(form, "outcome", ""))
         if said:
             self.message_user(request, str(said), messages.WARNING)
@@ -280,7 +282,7 @@ class MemoryPages(MemoryDecisions):
 
     @admin.display(description=gettext_lazy("type"))
     def shown_type(self, memory: Memory) -> str:
-        """With its category, where it has one."""
+        """Show the type with its category, if it has one."""
         if not memory.category:
             return memory.type
         return format_html(
@@ -293,13 +295,13 @@ class MemoryPages(MemoryDecisions):
 
     @admin.display(description=gettext_lazy("source"))
     def shown_source(self, memory: Memory) -> str:
-        """In a list: the way to the message that told it."""
+        """Link to the memory's message, for a list."""
         place, source = getattr(memory, "place", None), memory.source or "–"
         return shown_link(place, source) if place else source
 
     @admin.display(description=gettext_lazy("source"))
     def shown_origin(self, memory: Memory) -> str:
-        """On its page, where its messages stand below."""
+        """Show the source on the memory's page, which lists its messages below."""
         return memory.source or "–"
 
     @admin.display(description=gettext_lazy("chat"))

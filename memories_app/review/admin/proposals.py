@@ -1,4 +1,4 @@
-"""The pages of proposals: the memories side by side, and staff's answer."""
+"""The pages of proposals: compare memories and decide."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def dismissed(count: int) -> str:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was posted about one proposal."""
+    """The posted decision about one proposal."""
 
     proposal_id: int
     chosen: str
@@ -72,7 +72,7 @@ class Decision:
     content: str | None = None
 
     def execute_plan(self, actor: Actor, embedder: Embedder) -> str:
-        """Returns what to tell. Raises BadRequest, and what the services raise."""
+        """Carry it out and return the message. Raises BadRequest and the services' errors."""
         if self.chosen == "accept":
             proposal_accept(
                 proposal_id=self.proposal_id,
@@ -95,7 +95,7 @@ class Decision:
 
 
 class StateFilter(admin.SimpleListFilter):
-    """What is to be decided shows unasked."""
+    """Show open proposals unless another state is selected."""
 
     title = gettext_lazy("state")
     parameter_name = "state"
@@ -134,7 +134,7 @@ class ProposalPages(ReadOnlyAdmin):
     actions = ("accept", "dismiss")
 
     def embedder(self) -> Embedder:
-        """Makes the vector of the text that stays."""
+        """Return the embedder for the vector of the text that stays."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -161,7 +161,7 @@ class ProposalPages(ReadOnlyAdmin):
         return super().changelist_view(request, context)
 
     def decide_view(self, request: HttpRequest, proposal_id: int) -> HttpResponse:
-        """From a row of the list."""
+        """Decide a proposal from its row in the list."""
         if not decides(request):
             raise PermissionDenied
         posted = request.POST
@@ -183,7 +183,7 @@ class ProposalPages(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """One proposal, with all that its memories say; and the answer to it."""
+        """Show one proposal with its memories, and accept the decision about it."""
         if object_id is None or not self.has_view_permission(request):
             raise PermissionDenied
         proposal = self.get_object(request, object_id)
@@ -229,7 +229,7 @@ class ProposalPages(ReadOnlyAdmin):
         return TemplateResponse(request, "admin/memories_app/mergeproposal/page.html", context)
 
     def _decide(self, request: HttpRequest, decision: Decision) -> bool:
-        """Whether it was done; the page tells either way."""
+        """Carry out the decision, report it on the page, and return whether it succeeded."""
         try:
             done = decision.execute_plan(staff_actor(request), self.embedder())
         except (MemoryOperationError, EmbedderError) as error:
@@ -288,7 +288,7 @@ class ProposalPages(ReadOnlyAdmin):
 
 
 def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
-    """A memory of a proposal, with how it differs from the one that stays."""
+    """Return a memory of a proposal, with its differences from the one that stays."""
     is_first = first is None or memory.pk == first.pk
     return {
         "memory": memory,
@@ -300,7 +300,7 @@ def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:
 
 
 def _answer_buttons(proposal: MergeProposal) -> SafeString:
-    """They post the list's form to ``decide_view``."""
+    """Return buttons that post the list's form to ``decide_view``."""
     if proposal.kind == ProposalKind.REPLACE:
         buttons = [
             ("accept", _("Keep the newer")),

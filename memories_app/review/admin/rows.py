@@ -1,5 +1,7 @@
-"""What staff change in the rows of the list of memories: who sees each, and its pin. A row that
-somebody else changed meanwhile is left as it is, and told."""
+"""Changes in the rows of the list of memories: visibility and pin.
+
+A row that somebody else changed meanwhile is not changed, and the page reports it.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,14 @@ class RowChange:
 
 
 class MemoryRows(MemoryActions):
-    """The columns of the list that can be changed in place."""
+    """The columns of the list that can be edited in place."""
 
     def embedder(self) -> Embedder:
-        """Makes the vectors of what is written here."""
+        """Return the embedder for texts that are written here."""
         raise NotImplementedError
 
     def rows_view(self, request: HttpRequest) -> HttpResponse:
-        """Save what was chosen in the rows, and pin or unpin the one whose button it was."""
+        """Save the choices in the rows, and pin or unpin the memory whose button was pressed."""
         if not self.has_change_permission(request):
             raise PermissionDenied
         actor = staff_actor(request)
@@ -83,7 +85,7 @@ class MemoryRows(MemoryActions):
         return False
 
     def _tell(self, request: HttpRequest, memory_id: UUID, text: str) -> None:
-        """A warning that leads to the memory, without a word of it."""
+        """Show a warning that links to the memory, without its text."""
         link = format_html('<a href="{}">{}</a>', memory_address(memory_id), _("Open the memory"))
         self.message_user(request, format_html("{} {}", text, link), messages.WARNING)
 
@@ -102,7 +104,7 @@ class MemoryRows(MemoryActions):
 
 
 def _changes(posted: Mapping[str, Any]) -> Iterator[RowChange]:
-    """The rows in which something else was chosen than what stood there."""
+    """Yield the rows whose choice differs from the shown value."""
     for name, wanted in posted.items():
         if name.startswith("vis-"):
             key = name.removeprefix("vis-")
@@ -119,7 +121,7 @@ def _id(text: str) -> UUID:
 
 
 def visibility_input(memory: Memory) -> SafeString:
-    """Who sees it, to choose; for what is history as a word."""
+    """Render the visibility as a choice; for a superseded memory as a word."""
     if memory.status == MemoryStatus.SUPERSEDED:
         return mark(VISIBILITIES, memory.visibility)
     offered = [
@@ -146,7 +148,7 @@ def visibility_input(memory: Memory) -> SafeString:
 
 
 def pin_button(memory: Memory) -> SafeString:
-    """It posts the list's form to ``rows_view``."""
+    """Render a button that posts the list's form to ``rows_view``."""
     name, text = ("unpin", _("Take the pin off")) if memory.pinned else ("pin", _("Pin"))
     return format_html(
         '<button class="pin" name="{}" value="{}" formaction="rows/" aria-pressed="{}" title="{}">'

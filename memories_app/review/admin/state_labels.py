@@ -1,4 +1,4 @@
-"""What staff's pages call the states of memories."""
+"""The names of memory states on staff's pages."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ _COLOURS = {
 
 
 def mark(words: Mapping[str, Any], value: str) -> SafeString:
-    """A state as a coloured mark, in the words of the pages."""
+    """Render a state as a coloured mark with its translated name."""
     colour = _COLOURS.get(value, "")
     return format_html('<span class="state {}">{}</span>', colour, words.get(value, value))
