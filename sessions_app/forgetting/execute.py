@@ -105,7 +105,7 @@ def execute_plan(
     sweep.out_of_who_asked()
     prober.look(doomed=doomed, texts=sweep.texts)
     prober.look_at(answers=sweep.reached, words=sweep.words)
-    # Remove backups only after every session is locked.
+    # This step comes after every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
     rest_begin()
     sweep.out_of_the_rest()

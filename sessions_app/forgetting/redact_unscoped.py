@@ -98,9 +98,9 @@ class RestSweep:
                 self._count(Session)
 
     def _api_answers(self) -> None:
-        """Remove responses that are stored for repeated calls.
+        """Redact responses that are stored for repeated calls.
 
-        The response of a call in progress isn't known yet.
+        A call in progress is withheld, because its response isn't known yet.
         """
         rows = IdempotentAnswer.objects.filter(withheld=False)
         rows.filter(status__isnull=True).update(withheld=True)
