@@ -1,4 +1,4 @@
-"""Claims of the work of learning from a chat's turns, in the turns' order."""
+"""Claim the work of learning from a chat's turns, in the turns' order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sessions_app.models.turns import TurnState
 
 logger = logging.getLogger(__name__)
 
-# After a failure: the model server is down or overloaded.
+# The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10), timedelta(hours=1))
 MAX_ATTEMPTS = len(WAITS) + 1
 DIED = ErrorText("worker_died")
@@ -34,20 +34,20 @@ class ExtractionLease(Lease[ExtractionWork]):
 
     @property
     def attempt(self) -> int:
-        """Count from 1."""
+        """Return the number of this attempt, counted from 1."""
         return self.row.attempts + 1
 
     def finish(self, outcome: str) -> None:
-        """It is done."""
+        """Store the outcome and end the work."""
         self.release(due=False, outcome=outcome, error="", done_at=timezone.now())
 
     def give_up(self, error: str) -> None:
-        """It can't be done: staff see why."""
+        """End the work with an error that staff see."""
         logger.error("Turn %s is not learned from: %s", self.turn_id, error)
         self.release(due=False, error=error, done_at=timezone.now())
 
     def postpone(self, error: str) -> None:
-        """It failed: try again, later each time, and not for ever."""
+        """Store a failure; the delay grows each time, up to a maximum number of attempts."""
         if self.attempt >= MAX_ATTEMPTS:
             self.give_up(error)
         else:
@@ -55,9 +55,11 @@ class ExtractionLease(Lease[ExtractionWork]):
 
 
 def extraction_request(turn: Turn) -> bool:
-    """Put on record that a turn is to be learned from; False where there is nothing to read:
-    memory is off, or the message is a command or no text. Call it in the transaction that
-    stores the answer."""
+    """Mark that a turn should be learned from; return False if there is nothing to read.
+
+    That is the case if memory is off, or the message is a command or no text. Call it in the
+    transaction that stores the answer.
+    """
     message = turn.message
     if turn.session_id is None or message is None or not is_knowledge(message):
         return False
@@ -66,20 +68,23 @@ def extraction_request(turn: Turn) -> bool:
 
 
 def extraction_repeat(message: Message) -> None:
-    """A message has another text now: where its turn was learned from, that is due again."""
+    """Mark a turn as due again after the text of its message has changed."""
     turn = Turn.objects.filter(message=message).first()
     while turn is not None and turn.state == TurnState.MERGED:
         turn = Turn.objects.filter(turn_id=turn.context.get("merged_into")).first()
     if turn is not None:
-        # Whoever is at it loses the lease: he has read the old text.
+        # A worker that holds the lease loses it, because it has read the old text.
         ExtractionWork.objects.filter(turn=turn).update(
             due=True, attempts=0, lease_token=None, not_before=None, error="", outcome=""
         )
 
 
 def extraction_claim(chat_id: UUID, *, now: datetime | None = None) -> ExtractionLease | None:
-    """Take the oldest turn of the chat that is due, or None: none is due, it isn't time yet,
-    or somebody is at it. One after the other, because the newer fact counts."""
+    """Claim the oldest turn of the chat that is due.
+
+    Returns None if none is due, it has to wait, or another worker holds it. Turns are claimed in
+    order, because the newer fact counts.
+    """
     now = now or timezone.now()
     while work := _oldest(chat_id):
         if work.not_before and work.not_before > now:
@@ -101,11 +106,11 @@ def _oldest(chat_id: UUID) -> ExtractionWork | None:
 
 
 def extractions_abandoned(now: datetime) -> list[UUID]:
-    """Return the chats in which something is due with nobody at work."""
+    """Return the chats in which work is due and that no worker holds."""
     due = ExtractionWork.objects.filter(due=True)
     ready = due.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
     found = due.filter(turn__chat_id__in=ready.values("turn__chat_id"))
-    # As in _oldest.
+    # The same order as in _oldest.
     oldest = found.order_by("turn__chat_id", "turn_id").distinct("turn__chat_id")
     works = oldest.annotate(chat_id=F("turn__chat_id")).abandoned(now)
     return [work.chat_id for work in works]

@@ -1,4 +1,4 @@
-"""Build from the settings what extracting memories depends on."""
+"""Build the dependencies of memory extraction from the settings."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sessions_app.extraction.extract import Extractor
 
 
 def is_learning_enabled() -> bool:
-    """Whether facts are learned from what people say. The offline model only recites."""
+    """Return whether facts are learned from messages. The offline model only recites."""
     return (
         settings.EXTRACT_MEMORIES and settings.LONGTERM_ENABLED and settings.CHAT_MODEL != "offline"
     )
 
 
 def build_extractor() -> Extractor | None:
-    """What is_learning_enabled; None where nothing is to be learned."""
+    """Return the extractor; None if is_learning_enabled returns False."""
     if not is_learning_enabled():
         return None
     return Extractor(
@@ -39,6 +39,6 @@ def _is_forgotten(content: str, scope: str) -> bool:
 
 
 def enqueue_learning(chat_id: UUID) -> None:
-    """Let a worker learn from this chat's turns."""
+    """Enqueue a chat whose turns should be learned from."""
     name = f"learn from {chat_id}"
     async_task("sessions_app.tasks.learn_from_chat", str(chat_id), task_name=name)

@@ -1,4 +1,4 @@
-"""Learns from the turns of a chat: what a worker does."""
+"""Learn from the turns of a chat, in a worker."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sessions_app.extraction.source_text import SourceText, source_text_of
 
 logger = logging.getLogger(__name__)
 
-# What people change while they are read is read again at once, so often.
+# How often messages that change while they are read are read again at once.
 READINGS = 3
 NOTHING = "nothing to learn from"
 
-# What may go wrong without being a mistake of ours.
+# Errors that aren't a mistake of this program.
 FAILURES = (
     ChatModelError,
     FactsFormError,
@@ -41,9 +41,12 @@ FAILURES = (
 
 @dataclass(frozen=True)
 class Extractor:
-    """``forgotten(content, scope)``: whether that was forgotten in that scope and is not to be
-    learned again. ``min_confidence``: what the model is less sure of waits for staff.
-    ``memory_enabled``: where the chat itself doesn't say."""
+    """Learn facts from turns.
+
+    ``forgotten(content, scope)`` returns whether the fact was forgotten in that scope and must not
+    be learned again. Facts below ``min_confidence`` wait for staff. ``memory_enabled`` applies if
+    the chat itself doesn't say.
+    """
 
     chat_model: ChatModel
     embedder: Embedder
@@ -54,10 +57,10 @@ class Extractor:
 
 
 def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
-    """Learn from every turn of the chat that is due; returns how many facts were stored.
+    """Learn from every turn of the chat that is due; return how many facts were stored.
 
-    Who finds another worker at it leaves at once. A failing model leaves the rest for later;
-    a turn that failed too often is given up, with the reason for staff.
+    Returns at once if another worker holds the work. A failing model leaves the rest for later; a
+    turn that failed too often is given up, with the reason for staff.
     """
     learned = 0
     while lease := extraction_claim(chat_id):

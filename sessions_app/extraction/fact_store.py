@@ -1,4 +1,4 @@
-"""Stores what was learned from a turn, if it still was said when it is stored."""
+"""Store the facts learned from a turn, if their messages are unchanged when they are stored."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ NOTHING_LEARNED = "nothing worth learning"
 
 
 class SourceChangedError(Exception):
-    """What was read was edited, revoked or forgotten meanwhile: begin again."""
+    """The messages were edited, revoked or forgotten meanwhile: start again."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many of the facts in the model's answer were learned (or told again), how many wait
-    for staff, how many nobody said, and how many had been forgotten."""
+    """The numbers of facts in the model's answer, by outcome.
+
+    They were learned (or stated again), wait for staff, were said by nobody, or had been forgotten.
+    """
 
     learned: int = 0
     waiting: int = 0
@@ -50,7 +52,7 @@ def facts_store(
 ) -> Outcome:
     """Store the facts that people said and end the work, in one transaction.
 
-    Raises LeaseLostError and SourceChangedError, and what memories_remember raises; then nothing
+    Raises LeaseLostError and SourceChangedError, and the errors of memories_remember; then nothing
     is stored.
     """
     told, unsaid = _source_messages(facts, said, min_confidence)
@@ -84,8 +86,10 @@ def facts_store(
 def _source_messages(
     facts: Sequence[Fact], said: SourceText, min_confidence: float
 ) -> tuple[list[NewMemory], int]:
-    """The facts whose quote stands in a message, each once, with the message that says it; and
-    how many have none."""
+    """Match each fact with the message that holds its quote.
+
+    Returns each such fact once, and the number of facts without a message.
+    """
     found: dict[str, NewMemory] = {}
     unsaid = 0
     for fact in facts:
@@ -97,7 +101,7 @@ def _source_messages(
         is_theirs = is_carried(
             fact.content, said=[*said.texts, *said.names], question=said.question
         )
-        # What others wrote and somebody passed on is nobody's word here.
+        # A forwarded message holds the words of others, so it isn't this person's own statement.
         forwarded = bool(message.metadata.get("forwarded"))
         doubtful = fact.confidence < min_confidence or not is_theirs
         new = NewMemory(

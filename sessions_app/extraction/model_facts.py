@@ -1,7 +1,7 @@
-"""What a model says that it learned, and whether people said it. Pure: no Django here.
+"""Read the facts in a model's answer, and check that people said them. Pure: no Django here.
 
-Nothing of a model's answer is believed: its form is checked to the last field, a quote must
-stand in the message, and what the quote doesn't carry waits for staff.
+A model's answer isn't trusted: its form is checked to the last field, a quote must occur in the
+message, and a fact that the quote doesn't support waits for staff.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _Text = Annotated[
 
 
 class FactsFormError(Exception):
-    """The model's answer isn't of the form that it was asked for. The text says what is wrong
-    and holds nothing of the answer."""
+    """The model's answer doesn't have the requested form.
+
+    The text says what is wrong and holds nothing of the answer.
+    """
 
 
 class Fact(BaseModel):
@@ -54,22 +56,27 @@ class _Answer(BaseModel):
 
 
 def read_facts(answer: str) -> list[Fact]:
-    """Return the facts of a model's answer: an object of ``prompts.learning.FACTS``, bare or with
-    words around it. Raises FactsFormError where anything is of another form."""
-    # Servers that can't be told the form may put words or a code fence around it.
+    """Return the facts of a model's answer.
+
+    The answer is an object of ``prompts.learning.FACTS``, bare or with words around it. Raises
+    FactsFormError if anything has another form.
+    """
+    # Servers that can't request a form may put words or a code fence around it.
     begin, end = answer.find("{"), answer.rfind("}")
     try:
         return _Answer.model_validate_json(answer[begin : end + 1] if begin >= 0 else answer).facts
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
-        # The name of a field that wasn't asked for is a part of the answer.
+        # The name of an unexpected field is a part of the answer.
         place = () if first["type"] == "extra_forbidden" else first["loc"]
         raise FactsFormError(".".join(map(str, ("answer", *place))) + f": {first['msg']}") from None
 
 
 def quoted_in(quote: str, texts: Sequence[str]) -> int | None:
-    """The place of the first text in which the quote stands word for word; white space and
-    invisible marks don't count. None where it stands in none: nobody said it."""
+    """Return the index of the first text that holds the quote word for word.
+
+    White space and invisible marks don't count. Returns None if no text holds it: nobody said it.
+    """
     wanted = _folded(quote)
     if not any(character.isalnum() for character in wanted):
         return None
@@ -88,9 +95,12 @@ def _folded(text: str) -> str:
 
 
 def is_carried(content: str, *, said: Iterable[str], question: str) -> bool:
-    """Whether people's own words carry a fact: at least half of its telling words are theirs
-    (``said`` holds their messages and names), and none is taken from ``question``, the
-    assistant's words. A short reply to a question makes a fact that isn't carried."""
+    """Return whether people's own words support a fact.
+
+    At least half of its informative words are theirs (``said`` holds their messages and names), and
+    none is taken from ``question``, the assistant's words. A fact from a short reply to a question
+    isn't supported.
+    """
     theirs, asked = _forms(said), _forms([question])
     telling = [token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in _TELLING]
     own = [token for token in telling if _forms_of(token) & theirs]

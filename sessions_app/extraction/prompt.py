@@ -1,6 +1,6 @@
-"""The prompt of learning: what a person wrote, and what the model is to make of it.
+"""Build the prompt of learning: a person's messages, and the task for the model.
 
-It holds nothing that was recalled, and nothing of the assistant's profile.
+It holds no recalled text and nothing of the assistant's profile.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Answer with one JSON object of this schema and nothing else:
 
 @dataclass(frozen=True)
 class Written:
-    """One message of a person. ``name``: as WhatsApp calls them, which they choose."""
+    """One message of a person; ``name`` is their WhatsApp name, which they choose."""
 
     text: str
     name: str = ""
@@ -82,11 +82,14 @@ def learning_request(
     fence: str,
     language: str,
 ) -> ChatRequest:
-    """What the model is sent. ``fence`` is unpredictable to whoever wrote the messages."""
+    """Build the request for the model.
+
+    ``fence`` must be unpredictable for the people who wrote the messages.
+    """
     local = written_at.astimezone(ZoneInfo(time_zone))
     lines = [f"Written on {local:%A}, {local:%Y-%m-%d %H:%M} ({time_zone})."]
     if question.strip():
-        # Questions stand at the end.
+        # Only the end of the text is kept, because questions are at the end.
         lines.append(_fenced("assistant", fence, question.strip()[-MAX_QUESTION_LENGTH:]))
     for message in messages:
         name = " ".join(message.name.split())[:MAX_NAME_LENGTH]

@@ -1,4 +1,4 @@
-"""What people said in a turn, as far as it may be learned from."""
+"""Read the messages of a turn that facts may be learned from."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turns import TurnState
 
-# Longer bursts than anybody writes.
+# Longer than any burst that a person writes.
 MAX_MERGED = 100
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """``messages`` are the person's own, oldest first; ``question`` is what the assistant said
-    right before. ``is_late``: later turns of the chat were learned from already."""
+    """The messages of a turn.
+
+    ``messages`` are the person's own, oldest first; ``question`` is the assistant's message right
+    before. ``is_late`` is True if later turns of the chat were learned from already.
+    """
 
     chat_id: UUID
     session_id: UUID
@@ -36,7 +39,7 @@ class SourceText:
 
     @property
     def seen(self) -> list[tuple[UUID, str]]:
-        """What was read: where it is something else when facts are stored, they are void."""
+        """Return what was read; if it differs when facts are stored, they are void."""
         return [(message.pk, message.content) for message in self.messages]
 
     @property
@@ -45,8 +48,11 @@ class SourceText:
 
 
 def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
-    """None where there is nothing to learn from: memory is off by now, or the messages were
-    revoked, deleted, or are commands."""
+    """Return the messages; None if there is nothing to learn from.
+
+    That is the case if memory is off by now, or the messages were revoked, deleted, or are
+    commands.
+    """
     turn = Turn.objects.select_related("chat").filter(pk=turn_id).first()
     if turn is None or turn.session_id is None or not _remembers(turn.chat, memory_enabled):
         return None
@@ -72,7 +78,7 @@ def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
 
 
 def turn_with_merged(turn: Turn) -> list[int]:
-    """The turn and those of its burst that were merged into it, by their ids."""
+    """Return the ids of the turn and of those of its burst that were merged into it."""
     merged = Turn.objects.filter(
         chat_id=turn.chat_id, pk__lt=turn.pk, state=TurnState.MERGED
     ).order_by("-pk")
@@ -90,12 +96,12 @@ def _remembers(chat: Chat, memory_enabled: bool) -> bool:
 
 
 def _name(message: Message, chat: Chat) -> str:
-    """Who wrote it, as WhatsApp calls them."""
+    """Return the author's WhatsApp name."""
     return str(message.metadata.get("sender_name") or ("" if chat.is_group else chat.client_name))
 
 
 def _question(first: Message) -> str:
-    """The assistant's last words before the message, unless they are the system's."""
+    """Return the assistant's last message before this one, unless it is the system's."""
     before = Message.objects.filter(
         session_id=first.session_id, role=Role.ASSISTANT, order_num__lt=first.order_num
     )

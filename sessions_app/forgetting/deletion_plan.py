@@ -1,4 +1,4 @@
-"""What goes with a thing that is to be forgotten, and where it may have been told again."""
+"""Collect what is deleted with an object, and the chats that may have repeated its texts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from memoryproject.foundation.text.fragments import Fragments, is_single_informa
 from sessions_app.conversations.facade import exposure_of
 from sessions_app.models import Message
 
-# Clocks and transactions: what was made of a text may bear a slightly earlier time.
+# Clock skew and transactions: a derived record may have a slightly earlier time.
 MARGIN = timedelta(minutes=1)
 
 
 @dataclass
 class DeletionPlan:
-    """Rows to delete, the texts to sweep out of everything else, the facts to bury (scope and
-    text), and in which chats since when the texts may have been told again.
+    """The rows, texts and scopes that a forgetting concerns.
 
-    ``erased`` are the ids of whole sessions and chats that go, with what is in them; ``names``
-    are the addresses and names of whom nothing is to be left; ``backups`` go as a whole.
+    It holds the rows to delete, the texts to redact everywhere else, and the facts that get
+    tombstones (scope and text). ``chats`` may have repeated the texts since ``since``.
+
+    ``erased`` are the ids of whole sessions and chats that go with their contents. ``names`` are
+    all addresses and names of the erased person. ``backups`` are removed as a whole.
     """
 
     memories: set[UUID] = field(default_factory=set)
@@ -41,18 +43,18 @@ class DeletionPlan:
     backups: set[str] = field(default_factory=set)
 
     def ids(self) -> set[str]:
-        """Of everything that goes."""
+        """Return the ids of everything that goes."""
         gone = self.memories | self.messages | self.documents
         return {str(key) for key in gone} | self.erased
 
     def words(self) -> Fragments:
-        """The texts of one word. They are looked for only in what had the fact in reach."""
+        """Return the one-word texts; they are searched only in what had the fact in reach."""
         return Fragments(
             (text for text in self.texts if is_single_informative_word(text)), fewest_words=1
         )
 
     def add_memories(self, memory_ids: Collection[UUID]) -> None:
-        """Memories with what they superseded, and the messages that say nothing else."""
+        """Add memories, the memories they superseded, and messages that state nothing else."""
         found = Memory.objects.filter(pk__in=with_older(list(memory_ids))).defer("terms")
         fresh = [memory for memory in found if memory.pk not in self.memories]
         if not fresh:
@@ -63,8 +65,10 @@ class DeletionPlan:
         self._add_sources(fresh, {memory.fact_key for memory in fresh})
 
     def add_messages(self, message_ids: Collection[UUID], *, texts: bool = True) -> None:
-        """Messages, what was learned from them alone, and the documents that they brought.
-        Without ``texts`` only what was recalled of them is looked for elsewhere."""
+        """Add messages, the memories learned only from them, and the documents attached to them.
+
+        Without ``texts`` only their recalled texts are searched elsewhere.
+        """
         found = Message.objects.filter(pk__in=list(message_ids)).defer("terms")
         fresh = [message for message in found if message.pk not in self.messages]
         if not fresh:
@@ -84,8 +88,11 @@ class DeletionPlan:
         self.add_documents(list(brought.values_list("pk", flat=True)))
 
     def add_documents(self, document_ids: Collection[UUID]) -> None:
-        """Documents with their passages. Only those passages are looked for elsewhere that
-        somebody may have been told of: the others are full of words that anybody might say."""
+        """Add documents with their passages.
+
+        Only passages that were shown to somebody are searched elsewhere: the others are full of
+        words that anybody might say.
+        """
         ids = set(document_ids) - self.documents
         self.documents |= ids
         passages = Memory.objects.filter(document__in=ids).defer("terms")
@@ -99,7 +106,7 @@ class DeletionPlan:
         self.add_memories(set(with_older(list(scopes))) - set(scopes))
 
     def _add_wordings(self, memories: Sequence[Memory]) -> None:
-        """What they say, what they said before, and what they were proposed to say."""
+        """Add the memories' current, earlier and proposed texts."""
         ids = [memory.pk for memory in memories]
         for memory in memories:
             self._add_text(memory.content, memory.created_at, [memory.chat_id])
@@ -111,8 +118,10 @@ class DeletionPlan:
             self.texts.setdefault(content[0])
 
     def _add_sources(self, memories: Sequence[Memory], keys: Collection[str]) -> None:
-        """The messages that told these memories: those that say nothing but the fact go, with
-        their confirmations."""
+        """Add the messages that stated these memories.
+
+        A message that states only the fact is deleted with its confirmation.
+        """
         ids = [memory.pk for memory in memories]
         told = MemorySource.objects.filter(memory__in=ids)
         sources = {*told.values_list("source_message_id", flat=True)}
@@ -130,7 +139,8 @@ class DeletionPlan:
         )
         self.messages |= {*nothing_else, *confirmations.values_list("pk", flat=True)}
         if any(is_single_informative_word(memory.content) for memory in memories):
-            # The word alone is looked for hardly anywhere; the words around it are told apart.
+            # The single word is searched in few places, so the texts around it are searched
+            # separately.
             gone = Message.objects.filter(pk__in=self.messages)
             self.texts.update(dict.fromkeys(gone.values_list("content", flat=True)))
 

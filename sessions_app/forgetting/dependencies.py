@@ -1,4 +1,4 @@
-"""Build from the settings what forgetting depends on."""
+"""Build the dependencies of forgetting from the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessions_app.transcript_files.dependencies import build_transcript_backups
 
 
 def build_forget_dependencies() -> ForgetDependencies:
-    """With what is forgotten."""
+    """Return the dependencies of forgetting."""
     return ForgetDependencies(
         embedder=embedder(),
         chat_memory=build_chat_memory(),
@@ -24,5 +24,5 @@ def build_forget_dependencies() -> ForgetDependencies:
 
 
 def enqueue_forgetting(run_id: UUID) -> None:
-    """Let a worker forget what was chosen."""
+    """Enqueue a run of forgetting for a worker."""
     async_task("sessions_app.tasks.run_forgetting", str(run_id), task_name=f"forget {run_id}")

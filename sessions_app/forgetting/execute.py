@@ -1,4 +1,4 @@
-"""Carries a forgetting out, in one transaction: delete, sweep, bury, probe, receipt."""
+"""Carry out a forgetting in one transaction: delete, sweep, add tombstones, probe, receipt."""
 
 from __future__ import annotations
 
@@ -47,16 +47,19 @@ from sessions_app.transcript_files.facade import Backups
 logger = logging.getLogger(__name__)
 
 ABSENT = "absent"
-# Under this name a receipt counts files among the tables' rows.
+# A receipt counts files under this name, next to the tables' rows.
 BACKUP_FILES = "transcript backups"
 
 
 @dataclass(frozen=True)
 class ForgetDependencies:
-    """With what is forgotten: the history of conversations is rewritten by ``chat_memory``,
-    and looked for with ``embedder``. ``transcripts``: backups that may hold it, too.
-    ``documents``: where files lie until they are read. ``witness`` notes what goes, for who is
-    asked to confirm it."""
+    """The dependencies of a forgetting.
+
+    ``chat_memory`` rewrites the history of conversations, and the probe searches with ``embedder``.
+    ``transcripts`` is the store of backups that may hold the text, too. ``documents`` is the store
+    where files wait until they are read. ``witness`` records what goes, for the preview that staff
+    confirm.
+    """
 
     embedder: Embedder
     chat_memory: ChatMemoryService
@@ -76,9 +79,11 @@ def execute_plan(
     actor: Actor,
     keep_turn: int | None = None,
 ) -> ForgetReceipt:
-    """Forget what is doomed. Call it in a transaction that began with ``forgetting_begin``.
-    Raises StillFoundError where the probe finds any of it, and ScopesGrewError; then all is as
-    before."""
+    """Forget everything in the plan.
+
+    Call it in a transaction that began with ``forgetting_begin``. Raises StillFoundError if the
+    probe finds any of it, and ScopesGrewError; then nothing is changed.
+    """
     now = timezone.now()
     sweep = Sweep(
         chat_memory=dependencies.chat_memory,
@@ -100,13 +105,13 @@ def execute_plan(
     sweep.out_of_who_asked()
     prober.look(doomed=doomed, texts=sweep.texts)
     prober.look_at(answers=sweep.reached, words=sweep.words)
-    # After every session that is locked on the way.
+    # This step comes after every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
     rest_begin()
     sweep.out_of_the_rest()
     statistics_renew(sweep.texts)
     prober.look_at_rest(texts=sweep.texts, since=doomed.since)
-    # The last that can fail: files don't come back when the transaction is rolled back.
+    # This is the last step that can fail: a rollback doesn't bring files back.
     _sweep_backups(doomed, sweep, dependencies)
     held.count()
     return receipt_write(
@@ -121,7 +126,7 @@ def execute_plan(
 
 
 def _remove_files(doomed: DeletionPlan, dependencies: ForgetDependencies) -> None:
-    """The documents that still wait to be read; once it is certain that they are forgotten."""
+    """Remove the documents that wait to be read, once the forgetting is certain."""
     folder = dependencies.documents
     if folder is not None:
         for key in doomed.documents:
@@ -129,7 +134,7 @@ def _remove_files(doomed: DeletionPlan, dependencies: ForgetDependencies) -> Non
 
 
 def _note(doomed: DeletionPlan, witness: PreviewRecorder) -> None:
-    """Memories and documents, while they are there."""
+    """Record memories and documents while they still exist."""
     if not witness.most:
         return
     memories = Memory.objects.filter(pk__in=doomed.memories).order_by("created_at", "memory_id")
@@ -154,8 +159,10 @@ def _sweep_backups(doomed: DeletionPlan, sweep: Sweep, dependencies: ForgetDepen
 
 
 def backups_remove(*, names: Iterable[str], dependencies: ForgetDependencies) -> dict[str, int]:
-    """Remove whole backups of transcripts, at the very end; how many files that were. Raises
-    StillFoundError."""
+    """Remove whole backups of transcripts at the very end, and count the files.
+
+    Raises StillFoundError.
+    """
     if dependencies.transcripts is None:
         return {}
     try:
@@ -165,7 +172,7 @@ def backups_remove(*, names: Iterable[str], dependencies: ForgetDependencies) ->
 
 
 def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
-    """In which backups these batches are."""
+    """Return the names of the backups that hold these batches."""
     return set(batches.order_by().values_list("backup", flat=True).distinct())
 
 
@@ -179,7 +186,7 @@ def receipt_write(
     actor: Actor,
     now: datetime,
 ) -> ForgetReceipt:
-    """The receipt, and its line in the audit log."""
+    """Store the receipt and its audit event."""
     receipt = ForgetReceipt.objects.create(
         kind=kind,
         object_id=object_id,
@@ -199,7 +206,7 @@ def receipt_write(
         content_hash=receipt.content_hash,
         details={"kind": kind, "swept": swept, "probe": receipt.probe},
     )
-    # Not before it is certain: a preview is taken back.
+    # Only once it is certain, because a preview is rolled back.
     told = (kind, object_id, receipt.receipt_id)
     transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *told))
     return receipt
@@ -208,7 +215,7 @@ def receipt_write(
 def _delete(
     doomed: DeletionPlan, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None
 ) -> None:
-    """The rows themselves, with what hangs on them."""
+    """Delete the rows themselves and everything that depends on them."""
     messages = Message.objects.filter(pk__in=doomed.messages)
     if keep_turn is not None:
         messages = messages.exclude(turn__pk=keep_turn)
@@ -228,7 +235,7 @@ def _delete(
         document_forget(document=document, actor=actor)
     sweep.count(SourceDocument, len(doomed.documents))
     memories_delete(memory_ids=list(doomed.memories), actor=actor)
-    # Told by others too: it stays, but no longer points to what told it.
+    # Other sources state it too: the memory stays, but no longer points to the deleted source.
     told = MemorySource.objects.filter(source_message_id__in=doomed.messages)
     sweep.count(MemorySource, told.count())
     told.delete()

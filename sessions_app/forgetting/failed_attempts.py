@@ -1,4 +1,4 @@
-"""Keep on record that a forgetting was tried and taken back, for staff."""
+"""Record for staff that a forgetting was tried and rolled back."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from sessions_app.forgetting.probe import StillFoundError
 from sessions_app.models import ForgottenKind
 
 FOUND = "found"
-# As the audit log names it.
+# The name in the audit log.
 _OBJECTS = {str(ForgottenKind.MESSAGES): "session"}
 
 
 def attempt_record(*, kind: str, object_id: UUID, error: StillFoundError, actor: Actor) -> None:
-    """Note that the probe found something, and where; never what. Call it after the transaction
-    of the forgetting was rolled back, and outside of it."""
+    """Record that the probe found something and where, never the text.
+
+    Call it after the transaction of the forgetting was rolled back, and outside of it.
+    """
     audit_record(
         action="forget.still_found",
         actor=actor,

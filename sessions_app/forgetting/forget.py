@@ -1,5 +1,8 @@
-"""Forget a memory, a message, a session, a document or a whole chat. Each is one transaction
-that removes the text everywhere it was derived, probes, and leaves a receipt."""
+"""Forget a memory, a message, a session, a document or a whole chat.
+
+Each is one transaction that removes the text everywhere it was derived, probes, and leaves a
+receipt.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ from sessions_app.models import (
 
 @dataclass(frozen=True)
 class Step:
-    """What the steps of a forgetting may need. ``swept`` counts rows beside the sweep's."""
+    """The input of a step; ``swept`` counts the rows removed in addition to the sweep."""
 
     object_id: UUID
     doomed: DeletionPlan
@@ -82,9 +85,12 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """How things of one kind are forgotten. ``plan`` only reads, and raises
-    NothingToForgetError. ``lock`` takes the rows that must not change from then on. ``before``
-    removes what the sweep needn't see, ``after`` the thing itself."""
+    """The steps that forget objects of one kind.
+
+    ``plan`` only reads, and raises NothingToForgetError. ``lock`` locks the rows that must not
+    change from then on. ``before`` removes what the sweep doesn't need to see, and ``after``
+    removes the object itself.
+    """
 
     plan: Callable[[UUID], DeletionPlan]
     lock: Callable[[UUID], object] = _nothing
@@ -102,8 +108,8 @@ def object_forget(
 ) -> ForgetReceipt:
     """Forget the object of this kind with this id.
 
-    Raises NothingToForgetError where there is no such thing (any more), and StillFoundError
-    where the probe finds any of it: then nothing was changed, and the attempt is on record.
+    Raises NothingToForgetError if the object doesn't exist (any more), and StillFoundError if the
+    probe finds any of it. Then nothing was changed, and the attempt is on record.
     """
     try:
         return object_forget_within(
@@ -125,11 +131,13 @@ def object_forget_within(
     check: Callable[[], None] = _nothing,
     begin: Callable[[Scopes], Held] = forgetting_begin,
 ) -> ForgetReceipt:
-    """As ``object_forget``, for a caller with its own transaction, which holds no lock that a
-    forgetting takes, gives its own ``prober`` and records an attempt that fails.
+    """Forget an object within the caller's transaction; see ``object_forget``.
 
-    ``keep_turn`` is the turn that asks for it, which goes on. ``check`` is called under the
-    locks that ``begin`` takes; what it raises goes through.
+    The caller holds no lock that a forgetting takes, passes its own ``prober``, and records an
+    attempt that fails.
+
+    ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
+    under the locks that ``begin`` takes; its errors propagate.
     """
     way = _WAYS[kind]
     prober = prober or build_prober(kind=kind, object_id=object_id, embedder=dependencies.embedder)
@@ -156,14 +164,14 @@ def object_forget_within(
                 way.after(step, receipt)
                 return _also_swept(receipt, step.swept)
         except ScopesGrewError as grew:
-            # Each time it is more, of a number that ends.
+            # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
 
 
 def memories_forget(
     *, memory_ids: Iterable[UUID], dependencies: ForgetDependencies, actor: Actor = SYSTEM
 ) -> list[ForgetReceipt]:
-    """Forget several memories, each with its receipt. One that went with another is left out."""
+    """Forget several memories, each with its receipt; skip those that went with another."""
     kind, receipts = str(ForgottenKind.MEMORY), []
     for key in memory_ids:
         try:
@@ -205,7 +213,7 @@ def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
     batches = TranscriptBatch.objects.filter(session=session)
     step.swept[TranscriptBatch._meta.db_table] += batches.count()
     backups = backup_names(batches)
-    # What was asked for again while its messages went has no session any more.
+    # A card requested again while its messages were deleted has no session any more.
     step.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     ChatSession.objects.filter(pk=session.pk).delete()
@@ -222,7 +230,7 @@ def _messages_after(step: Step, receipt: ForgetReceipt) -> None:
 
 
 def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
-    """The audit log keeps that things were done, and nobody can tell any more to whom."""
+    """Remove the chat's traces; the audit log keeps the events without the person they concern."""
     chat_id = step.object_id
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
     person_cut_loose(chat_id=chat_id)
@@ -245,7 +253,7 @@ _WAYS = {
 
 
 def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
-    """The turns with their parts; what was delivered of their messages is emptied later."""
+    """Delete turns with their parts and count them; their raw deliveries are emptied later."""
     ids = [turn.pk for turn in turns]
     counts = {OutboundPart._meta.db_table: OutboundPart.objects.filter(turn__in=ids).count()}
     counts[Turn._meta.db_table] = len(ids)
@@ -254,8 +262,7 @@ def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
 
 
 def _chat_delete(chat: Chat, witness: PreviewRecorder) -> dict[str, int]:
-    """The chat with its sessions, messages, turns, deliveries and addresses, and whatever else
-    hangs on them."""
+    """Delete the chat with everything that depends on it, and count the rows."""
     said = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
     for key, content in said[: witness.most]:
         witness.saw(What.MESSAGE, key, content)
@@ -265,15 +272,15 @@ def _chat_delete(chat: Chat, witness: PreviewRecorder) -> dict[str, int]:
     for key, text in chat.notes.values_list("pk", "text")[: witness.most]:
         witness.saw(What.NOTE, key, text)
     raw = InboundDelivery.objects.filter(chat=chat)
-    # The keys stay, so that a repeated delivery doesn't bring anything back.
+    # The keys stay, so that a repeated delivery doesn't restore anything.
     emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
     chat_id = chat.pk
     _, gone = chat.delete()
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in gone.items()}
-    # A turn and its replay count once.
+    # A turn and its replay count as one.
     counts.pop(TurnReplay._meta.db_table, None)
     counts[InboundDelivery._meta.db_table] = emptied
-    # After its sessions: whoever is storing a card holds one of them.
+    # After its sessions: a worker that stores a card locks one of them.
     counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
     witness.saw_more(What.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - witness.most))
     return counts

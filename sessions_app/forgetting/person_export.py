@@ -1,5 +1,7 @@
-"""Everything that is kept about a person (or a group), as lines of JSON: what somebody may ask
-for before being forgotten."""
+"""Export everything stored about a person or a group, as lines of JSON.
+
+A person may ask for it before being forgotten.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from sessions_app.models import (
 )
 
 ROWS_AT_ONCE = 500
-# How texts are found, and who is at work: nothing about the person.
+# Columns for search and for leases: they say nothing about the person.
 LEFT_OUT = {
     "terms",
     "term_count",
@@ -43,8 +45,10 @@ LEFT_OUT = {
 
 
 def person_export(*, chat: Chat, actor: Actor) -> Iterator[str]:
-    """A line for each record, without its line end: its ``record`` says which table. That
-    somebody exports is audited before the first line is made; few rows are held at once."""
+    """Yield a line for each record, without its line end; its ``record`` names the table.
+
+    The export is audited before the first line is made. Only a few rows are in memory at once.
+    """
     with transaction.atomic():
         audit_record(
             action="export",
@@ -77,7 +81,7 @@ def _lines(chat_id: UUID) -> Iterator[str]:
 
 
 def _record(row: Model) -> dict[str, Any]:
-    """All that is in the row; what can't be edited is there, too. A turn has its replay in it."""
+    """Return all columns of the row, also the read-only ones; a turn includes its replay."""
     told: dict[str, Any] = {"record": row._meta.model_name, **_values(row)}
     if isinstance(row, Turn):
         told = {**_values(TurnReplay.of(row)), **told}

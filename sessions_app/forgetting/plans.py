@@ -1,5 +1,7 @@
-"""Plan what goes with a thing of each kind. A plan only reads; it raises NothingToForgetError
-where there is no such thing (any more)."""
+"""Plan what is deleted with an object of each kind.
+
+A plan only reads. It raises NothingToForgetError if the object doesn't exist (any more).
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,19 @@ from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.sweep import BESIDE
 from sessions_app.models import Chat, ChatSession, Message, TurnReplay
 
-# A longer session's texts are looked for elsewhere only where they were recalled.
+# The texts of a longer session are searched elsewhere only if they were recalled.
 MAX_TEXTS = 2_000
 
 
 class NothingToForgetError(Exception):
-    """There is no such thing, or not any more."""
+    """The object doesn't exist, or not any more."""
 
 
 def memory_plan(memory_id: UUID) -> DeletionPlan:
-    """A memory, what it had superseded, and the messages that say nothing but it with their
-    confirmations."""
+    """Plan a memory, the memories it superseded, and messages that state only this fact.
+
+    The confirmations of those messages go, too.
+    """
     _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
     doomed = DeletionPlan()
     doomed.add_memories([memory_id])
@@ -28,7 +32,7 @@ def memory_plan(memory_id: UUID) -> DeletionPlan:
 
 
 def message_plan(message_id: UUID) -> DeletionPlan:
-    """A message, what was learned from it alone, and the documents that it brought."""
+    """Plan a message, the memories learned only from it, and the documents attached to it."""
     _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
     doomed = DeletionPlan()
     doomed.add_messages([message_id])
@@ -36,7 +40,7 @@ def message_plan(message_id: UUID) -> DeletionPlan:
 
 
 def document_plan(document_id: UUID) -> DeletionPlan:
-    """A document with its passages."""
+    """Plan a document with its passages."""
     found = SourceDocument.objects.filter(pk=document_id).exists()
     _there(found, "document", document_id)
     doomed = DeletionPlan()
@@ -45,7 +49,7 @@ def document_plan(document_id: UUID) -> DeletionPlan:
 
 
 def session_plan(session_id: UUID) -> DeletionPlan:
-    """A session with its messages, and what was learned in it alone."""
+    """Plan a session with its messages, and the memories learned only in it."""
     session = ChatSession.objects.filter(pk=session_id).first()
     if session is None:
         raise NothingToForgetError(f"There is no session {session_id}.")
@@ -58,7 +62,7 @@ def session_plan(session_id: UUID) -> DeletionPlan:
 
 
 def messages_plan(session_id: UUID) -> DeletionPlan:
-    """All messages of a session, which stays, empty, and goes on counting where it was."""
+    """Plan all messages of a session; the empty session stays and continues its numbers."""
     doomed = session_plan(session_id)
     if not doomed.messages:
         raise NothingToForgetError(f"There is no message in session {session_id}.")
@@ -67,7 +71,7 @@ def messages_plan(session_id: UUID) -> DeletionPlan:
 
 
 def chat_plan(chat_id: UUID) -> DeletionPlan:
-    """The memories and documents that came from a chat, for which it is looked elsewhere."""
+    """Plan the memories and documents that came from a chat, to find their texts elsewhere."""
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         raise NothingToForgetError(f"There is no chat {chat_id}.")
@@ -85,7 +89,7 @@ def _there(found: bool, what: str, key: UUID) -> None:
 
 
 def _within(chat: Chat) -> set[str]:
-    """The ids of a chat and of all that is in it."""
+    """Return the ids of a chat and of everything in it."""
     inside = {str(chat.pk)}
     keys = (("sessions", "pk"), ("messages", "pk"), ("turns", "turn_id"))
     for name, key in keys:
@@ -94,7 +98,7 @@ def _within(chat: Chat) -> set[str]:
 
 
 def _names(chat: Chat) -> set[str]:
-    """By which the person is known. An address's number counts without its ending, too."""
+    """Return the names and addresses of the person, and the number without the address's suffix."""
     names = {chat.whatsapp_chat, chat.client_name.strip(), chat.client_phone}
     names |= set(chat.addresses.values_list("address", flat=True))
     numbers = {name.partition("@")[0] for name in names if "@" in name}
@@ -102,7 +106,7 @@ def _names(chat: Chat) -> set[str]:
 
 
 def _add_recalled(doomed: DeletionPlan, session_id: UUID) -> None:
-    """The texts of a long session that answers outside of it had in reach."""
+    """Add the texts of a long session that answers outside of it had in reach."""
     others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
     others = others.exclude(turn__session=session_id)
     others = others.filter(recalled__contains=[{"session_id": str(session_id)}])

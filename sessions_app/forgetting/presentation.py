@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of forgetting."""
+"""Presentation code of forgetting that pages and REST resources of other packages use."""
 
 from sessions_app.forgetting.admin.actions import ForgetAction
 from sessions_app.forgetting.api.forget_refusals import FORGETTING

@@ -1,7 +1,7 @@
-"""What a forgetting would take: found out by forgetting, in a transaction that is taken back.
+"""Preview a forgetting: carry it out in a transaction that is rolled back.
 
-No model is asked and no file is touched. What would take too long, or would have to wait for
-somebody else, isn't tried out: then only the things themselves are counted.
+No model is called and no file is touched. If the preview would take too long or would have to wait
+for another process, only the chosen objects themselves are counted.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from sessions_app.transcript_files.facade import Backups, UntouchedBackups
 
 logger = logging.getLogger(__name__)
 
-# While it is tried out nobody can store an answer in the chats that it concerns.
+# While the preview runs, nobody can store an answer in its chats.
 MAX_SECONDS = 8.0
 MAX_WAIT_SECONDS = 2.0
 BETWEEN_TRIES = 0.05
-# More than these aren't tried out at all.
+# Larger selections are counted without a trial run.
 MAX_OBJECTS = 60
 MAX_MESSAGES = 3_000
 
@@ -49,10 +49,13 @@ Chosen = tuple[str, UUID]
 
 @dataclass
 class Preview:
-    """``tables``: the rows that go or change, by table, as the receipts will count them.
-    ``witness``: the texts. ``there`` of the chosen things are there; ``found`` would still be
-    found afterwards and so stay as they are. ``tried`` is False where only the things
-    themselves were counted."""
+    """The result of a preview.
+
+    ``tables`` counts the rows that are deleted or changed, by table, as the receipts will count
+    them. ``witness`` holds the texts. ``there`` is the number of chosen objects that exist;
+    ``found`` is the number that the probe would still find, so that they stay unchanged. ``tried``
+    is False if only the objects themselves were counted.
+    """
 
     tables: Counter[str] = field(default_factory=Counter)
     witness: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
@@ -62,11 +65,11 @@ class Preview:
 
 
 class _TooLongError(Exception):
-    """The time is up."""
+    """The time limit was exceeded."""
 
 
 def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
-    """Try it out; where that would hold up others for too long, count."""
+    """Preview the forgetting; count only if a trial would block others for too long."""
     if len(chosen) > MAX_OBJECTS or _messages_of(chosen) > MAX_MESSAGES:
         return _counted(chosen)
     try:
@@ -94,7 +97,7 @@ def _tried(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Previe
 
 
 def _limit() -> None:
-    """For this transaction: neither a statement nor the wait for a lock takes long."""
+    """Limit the time of each statement and of each wait for a lock in this transaction."""
     with connection.cursor() as cursor:
         for name, seconds in (
             ("statement_timeout", MAX_SECONDS),
@@ -104,7 +107,7 @@ def _limit() -> None:
 
 
 def _try(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Preview) -> None:
-    # Nobody is asked for a vector: the rows and texts are looked through all the same.
+    # No provider is asked for a vector: rows and texts are searched without one, too.
     prober = Prober([], dependencies.embedder)
     try:
         receipt = object_forget_within(
@@ -126,8 +129,10 @@ def _try(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Previe
 
 
 def _soon(scopes: Scopes) -> Held:
-    """Try for the locks, again and again for a while: who holds those of one thing and waited
-    for those of the next could wait in a circle. Raises ScopeBusyError."""
+    """Retry to take the locks for a limited time.
+
+    Waiting for the next lock while holding others could end in a deadlock. Raises ScopeBusyError.
+    """
     until = time.monotonic() + MAX_WAIT_SECONDS
     while True:
         try:
@@ -140,7 +145,7 @@ def _soon(scopes: Scopes) -> Held:
 
 
 def _messages_of(chosen: Sequence[Chosen]) -> int:
-    """How many messages go, up to a few more than are tried out."""
+    """Count the messages that go, up to a little more than the limit of a trial."""
     count = 0
     for said in _said(chosen):
         count += said.order_by()[: MAX_MESSAGES + 1].count()
@@ -150,7 +155,7 @@ def _messages_of(chosen: Sequence[Chosen]) -> int:
 
 
 def _said(chosen: Sequence[Chosen]) -> list[QuerySet[Message]]:
-    """The messages that are in what is chosen."""
+    """Return the messages that are in the chosen objects."""
     keys = _by_kind(chosen)
     sessions = [*keys[str(ForgottenKind.SESSION)], *keys[str(ForgottenKind.MESSAGES)]]
     return [
@@ -168,7 +173,7 @@ def _by_kind(chosen: Sequence[Chosen]) -> dict[str, list[UUID]]:
 
 
 def _counted(chosen: Sequence[Chosen]) -> Preview:
-    """The things themselves and what is in them, without looking for it anywhere else."""
+    """Count the chosen objects and their contents, without searching elsewhere."""
     keys, preview = _by_kind(chosen), Preview(tried=False)
     chats = keys[str(ForgottenKind.CHAT)]
     memories = Memory.objects.filter(pk__in=keys[str(ForgottenKind.MEMORY)])

@@ -1,4 +1,4 @@
-"""Looks for what was forgotten, by its own text, as anybody would."""
+"""Search for forgotten texts by their own words, as any user could."""
 
 from __future__ import annotations
 
@@ -31,16 +31,18 @@ from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, recall
 
 T = TypeVar("T")
 
-# So many are asked for by their own text, as anybody would. Of more a sample must do, spread
-# over all of them: a question takes a tenth of a second while nobody can store anything in these
-# chats. What was made in them is read through for any part of any text, one and all.
+# This many texts are searched by their own words, as any user could. A larger number is sampled
+# evenly, because a query takes a tenth of a second and blocks all writes in these chats. The
+# derived records are compared with every text.
 MAX_PROBES = 20
 TOP_K = 10
 
 
 class StillFoundError(Exception):
-    """The probe found what was to be forgotten. The text says where, not what; ``details`` is
-    the record of the probe until then."""
+    """The probe found a text that should be forgotten.
+
+    The error says where, not what; ``details`` is the record of the probe until then.
+    """
 
     def __init__(self, text: str, details: Mapping[str, object] | None = None) -> None:
         super().__init__(text)
@@ -48,8 +50,11 @@ class StillFoundError(Exception):
 
 
 class Prober:
-    """Made before the transaction: no provider is asked for a vector while it is open. Every
-    look raises StillFoundError; ``record`` tells what was looked through."""
+    """The probe of one forgetting.
+
+    It is built before the transaction, so that no provider is asked for a vector while it is open.
+    Every step raises StillFoundError; ``record`` counts what was searched.
+    """
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         self._asked = spread(list(dict.fromkeys(text for text in texts if text.strip())))
@@ -57,8 +62,7 @@ class Prober:
         self.record = ProbeRecord()
 
     def look(self, *, doomed: DeletionPlan, texts: Fragments) -> None:
-        """Look through everything of ours that was made in these chats since, and ask for the
-        texts as anybody would."""
+        """Read everything derived in these chats since then, and search for the texts."""
         self.record = ProbeRecord()
         if doomed.since is not None:
             self._read_through(made_since(list(doomed.chats), doomed.since), texts)
@@ -71,14 +75,14 @@ class Prober:
             self.record.note("recall", names=indexes_of(RECALLED_TABLES))
 
     def look_at(self, *, answers: Collection[UUID], words: Fragments) -> None:
-        """As ``look``, for facts of one word, in the answers that had them in reach."""
+        """Search for one-word facts in the answers that had them in reach."""
         if not words:
             return
         told = Message.objects.filter(pk__in=list(answers))
         self._read_through([Column("message", told, "content")], words)
 
     def look_at_rest(self, *, texts: Fragments, since: datetime | None) -> None:
-        """As ``look``, at what belongs to no chat: rows, and PostgreSQL's statistics."""
+        """Search the records that belong to no chat, and PostgreSQL's statistics."""
         if not texts:
             return
         self._read_through(made_by_nobody(since), texts)
@@ -103,7 +107,7 @@ class Prober:
                 raise self._found(_still("found", hit.source, hit.id))
 
     def _search(self, text: str, doomed: DeletionPlan, texts: Fragments) -> None:
-        """As staff search, by words."""
+        """Search by words, as staff do."""
         memories = memories_found(text, most=TOP_K)
         messages = messages_found(text, doomed.chats, most=TOP_K)
         self.record.note("staff search", queries=2, rows=len(memories) + len(messages))
@@ -134,14 +138,14 @@ def _still(how: str, what: str, key: object) -> ErrorText:
 
 
 def spread(all_of_them: Sequence[T]) -> list[T]:
-    """At most ``MAX_PROBES`` of them, from first to last."""
+    """Return at most ``MAX_PROBES`` items, spread evenly from first to last."""
     if len(all_of_them) <= MAX_PROBES:
         return list(all_of_them)
     return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
 
 
 def _tells(texts: Fragments, told: Any) -> bool:
-    """Whether there is more of it than the marks where it stood."""
+    """Return whether any text occurs outside of the redaction marks."""
     if isinstance(told, dict):
         return any(_tells(texts, part) for pair in told.items() for part in pair)
     if isinstance(told, list | tuple):
@@ -150,14 +154,14 @@ def _tells(texts: Fragments, told: Any) -> bool:
 
 
 def _is_ours(hit: Hit, texts: Fragments) -> bool:
-    """Whether an answer of ours still tells it; what people say on their own stays."""
+    """Return whether an answer of ours still repeats a text; people's own messages stay."""
     if hit.source != "message" or hit.metadata.get("role") == str(Role.USER):
         return False
     return _tells(texts, hit.content)
 
 
 class _Prepared:
-    """An embedder that knows the vectors of a few texts, and nothing else."""
+    """An embedder that knows only the vectors of a few texts."""
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         self.model_id = embedder.model_id
@@ -167,7 +171,7 @@ class _Prepared:
             self.dimensions = embedder.dimensions
             vectors = embed_covered(embedder, texts)
         except EmbedderError:
-            # Without vectors it is looked for by words.
+            # Without vectors, recall searches by words.
             self.dimensions = 1
             return
         known = zip(texts, vectors, strict=True)

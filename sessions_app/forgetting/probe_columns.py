@@ -1,5 +1,8 @@
-"""The columns that the probe reads through: those in which something of ours may retell what is
-forgotten. The other swept columns go with their rows."""
+"""List the columns that the probe reads.
+
+They are those in which the application may have repeated a forgotten text. The other swept columns
+are deleted with their rows.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of some rows. ``what`` names a row; ``read`` makes of a value what it holds."""
+    """A column of some rows.
+
+    ``what`` names a row in an error; ``read`` converts a value to its content.
+    """
 
     what: str
     chosen: QuerySet[Any]
@@ -44,21 +50,23 @@ class Column:
 
     @property
     def name(self) -> str:
-        """As the registry has it."""
+        """Return the name that the registry uses."""
         model: type[Model] = self.chosen.model
-        # None of them is a foreign key, whose column has another name than its field.
+        # No column is a foreign key, whose column name differs from its field name.
         return f"{model._meta.db_table}.{self.field}"
 
     def rows(self) -> Iterator[tuple[object, Any]]:
-        """The key and the value of each row."""
+        """Yield the key and the value of each row."""
         values = self.chosen.order_by().values_list("pk", self.field)
         for key, value in values.iterator(ROWS_AT_ONCE):
             yield key, self.read(value)
 
 
 def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
-    """What was made in these chats since then: answers, summaries, what was sent, replays,
-    notes, raw deliveries."""
+    """Return the columns of what was made in these chats since then.
+
+    These are answers, summaries, sent parts, replays, notes and raw deliveries.
+    """
     ours = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
     answers = ours.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
     summaries = SummarizationMetadata.objects.filter(
@@ -82,7 +90,7 @@ def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
 
 
 def made_by_nobody(since: datetime | None) -> list[Column]:
-    """What belongs to no chat, as far as it is swept: see RestSweep."""
+    """Return the swept columns of records that belong to no chat: see RestSweep."""
     tasks, queue, log = Task.objects.all(), OrmQ.objects.all(), LogEntry.objects.all()
     answers = IdempotentAnswer.objects.filter(withheld=False)
     delivered = InboundDelivery.objects.filter(chat__isnull=True)
@@ -99,7 +107,7 @@ def made_by_nobody(since: datetime | None) -> list[Column]:
 
 
 def _plain(value: Any) -> Any:
-    """What is neither text nor a list or a mapping, as the sweep reads it."""
+    """Convert a value that is neither text, list nor mapping, as the sweep does."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""By which of its own texts a thing is looked for once it is forgotten."""
+"""Choose the texts of an object that the probe searches for after forgetting it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessions_app.models import ForgottenKind, Message
 
 
 def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
-    """Made before the transaction that forgets: an embedder may be asked over the network."""
+    """Build the prober before the transaction, because an embedder may use the network."""
     rows: dict[str, QuerySet[Any]] = {
         str(ForgottenKind.MEMORY): Memory.objects.filter(pk=object_id),
         str(ForgottenKind.MESSAGE): Message.objects.filter(pk=object_id),
@@ -28,6 +28,6 @@ def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
 
 
 def _sample(rows: QuerySet[Any]) -> list[str]:
-    """The contents of some of them, from first to last."""
+    """Return a sample of the contents, spread from first to last."""
     keys = spread(list(rows.values_list("pk", flat=True)))
     return list(rows.filter(pk__in=keys).values_list("content", flat=True))

@@ -1,4 +1,4 @@
-"""What a probe did, in counts and names, never content."""
+"""Record what a probe did, as counts and names, never content."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Look:
-    """``queries`` were asked and ``rows`` examined; ``names`` are the columns, indexes and
-    statistics that were looked at."""
+    """One step of a probe.
+
+    ``queries`` is the number of queries made and ``rows`` the number of rows examined. ``names``
+    are the columns, indexes and statistics that were checked.
+    """
 
     queries: int = 0
     rows: int = 0
@@ -18,7 +21,7 @@ class Look:
 
 
 class ProbeRecord:
-    """The looks of a probe, by what was looked through."""
+    """The steps of a probe, by what they searched."""
 
     def __init__(self) -> None:
         self._looks: defaultdict[str, Look] = defaultdict(Look)
@@ -26,14 +29,14 @@ class ProbeRecord:
     def note(
         self, look: str, *, queries: int = 0, rows: int = 0, names: Iterable[str] = ()
     ) -> None:
-        """Add to one look."""
+        """Add to one step."""
         noted = self._looks[look]
         noted.queries += queries
         noted.rows += rows
         noted.names.update(names)
 
     def as_dict(self) -> dict[str, object]:
-        """For the receipt."""
+        """Return the record in the form that the receipt stores."""
         return {
             name: {"queries": look.queries, "rows": look.rows, "looked_at": sorted(look.names)}
             for name, look in sorted(self._looks.items())

@@ -1,4 +1,4 @@
-"""Ask for a text as staff do, and tell by which indexes recall and search find."""
+"""Search for a text as staff do, and list the indexes that recall and search use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes PostgreSQL's own files let go of what was forgotten, now."""
+"""Remove forgotten texts from PostgreSQL's own files at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from sessions_app.forgetting.registry import COLUMNS, OWN, SWEPT
 
 
 def purge(*, progress: Callable[[str], None] = lambda _table: None) -> int:
-    """Rewrite every table that texts are swept or removed from, and close the write-ahead log
-    behind it; returns how many tables. Call it outside of a transaction.
+    """Rewrite every table with swept or deleted texts, and close the write-ahead log after it.
 
-    Deleted rows otherwise lie in PostgreSQL's files until vacuuming and new rows write over
-    them, and in the write-ahead log until its files are removed. Each table is locked while it
-    is rewritten. Raises django.db.DatabaseError where the role may not do it.
+    Returns the number of tables. Call it outside of a transaction.
+
+    Otherwise deleted rows stay in PostgreSQL's files until vacuuming and new rows overwrite them,
+    and in the write-ahead log until its files are removed. Each table is locked while it is
+    rewritten. Raises django.db.DatabaseError if the role lacks the privileges.
     """
     tables = sorted(
         table
@@ -26,10 +27,10 @@ def purge(*, progress: Callable[[str], None] = lambda _table: None) -> int:
     with connection.cursor() as cursor:
         for table in tables:
             progress(table)
-            # As composed SQL: Django's cursor takes no identifiers as parameters.
+            # As composed SQL, because Django's cursor takes no identifiers as parameters.
             cursor.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(table)))
-        # The first brings the rewritten tables to the disk; after the switch the second leaves
-        # no file of the log behind that is older.
+        # The first checkpoint writes the rewritten tables to disk; after the switch the second one
+        # leaves no older log file behind.
         cursor.execute("CHECKPOINT")
         cursor.execute("SELECT pg_switch_wal()")
         cursor.execute("CHECKPOINT")

@@ -1,5 +1,8 @@
-"""Takes what is forgotten out of what belongs to no chat: the queue, the admin's log, logins,
-answers of the API, and deliveries that found no chat."""
+"""Redact forgotten texts from records that belong to no chat.
+
+These are the queue, the admin's log, logins, stored API responses, and deliveries that matched no
+chat.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,21 @@ from memoryproject.foundation.text.fragments import MARK, Fragments
 from sessions_app.models import InboundDelivery
 
 ROWS_AT_ONCE = 200
-# A shorter name or number stands in too much that is about something else.
+# A shorter name or number occurs in too many unrelated texts.
 MIN_NAME_LENGTH = 4
 
-# How cards are told from other answers, as JSON and as YAML.
+# The marks of a memory card in a stored response, as JSON and as YAML.
 OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 class RestSweep:
-    """``texts`` is what is looked for; ``ids`` are the objects that go, ``erased`` those of them
-    that are whole sessions and chats with what is in them; ``names`` are the person's."""
+    """Redact the records that belong to no chat.
+
+    ``texts`` are the texts to find and ``ids`` the objects that go. ``erased`` are those ids that
+    are whole sessions and chats with their contents. ``names`` are the person's names.
+    """
 
     def __init__(
         self,
@@ -51,7 +57,7 @@ class RestSweep:
         self._carded = set(carded)
 
     def sweep(self) -> None:
-        """Everywhere."""
+        """Redact all of these records."""
         self._tasks()
         self._admin_log()
         self._logins()
@@ -59,7 +65,7 @@ class RestSweep:
         self._deliveries_of_nobody()
 
     def _tasks(self) -> None:
-        """Results and errors of finished work, and what waits in the queue."""
+        """Redact results and errors of finished tasks, and tasks that wait in the queue."""
         fields = ("id", "name", "args", "kwargs", "result")
         for task in Task.objects.only(*fields).iterator(ROWS_AT_ONCE):
             told = [task.args, task.kwargs, task.result]
@@ -81,7 +87,7 @@ class RestSweep:
                 self._count(LogEntry)
 
     def _logins(self) -> None:
-        """The admin's notices ("… was changed") may wait in a session to be shown."""
+        """Redact the admin's notices ("… was changed"), which may wait in a login session."""
         for session in Session.objects.iterator():
             data = session.get_decoded()
             notices = data.get("_messages")
@@ -92,8 +98,10 @@ class RestSweep:
                 self._count(Session)
 
     def _api_answers(self) -> None:
-        """Answers that are kept for calls that come twice. Of a call in progress nobody knows
-        yet what it will answer."""
+        """Redact responses that are stored for repeated calls.
+
+        A call in progress is withheld, because its response isn't known yet.
+        """
         rows = IdempotentAnswer.objects.filter(withheld=False)
         rows.filter(status__isnull=True).update(withheld=True)
         for row in rows.exclude(body="").only("body", "headers").iterator(ROWS_AT_ONCE):
@@ -105,8 +113,11 @@ class RestSweep:
                 self._count(IdempotentAnswer)
 
     def _deliveries_of_nobody(self) -> None:
-        """What a provider delivered of the person and nobody could assign to a chat: statuses,
-        what could not be processed, changes whose message never came."""
+        """Remove deliveries about the person that matched no chat.
+
+        These are statuses, deliveries that couldn't be processed, and changes whose message never
+        arrived.
+        """
         if not self._names:
             return
         nobodys = InboundDelivery.objects.filter(chat__isnull=True).filter(
@@ -125,7 +136,7 @@ class RestSweep:
         return bool(self._texts.cleaned(plain) != plain)
 
     def _is_about(self, value: Any) -> bool:
-        """Whether it names a session or a chat that is erased, or the person."""
+        """Return whether the value names an erased session or chat, or the person."""
         if not self._erased and not self._names:
             return False
         text = json.dumps(value, default=str, ensure_ascii=False)
@@ -135,8 +146,10 @@ class RestSweep:
         return any(name.casefold() in folded for name in self._names)
 
     def _is_card(self, body: str) -> bool:
-        """Whether it is the card of a session whose messages change: single words of them may
-        stand in it, which tell nothing by themselves."""
+        """Return whether the body is the card of a session whose messages change.
+
+        Such a card may hold single words of the messages that don't match by themselves.
+        """
         if not any(mark in body for mark in OF_CARDS):
             return False
         return any(session_id in body for session_id in self._carded)
@@ -151,7 +164,7 @@ def _bare(key: str) -> str:
 
 
 def _told(body: str) -> Any:
-    """An answer's document; the body itself where it is none."""
+    """Return a response's document, or the body itself if it isn't a document."""
     try:
         return json.loads(body)
     except ValueError:

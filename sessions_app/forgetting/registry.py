@@ -1,17 +1,17 @@
-"""Every column of the database that can hold a text, and how forgetting deals with it.
+"""List every column that can hold a text, with the way forgetting treats it.
 
-A test reads the columns from the database and fails on one that isn't here: whoever adds a
-place where texts are kept says what becomes of them.
+A test reads the columns from the database and fails on one that is missing here. A new place that
+stores texts must state what becomes of them.
 """
 
 from __future__ import annotations
 
-# Deleted with its row, or swept by ``sweep``.
+# Deleted with its row, or redacted by ``sweep``.
 SWEPT = "swept"
-# It never holds what somebody said.
+# It never holds a person's words.
 SAFE = "safe"
-# A kept record of its own: forgetting something else doesn't reach into it. It goes with its
-# row, history and all, when it is removed itself.
+# A record that is kept for its own sake: forgetting something else doesn't change it. It goes with
+# its row, history included, when the row itself is removed.
 OWN = "own"
 
 
@@ -19,8 +19,11 @@ COLUMNS: dict[str, dict[str, tuple[str, str]]] = {}
 
 
 def _table(name: str, *, swept: str = "", safe: str = "", own: str = "", why: str = "") -> None:
-    """``swept``, ``safe`` and ``own`` name columns; ``why`` says what the safe ones hold, and
-    why the others are out of reach."""
+    """Register the columns of a table.
+
+    ``swept``, ``safe`` and ``own`` name columns; ``why`` says what the safe ones hold, and why the
+    others aren't redacted.
+    """
     COLUMNS[name] = {
         **dict.fromkeys(swept.split(), (SWEPT, "")),
         **dict.fromkeys(safe.split(), (SAFE, why)),
@@ -29,7 +32,7 @@ def _table(name: str, *, swept: str = "", safe: str = "", own: str = "", why: st
 
 
 def swept_columns() -> set[tuple[str, str]]:
-    """Return the table and name of each swept column, but for vectors: they are no text."""
+    """Return table and name of each swept column, except vectors, which aren't text."""
     return {
         (table, column)
         for table, columns in COLUMNS.items()

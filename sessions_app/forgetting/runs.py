@@ -1,7 +1,7 @@
-"""Forgets what staff chose, one after the other, in a worker.
+"""Forget the objects that staff chose, one after the other, in a worker.
 
-Each thing is forgotten in one transaction with the note that it is, so that a worker that is
-killed leaves it either forgotten with its receipt or not begun; whoever goes on begins there.
+Each object is forgotten in one transaction with the note of its outcome. If a worker is killed, the
+object is either forgotten with its receipt or untouched, and the next worker continues there.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunS
 
 logger = logging.getLogger(__name__)
 
-# After so long a worker lets others go first, and the run is enqueued again.
+# After this time a worker yields to other tasks, and the run is enqueued again.
 AT_ONCE_SECONDS = 60.0
-# Workers that die over one thing leave it after so many tries.
+# An object is given up after this many workers died on it.
 MAX_ATTEMPTS = 3
-# What was chosen and never confirmed.
+# The lifetime of drafts that were never confirmed.
 DRAFTS_KEPT = timedelta(days=1)
 MAX_ITEMS = 10_000
 DIED = ErrorText("worker_died")
@@ -58,8 +58,11 @@ class TooManyError(ValueError):
 
 
 def run_draft(*, chosen: Iterable[Chosen], asked_by: str) -> ForgetRun:
-    """Note what is chosen: (kind, id) of each. Nothing is forgotten until it is confirmed.
-    Raises TooManyError, and ValueError where nothing is chosen."""
+    """Store a draft of the chosen objects, each as (kind, id).
+
+    Nothing is forgotten until the draft is confirmed. Raises TooManyError, and ValueError if
+    nothing is chosen.
+    """
     items = list(dict.fromkeys(chosen))
     if not items:
         raise ValueError("Nothing is chosen.")
@@ -79,7 +82,7 @@ def run_draft(*, chosen: Iterable[Chosen], asked_by: str) -> ForgetRun:
 
 
 def chats_of(chosen: Iterable[Chosen]) -> set[UUID]:
-    """The chats that the chosen ones are of."""
+    """Return the chats of the chosen objects."""
     keys: dict[str, list[UUID]] = defaultdict(list)
     for kind, key in chosen:
         keys[kind].append(key)
@@ -101,8 +104,10 @@ def _traces(chat_ids: list[UUID]) -> dict[UUID, int]:
 
 
 def run_confirm(*, run_id: UUID, actor: Actor, enqueue: Enqueue) -> bool:
-    """Let it begin; False where it was confirmed before: it is carried out once, however often
-    the button is pressed."""
+    """Confirm a run and start it; return False if it was confirmed before.
+
+    It is carried out once, however often the button is pressed.
+    """
     with transaction.atomic():
         drafts = ForgetRun.objects.filter(pk=run_id, state=RunState.DRAFT)
         if not drafts.update(state=RunState.WAITING, confirmed_at=timezone.now()):
@@ -114,13 +119,13 @@ def run_confirm(*, run_id: UUID, actor: Actor, enqueue: Enqueue) -> bool:
             object_id=run_id,
             details={"things": ForgetItem.objects.filter(run=run_id).count()},
         )
-        # A queue that is down loses nothing: the sweep finds what waits.
+        # If the queue is down, nothing is lost: the periodic sweep finds waiting runs.
         transaction.on_commit(lambda: enqueue(run_id), robust=True)
     return True
 
 
 def run_claim(run_id: UUID, *, now: datetime | None = None) -> Lease[ForgetRun] | None:
-    """None where it isn't to be done (any more), or somebody is at it."""
+    """Claim a run; return None if it has no work left or another worker holds it."""
     now = now or timezone.now()
     run = ForgetRun.objects.filter(pk=run_id, state__in=OPEN_RUNS).first()
     if run is None:
@@ -138,8 +143,10 @@ def run_work(
     enqueue: Enqueue,
     seconds: float = AT_ONCE_SECONDS,
 ) -> int:
-    """Go on with a run, for a while; returns how many things are over now. What is left is
-    enqueued again. Safe to call at any time, by several at once."""
+    """Work on a run for a limited time; return how many objects were finished.
+
+    The rest is enqueued again. It can be called at any time, and by several workers at once.
+    """
     lease = run_claim(run_id)
     if lease is None:
         return 0
@@ -168,11 +175,11 @@ def _next(run_id: UUID) -> ForgetItem | None:
 
 
 def _one(item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependencies) -> None:
-    """Forget one thing, and note what came of it. Raises LeaseLostError."""
+    """Forget one object and store the outcome. Raises LeaseLostError."""
     if item.attempts >= MAX_ATTEMPTS:
         _note(item, lease, str(ItemState.FAILED), error=DIED)
         return
-    # For itself: it must be there when this worker dies over it.
+    # In a transaction of its own: the count must survive if this worker dies on the object.
     ForgetItem.objects.filter(pk=item.pk).update(attempts=F("attempts") + 1)
     prober = build_prober(kind=item.kind, object_id=item.object_id, embedder=dependencies.embedder)
     try:
@@ -193,7 +200,7 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependen
     except LeaseLostError:
         raise
     except (DatabaseError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
-        # Its text may quote what was to be forgotten: the kind of it must do.
+        # The error's text may quote the text to forget, so only its type is stored.
         logger.error("%s %s was not forgotten: %s", item.kind, item.object_id, type(error).__name__)
         _note(item, lease, str(ItemState.FAILED), error=type(error).__name__)
 
@@ -211,8 +218,11 @@ def _forget(
 
 
 def _nothing_there(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
-    """It went with another one, or somebody was faster; or its chat is part of another one by
-    now, which nobody has looked at before confirming."""
+    """Store that there is nothing to forget.
+
+    Another object or another person removed it first, or its chat was merged into a chat that
+    nobody reviewed before confirming.
+    """
     moved_to = moved_where(item)
     if moved_to is None:
         _note(item, lease, str(ItemState.GONE))
@@ -221,7 +231,7 @@ def _nothing_there(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
 
 
 def moved_where(item: ForgetItem) -> UUID | None:
-    """The chat into which the item's was merged."""
+    """Return the chat into which the item's chat was merged."""
     if item.trace is None:
         return None
     links = ChatAddress.objects.filter(pk=item.trace).exclude(chat=item.object_id)
@@ -235,7 +245,7 @@ def _note(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: obje
 
 
 def _over(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
-    """Note it once. The run is locked by the caller."""
+    """Store the outcome of an item once. The caller locks the run."""
     waiting = ForgetItem.objects.filter(pk=item.pk, state=ItemState.WAITING)
     if waiting.update(state=state, **changes):
         failed = 1 if state in TROUBLES else 0
@@ -245,11 +255,11 @@ def _over(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: obje
 
 
 def drafts_drop(now: datetime) -> None:
-    """Remove the drafts that nobody confirmed."""
+    """Remove expired drafts that were never confirmed."""
     ForgetRun.objects.filter(state=RunState.DRAFT, created_at__lt=now - DRAFTS_KEPT).delete()
 
 
 def runs_abandoned(now: datetime) -> list[UUID]:
-    """Return the runs that wait with nobody at work."""
+    """Return the waiting runs that no worker holds."""
     open_runs = ForgetRun.objects.filter(state__in=OPEN_RUNS).order_by("confirmed_at")
     return [run.pk for run in open_runs.abandoned(now)]

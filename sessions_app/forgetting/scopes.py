@@ -1,5 +1,8 @@
-"""What a forgetting concerns: the chats in which its texts stand or may have been told, and who
-can see its memories."""
+"""Find the scopes of a forgetting.
+
+They are the chats in which its texts occur or may have been repeated, and the scopes in which its
+memories are visible.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from sessions_app.models import Message, TranscriptBatch, Turn
 
 
 def scopes_of(doomed: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
-    """Return the scopes of what is to go, as they are now. ``keep_turn`` asks for it."""
+    """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
     error_of_response = Q(pk__in=doomed.memories) | Q(
         tellings__source_message_id__in=doomed.messages
     )
@@ -34,9 +37,11 @@ def scopes_of(doomed: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
 
 
 def memories_hold(doomed: DeletionPlan, held: Held) -> None:
-    """Lock the memories that go, and make sure that nobody else could see them meanwhile: an
-    edit or a merge of chats, which takes no lock of ours, may have moved them. Raises
-    ScopesGrewError."""
+    """Lock the memories that go, and check that no other scope can see them now.
+
+    An edit or a merge of chats, which takes none of our locks, may have moved them. Raises
+    ScopesGrewError.
+    """
     memories = Memory.objects.filter(pk__in=doomed.memories)
     scopes_lock(memories.values_list("scope", flat=True))
     list(memories.select_for_update().order_by("pk").values_list("pk", flat=True))
@@ -49,8 +54,10 @@ def _chats_of(messages: Collection[UUID]) -> set[UUID]:
 
 
 def _memory_scopes(memories: Collection[UUID]) -> set[str]:
-    """Where these memories can be seen, and where they could be before they were edited: who
-    answers now may have read them then."""
+    """Return the scopes in which these memories are visible now, or were before an edit.
+
+    An answer that is being made now may have read them there.
+    """
     found = Memory.objects.filter(pk__in=memories)
     scopes = set(found.order_by().values_list("scope", flat=True).distinct())
     before = MemoryRevision.objects.filter(memory__in=memories).order_by()

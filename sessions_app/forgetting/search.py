@@ -1,4 +1,4 @@
-"""Finds what may be meant to be forgotten: memories and messages, by words or by meaning."""
+"""Search for memories and messages to forget, by words or by meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sessions_app.models import ForgottenKind, Message
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 
 MAX_SHOWN = 100
-# By meaning there is no end: who looks for what to forget sees the nearest.
+# A search by meaning matches everything to some degree, so only the most similar are shown.
 MAX_BY_MEANING = 50
 MIN_SCORE = 0.35
 MAX_SECONDS = 10
@@ -29,13 +29,16 @@ MEMORY, MESSAGE = str(ForgottenKind.MEMORY), str(ForgottenKind.MESSAGE)
 
 
 class TooSlowError(Exception):
-    """It takes too long: a chat or dates must narrow it."""
+    """The search takes too long: limit it to a chat or to dates."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """``kinds`` of memory and message; ``since`` (then or later) and ``until`` (before) are of
-    when it was stored."""
+    """The criteria of a search.
+
+    ``kinds`` are those of memories and messages. ``since`` (inclusive) and ``until`` (exclusive)
+    apply to the time of storing.
+    """
 
     words: str
     kinds: tuple[str, ...] = (MEMORY, MESSAGE)
@@ -47,7 +50,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Match:
-    """``score`` is None where it was found by words."""
+    """A result; ``score`` is None if it was found by words."""
 
     kind: str
     key: UUID
@@ -59,7 +62,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Matches:
-    """The first of them, and how many there are of each kind."""
+    """The first results, and the total of each kind."""
 
     shown: list[Match]
     totals: dict[str, int]
@@ -70,7 +73,10 @@ class Matches:
 
 
 def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
-    """Memories before messages, the newest or the nearest first. Raises TooSlowError."""
+    """Return memories, then messages, the newest or the most similar first.
+
+    Raises TooSlowError.
+    """
     if wanted.by_meaning:
         found = _by_meaning(wanted, embedder)
         totals = {kind: sum(1 for each in found if each.kind == kind) for kind in wanted.kinds}
@@ -86,8 +92,10 @@ def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
 
 
 def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[str, UUID]]:
-    """Kind and id of all that ``matches_find`` counts, or of ``most`` of them. Raises
-    TooSlowError."""
+    """Return kind and id of everything that ``matches_find`` counts, at most ``most``.
+
+    Raises TooSlowError.
+    """
     if wanted.by_meaning:
         return [(each.kind, each.key) for each in _by_meaning(wanted, embedder)][:most]
     keys: list[tuple[str, UUID]] = []
@@ -100,9 +108,9 @@ def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[
 
 @contextmanager
 def _soon() -> Iterator[None]:
-    """No query of the block may take long. Raises TooSlowError."""
+    """Limit the time of the block's queries. Raises TooSlowError."""
     try:
-        # Taken back at the end: it only reads, and the limit ends with it.
+        # Rolled back at the end: the block only reads, and the limit ends with the transaction.
         with transaction.atomic():
             with connection.cursor() as cursor:
                 limit = f"{MAX_SECONDS}s"
@@ -127,7 +135,7 @@ def _by_words(wanted: Wanted) -> dict[str, QuerySet[Any]]:
 
 
 def _with_words(messages: QuerySet[Message], text: str) -> QuerySet[Message]:
-    """As memories_with_words."""
+    """Filter messages by words, as memories_with_words does for memories."""
     terms = informative_terms(query_terms(text))
     if not terms:
         return messages.none()
@@ -149,7 +157,7 @@ def _narrowed(wanted: Wanted, field: str) -> Q:
 
 
 def _by_meaning(wanted: Wanted, embedder: Embedder) -> list[Match]:
-    """Memories of all, messages of one chat: recall looks through no more."""
+    """Search all memories and the messages of one chat, the same reach as recall."""
     found: list[Match] = []
     if MEMORY in wanted.kinds:
         found += _recalled(wanted, Viewer("staff"), MEMORIES, embedder)

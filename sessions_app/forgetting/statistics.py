@@ -1,4 +1,4 @@
-"""PostgreSQL's statistics keep some values of each column, also of rows that are gone."""
+"""Find and renew PostgreSQL's statistics that keep values of deleted rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FROM pg_stats AS stats, LATERAL (
 ) AS kept (value)
 WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
 """
-# From PostgreSQL 18 on; before, the statistics of an empty table can't be taken away.
+# Before PostgreSQL 18, the statistics of an empty table can't be removed.
 _CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
 CLEARABLE = (18,)
 
 
 def statistics_values() -> list[tuple[str, str, str]]:
-    """Return the values that are kept of swept columns: table, column, and value as text."""
+    """Return the sampled values of swept columns: table, column, and value as text."""
     swept = swept_columns()
     with connection.cursor() as cursor:
         cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
@@ -40,8 +40,10 @@ def _has_rows(table: str) -> bool:
 
 
 def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
-    """Return the columns of which a value is kept that tells any of the texts and that no row
-    has any more. The value of a row that stays is that row's."""
+    """Return the columns whose statistics keep a forgotten text that no row holds any more.
+
+    A value that a remaining row holds belongs to that row.
+    """
     return {
         (table, column)
         for table, column, value in values
@@ -50,14 +52,14 @@ def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> se
 
 
 def statistics_renew(texts: Fragments) -> None:
-    """Gather the statistics of these tables again, of the rows that are left."""
+    """Gather the statistics of the affected tables again from the remaining rows."""
     stale = statistics_stale(statistics_values(), texts)
     if not stale:
         return
     with connection.cursor() as cursor:
         for table in sorted({table for table, _ in stale}):
             cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
-        # ANALYZE leaves those of an empty table as they are.
+        # ANALYZE doesn't change the statistics of empty tables.
         for table, column in sorted(statistics_stale(statistics_values(), texts)):
             cursor.execute(_CLEAR, [table, column])
 

@@ -1,5 +1,8 @@
-"""Takes texts out of what was made of them: answers, replays, summaries, raw deliveries,
-answers that wait to be sent, results of queued work, the admin's own log."""
+"""Redact texts in everything derived from them.
+
+These are answers, replays, summaries, raw deliveries, answers that wait to be sent, results of
+queued work, and the admin's own log.
+"""
 
 from __future__ import annotations
 
@@ -45,24 +48,24 @@ from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnSta
 from sessions_app.summaries.facade import summaries_retract
 
 ROWS_AT_ONCE = 200
-# Each round may turn up another text that retells it; a chain of this many was never seen.
+# Each round may find another text that repeats it; a chain of this length was never seen.
 MAX_ROUNDS = 10
 
-# Where a turn and its replay hold texts.
+# The fields of a turn and its replay that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
 REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
-# The messages beside a recalled one, by their names in the replay record.
+# The neighbours of a recalled message, by their names in the replay record.
 BESIDE = ("before", "after")
 
 
 class Sweep:
-    """A forgetting in progress, within its transaction.
+    """The redaction of one forgetting, within its transaction.
 
-    ``texts`` is what is looked for, ``words`` what is looked for only in the ``reached``: the
-    answers that had any of it in reach. ``keep_turn`` is the turn that asks for it and goes on.
-    ``swept`` counts rows by table; ``witness`` notes what becomes of them. ``emptied_chats``: of
-    which messages were deleted.
+    ``texts`` are searched everywhere. ``words`` are searched only in ``reached``, the answers that
+    had any of the objects in reach. ``keep_turn`` is the turn that asks for the forgetting and
+    isn't cancelled. ``swept`` counts rows by table; ``witness`` records the changes for the
+    preview. ``emptied_chats`` are the chats in which messages were deleted.
     """
 
     def __init__(
@@ -93,23 +96,25 @@ class Sweep:
         self._carded: set[str] = set()
 
     def count(self, model: type[Model], rows: int) -> None:
-        """Note that so many rows of a table were deleted or emptied."""
+        """Add to the count of deleted or redacted rows of a table."""
         if rows:
             self.swept[model._meta.db_table] += rows
 
     def out_of_chats(self, chat_ids: Collection[UUID], *, since: datetime) -> None:
-        """Take the texts out of everything that these chats made of them since then."""
+        """Redact the texts in everything that these chats derived from them since then."""
         for _ in range(MAX_ROUNDS):
             if not self._once(chat_ids, since):
                 return
 
     def out_of_notes(self) -> None:
-        """Take the texts out of the notes of other chats that quote them. Raises
-        ScopesGrewError where such a chat isn't locked."""
+        """Redact the texts in notes of other chats that quote them.
+
+        Raises ScopesGrewError if such a chat isn't locked.
+        """
         self._notes()
 
     def out_of_the_rest(self) -> None:
-        """Take the texts out of what belongs to no chat. Call it after ``rest_begin``."""
+        """Redact the texts in records that belong to no chat. Call it after ``rest_begin``."""
         for provider, subject in sorted(self._subjects):
             about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
             self._raw(about)
@@ -126,14 +131,16 @@ class Sweep:
         self.swept.update(rest.swept)
 
     def out_of_who_asked(self) -> None:
-        """The command that asks for it says in its own words what it is about."""
+        """Redact the command that asks for the forgetting, because it names the text."""
         asked = Message.objects.filter(turn__pk=self._keep_turn, metadata__has_key="command")
         for message in asked.select_related("chat", "session") if self._keep_turn else ():
             self._empty_command(message)
 
     def messages_delete(self, messages: QuerySet[Message]) -> None:
-        """Delete messages with their vectors and what was delivered of them; the summaries that
-        cover them are taken back. Turns that wait for an answer to them are cancelled."""
+        """Delete messages with their vectors and raw deliveries.
+
+        Summaries that cover them are retracted, and turns that wait to answer them are cancelled.
+        """
         found = list(messages.order_by("session_id", "order_num").defer("terms"))
         ids = [message.pk for message in found]
         if not ids:
@@ -172,15 +179,14 @@ class Sweep:
         self.count(Message, len(ids))
 
     def _count_deleted(self, rows: dict[str, int]) -> None:
-        """What went along with messages and isn't counted by itself."""
+        """Count the rows that were deleted by cascade and aren't counted elsewhere."""
         for label, count in rows.items():
             model = apps.get_model(label)
             if model not in (Message, MessageEmbedding):
                 self.count(model, count)
 
     def _quotes(self, gone: Collection[Message]) -> None:
-        """Messages that stay may quote one that goes: what they quote goes, their own words
-        stay."""
+        """Redact quotes of deleted messages in the remaining messages, and keep their own words."""
         by_chat: dict[UUID, list[str]] = {}
         for message in gone:
             if message.provider_message_id:
@@ -203,7 +209,7 @@ class Sweep:
         self._count_once(Message, message.pk)
 
     def _once(self, chat_ids: Collection[UUID], since: datetime) -> bool:
-        """One look at everything; whether it turned up further texts to look for."""
+        """Make one pass over everything; return whether it found further texts to search for."""
         further = False
         retold = self._replays(chat_ids, since)
         said = Message.objects.filter(chat_id__in=list(chat_ids), received_at__gte=since)
@@ -226,7 +232,10 @@ class Sweep:
         return further
 
     def _replays(self, chat_ids: Collection[UUID], since: datetime) -> set[UUID]:
-        """Clean the replays of turns; the answers to those that had any of it in reach."""
+        """Redact the replays of turns; return the affected answers.
+
+        They are the answers of redacted turns, and those that had any of the objects in reach.
+        """
         turns = Turn.objects.filter(chat_id__in=list(chat_ids)).filter(
             Q(created_at__gte=since) | Q(state__in=WAITING_STATES)
         )
@@ -246,7 +255,7 @@ class Sweep:
         return answers | self.reached
 
     def _clean_replay(self, turn: Turn, replay: TurnReplay, *, had_it: bool) -> bool:
-        """Clean a turn and its replay; return whether there was anything to clean."""
+        """Redact a turn and its replay; return whether there was anything to redact."""
         kept = {name: getattr(turn, name) for name in TURN_TEXTS}
         clean = {name: self._cleaned(value, had_it) for name, value in kept.items()}
         kept_replay = {name: getattr(replay, name) for name in REPLAY_TEXTS}
@@ -259,8 +268,11 @@ class Sweep:
         return (clean, clean_replay) != (kept, kept_replay)
 
     def _had_in_reach(self, replay: TurnReplay) -> bool:
-        """Whether any of what goes was recalled for the turn, stood beside what was, or is on
-        the list that its answer shows."""
+        """Return whether the turn had any of the objects in reach.
+
+        That is: one was recalled for it, was next to a recalled message, or is on the list that its
+        answer shows.
+        """
         named = {str(entry.get("id")) for entry in replay.recalled}
         named |= {
             str(entry[name].get("message_id"))
@@ -283,7 +295,7 @@ class Sweep:
         return entry
 
     def _cut(self, text: str, *, had_it: bool) -> tuple[str, list[str]]:
-        """See Fragments.cut; what had it in reach is looked through for single words, too."""
+        """Cut the texts; if they were in reach, also cut single words. See Fragments.cut."""
         kept, gone = self.texts.cut(text)
         if had_it and self.words:
             kept, words_gone = self.words.cut(kept)
@@ -291,7 +303,7 @@ class Sweep:
         return kept, gone
 
     def _rewrite_answer(self, message: Message) -> bool:
-        """Take out of an answer what retells the texts; whether that is new."""
+        """Redact an answer that repeats the texts; return whether further texts were found."""
         kept, gone = self._cut(message.content, had_it=message.pk in self.reached)
         if not gone:
             return False
@@ -306,7 +318,7 @@ class Sweep:
         return further
 
     def _empty_command(self, message: Message) -> None:
-        """A command names what it is about: /search, /forget."""
+        """Redact the argument of a command such as /search or /forget."""
         command = parse_command(message.content, in_group=message.chat.is_group)
         name = command.name if command else message.metadata["command"]
         self._cards_away(message.session)
@@ -317,7 +329,10 @@ class Sweep:
         self._count_once(Message, message.pk)
 
     def _summaries(self, chat_ids: Collection[UUID]) -> bool:
-        """Take back the summaries that tell of it; they are made again of what is left."""
+        """Retract the summaries that repeat the texts; they are made again from the rest.
+
+        Returns whether any was retracted.
+        """
         further = False
         records = SummarizationMetadata.objects.filter(session__chat_id__in=list(chat_ids))
         told = records.select_related("summary_message").order_by("session", "number")
@@ -326,7 +341,7 @@ class Sweep:
             if not any(self.texts.are_in(text) for text in texts):
                 continue
             if not SummarizationMetadata.objects.filter(pk=record.pk).exists():
-                continue  # an earlier one took it along
+                continue  # It was retracted with an earlier one.
             session = ChatSession.objects.select_for_update(no_key=True).get(pk=record.session_id)
             self._retract(session, record.last_order)
             self._chat_memory.manage_after_commit(session)
@@ -341,8 +356,10 @@ class Sweep:
         self.count(SummarizationMetadata, before - session.summarizations.count())
 
     def _cards_away(self, session: ChatSession) -> None:
-        """The card of a session whose messages change goes, and is made again of what is left;
-        where it stood in a prompt it is taken out."""
+        """Delete the card of a session whose messages change, and remove it from replays.
+
+        It is made again from the remaining messages.
+        """
         locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
         self._carded.add(str(locked.pk))
         for card in MemoryCard.objects.filter(pk=locked.pk).only("title"):
@@ -351,7 +368,7 @@ class Sweep:
         cards_retract(chat_id=locked.chat_id, session_ids=[locked.pk])
 
     def _extractions(self, chat_ids: Collection[UUID]) -> None:
-        """What a model's server said when it refused may quote what it was sent."""
+        """Redact errors of extraction, because a model's server may quote its input in them."""
         failed = ExtractionWork.objects.filter(turn__chat_id__in=list(chat_ids)).exclude(error="")
         for work in failed.only("error"):
             if self.texts.are_in(work.error):
@@ -359,7 +376,7 @@ class Sweep:
                 self._count_once(ExtractionWork, work.pk)
 
     def _parts(self, chat_ids: Collection[UUID]) -> None:
-        """Answers that wait to be sent, and those that may have gone out."""
+        """Redact answers that wait to be sent, and those that may have been sent."""
         parts = OutboundPart.objects.filter(turn__chat_id__in=list(chat_ids)).exclude(content="")
         for part in parts.select_related("turn").iterator(ROWS_AT_ONCE):
             kept, gone = self._cut(part.content, had_it=part.turn.reply_id in self.reached)
@@ -369,7 +386,7 @@ class Sweep:
                 self._count_once(OutboundPart, part.pk)
 
     def _notes(self, chat_ids: Collection[UUID] | None = None) -> None:
-        """What staff noted of it: in these chats also in other words, everywhere as a quotation."""
+        """Redact the notes of staff: in these chats also paraphrases, everywhere quotations."""
         notes = Note.objects.only("chat", "text")
         if chat_ids is not None:
             notes = notes.filter(chat__in=list(chat_ids))
@@ -378,14 +395,14 @@ class Sweep:
                 continue
             kept, gone = self.texts.cut(note.text)
             if gone:
-                # Its author may be editing it, and another forgetting cutting it.
+                # Its author may be editing it, and another forgetting redacting it.
                 self._held.require(Scopes(frozenset({chat_scope(note.chat_id)})))
                 self._witness.saw(What.NOTE, note.pk, note.text, left=kept)
                 Note.objects.filter(pk=note.pk).update(text=kept)
                 self._count_once(Note, note.pk)
 
     def _deliveries(self, deliveries: QuerySet[InboundDelivery], since: datetime) -> None:
-        """A later message may quote an earlier one."""
+        """Empty the deliveries that hold the texts: a later message may quote an earlier one."""
         delivered = deliveries.filter(received_at__gte=since).filter(
             Q(raw__isnull=False) | Q(change__isnull=False)
         )

@@ -1,4 +1,4 @@
-"""The one service through which a conversation's history is read and written (seed 003)."""
+"""Read and write a conversation's history through one service (seed 003)."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ logger = logging.getLogger(__name__)
 
 
 def _nothing(_: UUID) -> None:
-    """Where no worker makes vectors."""
+    """Do nothing, for callers that have no worker to make vectors."""
 
 
 @dataclass(frozen=True)
 class ChatMemoryService:
-    """A conversation is a session; ``conversation_id`` is its session_id.
+    """The history of conversations; a conversation is a session.
 
-    ``strategy`` manages long histories; its hook is called after each commit that changed
-    one. ``godfather``: the ids whose chats have the godfather's limit. ``image_root``: where
-    relative image paths start. ``embed``: hands a session whose messages need vectors to a
-    worker.
+    ``conversation_id`` is the session's session_id. ``strategy`` manages long histories; its hook
+    is called after each commit that changed one. ``godfather`` holds the ids whose chats have the
+    godfather's limit. ``image_root`` is the base of relative image paths. ``embed`` hands a session
+    whose messages need vectors to a worker.
 
-    ``get_messages``, ``add_messages`` and ``clear_messages`` open their own transactions and
-    raise ChatMemoryError alone. ``append`` and ``retext`` are for callers that store more in
-    the same transaction, with the session's row locked; what the database raises goes through.
+    ``get_messages``, ``add_messages`` and ``clear_messages`` open their own transactions and raise
+    only ChatMemoryError. ``append`` and ``retext`` are for callers that store more in the same
+    transaction, with the session's row locked; errors of the database propagate.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -70,9 +70,9 @@ class ChatMemoryService:
         limit: int | None = None,
         before: datetime | None = None,
     ) -> list[ConversationMessage]:
-        """The session's messages by order_num, summaries in their place.
+        """Return the session's messages by order_num, summaries in their place.
 
-        limit: the newest so many (1 or more); before: only those whose timestamp is earlier.
+        limit: only the newest of them (1 or more); before: only those whose timestamp is earlier.
         Raises ConversationNotFoundError, DataValidationError for a limit below 1,
         GenericMemoryError.
         """
@@ -117,10 +117,10 @@ class ChatMemoryService:
         return [as_conversation_message(message) for message in stored]
 
     def clear_messages(self, *, conversation_id: UUID, actor: Actor = SYSTEM) -> Cleared:
-        """Delete the session's messages and summaries and what was derived from them. The
-        session stays, and goes on counting where it was.
+        """Delete the session's messages and summaries and everything derived from them.
 
-        Raises ConversationNotFoundError and GenericMemoryError.
+        The session stays, and its order numbers continue. Raises ConversationNotFoundError and
+        GenericMemoryError.
         """
         with _database_errors("clear", conversation_id), transaction.atomic():
             session = self._locked(conversation_id)
@@ -129,16 +129,21 @@ class ChatMemoryService:
     def append(
         self, *, session: ChatSession, new: Sequence[NewMessage], role: str, now: datetime
     ) -> list[Message]:
-        """Store messages in the caller's transaction; see messages_add. ``role`` is the chat's
-        (client or godfather). The strategy's hook follows the commit."""
+        """Store messages in the caller's transaction; see messages_add.
+
+        ``role`` is the chat's (client or godfather). The strategy's hook runs after the commit.
+        """
         limit = self.limits.tokens_for(role)
         stored = messages_add(session=session, new=new, token_limit=limit, now=now)
         self.manage_after_commit(session)
         return stored
 
     def retext(self, *, message: Message, content: str) -> list[str]:
-        """Give a stored message another text, in the caller's transaction. A summary made of
-        the old one is taken back and made again. Returns the texts that went with it."""
+        """Replace the text of a stored message in the caller's transaction.
+
+        A summary made of the old text is retracted and made again. Returns the texts that were
+        removed with it.
+        """
         session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
         limit = self.limits.tokens_for(self.role_in_session(session))
         gone = summaries_retract(session=session, order_num=message.order_num)
@@ -150,10 +155,12 @@ class ChatMemoryService:
     def history(
         self, *, turn: Turn, max_messages: int | None = None, max_tokens: int | None = None
     ) -> History:
-        """What the model is to read of the conversation for a turn: the latest summary before
-        its message, the newest messages, and shortened what stands in neither. All of it
-        within the role's limit, or ``max_tokens`` where that is less; the last two messages
-        always whole."""
+        """Return the part of the conversation that the model reads for a turn.
+
+        It holds the latest summary before the turn's message, the newest messages, and a short form
+        of what is in neither. All of it fits the role's limit, or ``max_tokens`` if that is less;
+        the last two messages are always whole.
+        """
         limit = self.limits.tokens_for(turn.user_role)
         limit = limit if max_tokens is None else min(limit, max_tokens)
         return history_for_turn(
@@ -164,8 +171,10 @@ class ChatMemoryService:
         )
 
     def get_conversation_history(self, *, conversation_id: UUID) -> list[dict[str, str]]:
-        """The session's window as a model reads it: ``[{"role", "content"}]`` in order.
-        Raises ConversationNotFoundError and GenericMemoryError."""
+        """Return the session's window as a model reads it: ``[{"role", "content"}]`` in order.
+
+        Raises ConversationNotFoundError and GenericMemoryError.
+        """
         with _database_errors("read", conversation_id):
             session = ChatSession.objects.filter(pk=conversation_id).first()
             if session is None:
@@ -173,8 +182,10 @@ class ChatMemoryService:
             return conversation_history(session=session)
 
     def manage(self, *, conversation_id: UUID) -> int:
-        """Do what the strategy's hook found to do, in a worker. Returns how many summaries
-        were stored; 0 for a session that is gone."""
+        """Do the work that the strategy's hook found, in a worker.
+
+        Returns how many summaries were stored; 0 for a session that is gone.
+        """
         session = ChatSession.objects.select_related("chat").filter(pk=conversation_id).first()
         if session is None:
             return 0
@@ -184,7 +195,7 @@ class ChatMemoryService:
         )
 
     def role_in(self, chat: Chat) -> str:
-        """The role of whoever writes in a chat: client or godfather."""
+        """Return the role of the person who writes in a chat: client or godfather."""
         return user_role(
             addresses=chat.addresses.filter(left_at__isnull=True).values_list("address", flat=True),
             is_group=chat.is_group,
@@ -193,13 +204,13 @@ class ChatMemoryService:
         )
 
     def role_in_session(self, session: ChatSession) -> str:
-        """As its last turn had it; without a turn, as the chat has it now."""
+        """Return the role of the session's last turn; without a turn, the chat's current role."""
         turns = Turn.objects.filter(session=session).order_by("-id")
         role = turns.values_list("user_role", flat=True).first()
         return role or self.role_in(session.chat) or CLIENT
 
     def manage_after_commit(self, session: ChatSession) -> None:
-        """Let the strategy look at a session once the caller's transaction is committed."""
+        """Call the strategy's hook for a session after the caller's transaction commits."""
         hook = self.strategy.post_add_messages_hook
         transaction.on_commit(lambda: hook(session=session), robust=True)
 
@@ -213,7 +224,7 @@ class ChatMemoryService:
 
 @contextmanager
 def _database_errors(action: str, conversation_id: UUID) -> Iterator[None]:
-    """What the database raises, as the service's own error."""
+    """Raise errors of the database as the service's own error."""
     try:
         yield
     except DatabaseError as error:

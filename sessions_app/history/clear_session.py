@@ -1,4 +1,4 @@
-"""Empties a session."""
+"""Empty a session."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Cleared:
-    """How many were deleted."""
+    """The numbers of deleted messages and summaries."""
 
     messages: int
     summaries: int
 
 
 def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM) -> Cleared:
-    """Empty a session (see session_empty) and tell the audit log."""
+    """Empty a session (see session_empty) and record it in the audit log."""
     cleared = session_empty(session=session, now=now)
     audit_record(
         action="session.clear",
@@ -52,10 +52,12 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
 
 
 def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
-    """Delete a session's messages, summaries, vectors and card, and empty what holds their texts:
-    replays, raw deliveries, parts of answers. Turns that wait for their answer are cancelled.
+    """Delete a session's messages, summaries, vectors and card, and redact their other copies.
 
-    ``session`` is locked by the caller's transaction and saved. Order numbers go on: none is
+    The copies are in replays, raw deliveries and parts of answers. Turns that wait for their answer
+    are cancelled.
+
+    ``session`` is locked by the caller's transaction and saved. Order numbers continue: none is
     given twice.
     """
     open_turns = Turn.objects.filter(session=session, state__in=ANSWERABLE_STATES)
@@ -71,7 +73,7 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     session.messages.all().delete()
     activity_recount(chat_ids=[session.chat_id])
     SummaryWork.objects.filter(session=session).delete()
-    # A batch file that still lies in its folder is no longer taken for stored.
+    # A batch file that is still in its folder no longer counts as stored.
     TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
     cards_outdate(session_ids=[session.pk])
     session.total_tokens = 0
@@ -79,13 +81,13 @@ def session_empty(*, session: ChatSession, now: datetime) -> Cleared:
     session.summarized_until = session.message_counter
     session.save(update_fields=["total_tokens", "window_start", "summarized_until"])
     cleared = session.session_id
-    # Not before it is certain: a preview of forgetting is taken back.
+    # Only once it is certain, because a preview of forgetting is rolled back.
     transaction.on_commit(lambda: logger.info("Session %s was cleared.", cleared))
     return Cleared(messages=counted["messages"], summaries=summaries)
 
 
 def _empty_replays(session: ChatSession) -> None:
-    """The session's own replays, and those of the chat's other turns that recalled from it."""
+    """Empty the session's own replays, and the chat's other replays that recalled from it."""
     nothing_kept: dict[str, Any] = {"prompt": [], "recalled": [], "left_out": {}}
     TurnReplay.objects.filter(turn__session=session).update(**nothing_kept)
     recalled_here = [{"session_id": str(session.pk)}]

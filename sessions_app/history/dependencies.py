@@ -1,4 +1,4 @@
-"""Build from the settings the history of conversations."""
+"""Build the history of conversations from the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sessions_app.summaries.facade import Summarizer, skill_named
 
 
 def build_chat_memory() -> ChatMemoryService:
-    """The history of conversations, managed as CHAT_MEMORY_STRATEGY says."""
+    """Return the history service with the strategy that CHAT_MEMORY_STRATEGY names."""
     return ChatMemoryService(
         limits=Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS),
         godfather=settings.GODFATHER_PHONE,
@@ -33,7 +33,7 @@ def build_strategy() -> MemoryManagementStrategy:
         return NoStrategy()
     return SummarizationStrategy(
         summarizer=Summarizer(
-            # The offline model only recites what is remembered: it can't sum up.
+            # The offline model only recites memories: it can't summarise.
             chat_model=None if settings.CHAT_MODEL == "offline" else configured_chat_model(),
             skill=skill_named(settings.SUMMARIZATION_SKILL),
             context_tokens=settings.MAX_CONTEXT_TOKENS or Summarizer.context_tokens,

@@ -1,4 +1,4 @@
-"""Expires idle sessions and archives old ones, in batches."""
+"""Expire idle sessions and archive old ones, in batches."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ SECOND = timedelta(seconds=1)
 
 
 def sessions_due(*, now: datetime, timeout: timedelta) -> QuerySet[ChatSession]:
-    """The active sessions that have been idle for ``timeout``, to the second (EDGE-004), and
-    in which no turn is open (EDGE-009)."""
-    # trunc(last_active) + timeout <= now, written so that an index on last_active serves.
+    """Return the active sessions without an open turn that have been idle for ``timeout``.
+
+    The idle time is exact to the second (EDGE-004). Sessions with an open turn don't expire
+    (EDGE-009).
+    """
+    # trunc(last_active) + timeout <= now, written so that an index on last_active is used.
     idle_since = (now - timeout).replace(microsecond=0) + SECOND
     open_turns = Turn.objects.filter(
         session=OuterRef("pk"), state__in=[*WAITING_STATES, TurnState.SENDING]
@@ -32,10 +35,10 @@ def sessions_due(*, now: datetime, timeout: timedelta) -> QuerySet[ChatSession]:
 
 
 def sessions_expire(*, now: datetime, timeout: timedelta, batch: int = BATCH) -> int:
-    """Expire every session that is due, however long ago; returns how many.
+    """Expire every session that is due, however long ago; return how many.
 
-    Each batch is a transaction of its own. Sessions that somebody else holds locked are left
-    to them, so that two at once do each session once.
+    Each batch is a transaction of its own. Sessions that another process has locked are skipped, so
+    that two processes at once expire each session once.
     """
     expired = 0
     after: datetime | None = None
@@ -53,15 +56,17 @@ def sessions_expire(*, now: datetime, timeout: timedelta, batch: int = BATCH) ->
 
 
 def sessions_overdue(*, now: datetime, older_than: timedelta) -> QuerySet[ChatSession]:
-    """The sessions that expired so long ago that they are to be archived."""
+    """Return the sessions that expired long enough ago to be archived."""
     return ChatSession.objects.filter(
         status=SessionStatus.EXPIRED, expired_at__lte=now - older_than
     ).order_by("expired_at")
 
 
 def sessions_archive(*, now: datetime, older_than: timedelta, batch: int = BATCH) -> int:
-    """Archive every session that expired ``older_than`` ago: read-only from then on, and left
-    out of default lists. Returns how many."""
+    """Archive every session that expired ``older_than`` ago; return how many.
+
+    An archived session is read-only and left out of default lists.
+    """
     archived = 0
     while True:
         with transaction.atomic():

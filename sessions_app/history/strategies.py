@@ -1,4 +1,4 @@
-"""What is done about long conversations (CHAT_MEMORY_STRATEGY)."""
+"""Strategies for long conversations (CHAT_MEMORY_STRATEGY)."""
 
 from __future__ import annotations
 
@@ -22,47 +22,51 @@ class MemoryManagementStrategy(Protocol):
 
     @property
     def name(self) -> str:
-        """As the setting has it: "none" or "summarize"."""
+        """Return the name that the setting uses: "none" or "summarize"."""
         ...
 
     @property
     def fills_gaps(self) -> bool:
-        """Whether a prompt tells, shortened, of what neither summary nor history holds."""
+        """Return whether a prompt shortens what neither summary nor history holds."""
         ...
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
-        """Called after messages of the session were added, changed or removed and committed.
-        Must be quick: somebody waits for the answer."""
+        """React to messages of the session that were added, changed or removed and committed.
+
+        It must be quick, because a person waits for the answer.
+        """
         ...
 
     def work(self, *, session_id: UUID, token_limit: int, user_role: str) -> int:
-        """Do in a worker what the hook found to do; returns how many summaries were stored."""
+        """Do the work that the hook found, in a worker; return how many summaries were stored."""
         ...
 
 
 @dataclass(frozen=True)
 class NoStrategy:
-    """History is what the window holds; what left it is found by recall alone."""
+    """Keep only the window as history; older messages are found only by recall."""
 
     name: str = "none"
     fills_gaps: bool = False
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def work(self, *, session_id: UUID, token_limit: int, user_role: str) -> int:
-        """Nothing to do."""
+        """Do nothing."""
         return 0
 
 
 def _nothing(_: UUID) -> None:
-    """Where nobody enqueues: the sweep finds what is due."""
+    """Do nothing: if nobody enqueues, the periodic sweep finds what is due."""
 
 
 @dataclass(frozen=True)
 class SummarizationStrategy:
-    """Every ``summarize_every_n_messages`` messages are summed up by the summarizer's skill,
-    in a worker. ``enqueue`` hands a session to one."""
+    """Summarise each run of ``summarize_every_n_messages`` messages in a worker.
+
+    The summarizer's skill makes the text. ``enqueue`` hands a session to a worker.
+    """
 
     summarizer: Summarizer = field(default_factory=Summarizer)
     summarize_every_n_messages: int = 20
@@ -72,12 +76,12 @@ class SummarizationStrategy:
     fills_gaps: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a number of messages below 1."""
+        """Raise ValueError for a number of messages below 1."""
         if self.summarize_every_n_messages < 1:
             raise ValueError("Summaries are made every 1 or more messages.")
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
-        """Put the session on record as due and enqueue it, once until it is worked off."""
+        """Mark the session as due and enqueue it, once until the work is done."""
         if is_due(session, self.summarize_every_n_messages) and summary_request(session.pk):
             self.enqueue(session.pk)
 

@@ -1,4 +1,4 @@
-"""Summaries, with the messages that they sum up."""
+"""Show summaries with the messages that they cover."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DELETED = gettext_lazy("The messages were deleted when they had been summed up."
 
 @admin.register(SummarizationMetadata)
 class SummaryAdmin(ConversationAdmin):
-    """From a summary back to what was said, and along the chain."""
+    """Admin of summaries, with links to their messages and along their chain."""
 
     read_as = "summary"
     list_is_read = True

@@ -1,4 +1,4 @@
-"""Which messages of a session are summed up next."""
+"""Choose the messages of a session that are summarised next."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sessions_app.summaries.sizes import FOLD
 
 @dataclass(frozen=True)
 class Chunk:
-    """A run of messages without a summary, and what the summary goes on from.
+    """A run of messages without a summary, and the digests that its summary builds on.
 
-    ``seen`` is what was read of them: where it is something else when the summary is stored,
-    a message was edited, revoked or deleted meanwhile and the summary is void.
+    ``seen`` holds the ids and texts that were read. If they differ when the summary is stored, a
+    message was edited, revoked or deleted meanwhile and the summary is void.
     """
 
     session_id: UUID
@@ -53,24 +53,27 @@ class Chunk:
 
 
 def messages_unsummarized(session: ChatSession) -> QuerySet[Message]:
-    """What no summary covers yet, oldest first. Summaries themselves are not summed up."""
+    """Return the messages that no summary covers yet, oldest first, without summaries."""
     said = session.messages.filter(order_num__gt=session.summarized_until)
     return said.exclude(role=Role.SUMMARY).order_by("order_num")
 
 
 def is_due(session: ChatSession, every: int) -> bool:
-    """Whether there are messages enough for another summary. Reads ``every`` rows at most,
-    and none at all where the numbers already say no."""
+    """Return whether there are enough messages for another summary.
+
+    Reads ``every`` rows at most, and none at all if the counters already rule it out.
+    """
     if session.message_counter - session.summarized_until < every:
         return False
     return len(messages_unsummarized(session).values_list("pk")[:every]) == every
 
 
 def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | None:
-    """The oldest ``every`` messages without a summary; None where there are fewer, or where
-    nothing may be added to the session any more.
+    """Return the oldest ``every`` messages without a summary.
 
-    answered_only: none of them may still wait for its answer, since they are to be deleted.
+    Returns None if there are fewer, or if the session is archived.
+
+    answered_only: none of them may still wait for its answer, because they will be deleted.
     """
     session = ChatSession.objects.filter(pk=session_id).first()
     if session is None or session.status == SessionStatus.ARCHIVED:
@@ -86,7 +89,7 @@ def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | 
 
 
 def _chain_end(session: ChatSession) -> tuple[int, list[str]]:
-    """The number of the last summary, and the digests since the last chapter, oldest first."""
+    """Return the last summary's number, and the digests since the last chapter, oldest first."""
     last = list(
         SummarizationMetadata.objects.filter(session=session)
         .order_by("-number")

@@ -1,4 +1,4 @@
-"""Claims of the work of making a session's summaries."""
+"""Claim the work of making a session's summaries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 from memoryproject.foundation.leases import Lease
 from sessions_app.models import SummaryWork
 
-# After a failure: the model server is down or overloaded.
+# The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
 
 
@@ -25,15 +25,15 @@ class SummaryLease(Lease[SummaryWork]):
         return self.row.session_id
 
     def progress(self) -> None:
-        """A summary was stored: earlier failures don't count any more."""
+        """Reset the failures, because a summary was stored."""
         self.held().update(attempts=1, error="")
 
     def finish(self) -> None:
-        """Nothing is due any more."""
+        """Mark that nothing is due any more."""
         self.release(due=False, attempts=0, error="", not_before=None)
 
     def postpone(self, error: str) -> None:
-        """It failed: try again, later each time."""
+        """Store a failure; the delay before the next try grows each time."""
         work = self.held().first()
         if work is None:
             return
@@ -42,7 +42,7 @@ class SummaryLease(Lease[SummaryWork]):
 
 
 def summary_request(session_id: UUID) -> bool:
-    """Put on record that a session has messages to sum up; whether that is news."""
+    """Mark that a session has messages to summarise; return whether the mark is new."""
     if SummaryWork.objects.filter(pk=session_id, due=False).update(due=True, not_before=None):
         return True
     if SummaryWork.objects.filter(pk=session_id).exists():
@@ -54,7 +54,7 @@ def summary_request(session_id: UUID) -> bool:
 
 
 def summary_claim(session_id: UUID, *, now: datetime | None = None) -> SummaryLease | None:
-    """Take the work, or None: none is due, it isn't time yet, or somebody is at it."""
+    """Claim the work; return None if none is due, it has to wait, or another worker holds it."""
     now = now or timezone.now()
     work = SummaryWork.objects.filter(pk=session_id, due=True).first()
     if work is None or (work.not_before and work.not_before > now):
@@ -65,7 +65,7 @@ def summary_claim(session_id: UUID, *, now: datetime | None = None) -> SummaryLe
 
 
 def summaries_abandoned(now: datetime) -> list[UUID]:
-    """Return the sessions whose summaries are due with nobody at work."""
+    """Return the sessions whose summaries are due and that no worker holds."""
     ready = Q(not_before__isnull=True) | Q(not_before__lte=now)
     due = SummaryWork.objects.filter(ready, due=True)
     return [work.session_id for work in due.abandoned(now)]

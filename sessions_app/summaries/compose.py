@@ -1,4 +1,4 @@
-"""Puts a summary message together from chapters and digests. Pure."""
+"""Compose a summary message from chapters and digests. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from memoryproject.foundation.text.shorten import cut_at_word
 from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
 
 LEFT_OUT = "(The beginning is left out here.)"
-# Less room than this holds nothing worth reading.
+# Less space than this holds nothing useful.
 WORTH_READING = 60
 
 
 def compose_summary(parts: Sequence[str], *, longest_tokens: int) -> str:
-    """The parts, oldest first, in at most ``longest_tokens``: the newest whole, the first that
-    doesn't fit cut, what is older left out with a word about it."""
+    """Join the parts, oldest first, in at most ``longest_tokens``.
+
+    The newest are whole, the first that doesn't fit is cut, and older ones are replaced by a short
+    note.
+    """
     room = longest_tokens * CHARACTERS_A_TOKEN
     told = [part.strip() for part in parts if part.strip()]
     if len("\n".join(told)) <= room:

@@ -1,4 +1,4 @@
-"""Hand sessions to the workers that summarise them."""
+"""Enqueue sessions for the workers that summarise them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from django_q.tasks import async_task
 
 
 def enqueue_summary(session_id: UUID) -> None:
-    """Let a worker make the summaries that are due in this session."""
+    """Enqueue a session whose summaries are due."""
     name = f"sum up {session_id}"
     async_task("sessions_app.tasks.summarize_session", str(session_id), task_name=name)

@@ -1,10 +1,10 @@
-"""How long the parts of a summary may be. All in tokens, from the session's token limit."""
+"""Compute the maximum lengths of a summary's parts, in tokens, from the session's token limit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# So many digests are folded into a chapter.
+# The number of digests that are folded into a chapter.
 FOLD = 6
 SHARE = 4
 MAX_SIZE = 4_000
@@ -13,9 +13,11 @@ MIN_DIGEST = 60
 
 @dataclass(frozen=True)
 class Sizes:
-    """``whole``: the summary message. ``digest``: the text of one run of messages.
-    ``chapter``: the text of FOLD digests. ``passage``: what stands in a prompt between the
-    summary and the history."""
+    """Maximum lengths in tokens.
+
+    ``whole``: the summary message. ``digest``: the text of one run of messages. ``chapter``: the
+    text of FOLD digests. ``passage``: the text between the summary and the history in a prompt.
+    """
 
     whole: int
     digest: int
@@ -24,8 +26,10 @@ class Sizes:
 
 
 def sizes_for(token_limit: int) -> Sizes:
-    """A quarter of the limit for the summary, which leaves the rest to the history. The open
-    digests, at most FOLD - 1, then find room whole beside the last chapters."""
+    """Reserve a quarter of the limit for the summary, and the rest for the history.
+
+    The open digests, at most FOLD - 1, then fit whole next to the last chapters.
+    """
     whole = min(token_limit // SHARE, MAX_SIZE)
     return Sizes(
         whole=whole,

@@ -1,6 +1,6 @@
-"""The skills: named prompts for work on a conversation, other than answering it.
+"""Define the skills: named prompts for work on a conversation, other than answering it.
 
-SUMMARIZATION_SKILL names the one that summaries are made with.
+SUMMARIZATION_SKILL names the one that makes summaries.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ DATA = (
 
 @dataclass(frozen=True)
 class Skill:
-    """``task``: what to write from messages. ``fold``: what to write from several texts that
-    the same skill wrote before."""
+    """A named prompt.
+
+    ``task`` asks for a text made of messages. ``fold`` asks for a text made of several texts that
+    the same skill wrote before.
+    """
 
     skill_id: str
     task: str
@@ -52,7 +55,7 @@ SKILLS = {
 
 
 def skill_named(skill_id: str) -> Skill:
-    """Raises ValueError, with the names there are, for an unknown one."""
+    """Return the skill; raise ValueError with the known names for an unknown one."""
     try:
         return SKILLS[skill_id]
     except KeyError:
@@ -62,7 +65,10 @@ def skill_named(skill_id: str) -> Skill:
 
 
 def skill_prompt(task: str, texts: Sequence[str], *, words: int, fence: str) -> list[ChatMessage]:
-    """The messages for the model. ``fence`` is unpredictable to whoever wrote the texts."""
+    """Build the messages for the model.
+
+    ``fence`` must be unpredictable for the people who wrote the texts.
+    """
     rules = f"Write at most {words} words, in the language of what was said. {DATA}"
     said = "\n".join(texts)
     return [

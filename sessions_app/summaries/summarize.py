@@ -1,4 +1,4 @@
-"""Makes the summaries that are due in a session: what a worker does."""
+"""Make the summaries that are due in a session, in a worker."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ from sessions_app.summaries.summary_store import ChunkChangedError, summary_stor
 
 logger = logging.getLogger(__name__)
 
-# After so many failures the messages' own words must do, or the gap would stay open.
+# After this many failures the text is extracted, or the gap would stay open.
 MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class SummaryRules:
-    """``every``: how many messages a summary covers. ``delete_messages``: whether they are
-    deleted then. ``token_limit`` and ``user_role`` are those of the session's chat."""
+    """The rules for a session's summaries.
+
+    ``every`` is the number of messages that a summary covers. ``delete_messages`` says whether they
+    are deleted then. ``token_limit`` and ``user_role`` are those of the session's chat.
+    """
 
     every: int
     delete_messages: bool
@@ -40,11 +43,10 @@ class SummaryRules:
 
 
 def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: SummaryRules) -> int:
-    """Make every summary that is due in the session; returns how many were stored.
+    """Make every summary that is due in the session; return how many were stored.
 
-    Who finds another worker at it leaves at once. A failing model leaves the rest for later;
-    after three failures, or one that trying again can't cure, the summary is made of the
-    messages' own words.
+    Returns at once if another worker holds the work. A failing model leaves the rest for later;
+    after three failures, or a permanent one, the summary is extracted from the messages' own words.
     """
     stored = 0
     while lease := summary_claim(session_id):
@@ -59,7 +61,7 @@ def session_summarize(*, session_id: UUID, summarizer: Summarizer, rules: Summar
             lease.postpone(named_error_text(error))
             break
         lease.finish()
-        # A message that came in after the last look found the work still marked as due.
+        # A message that arrived after the last check found the work still marked as due.
         if _next(session_id, rules) is None:
             break
         summary_request(session_id)
@@ -73,7 +75,7 @@ def _next(session_id: UUID, rules: SummaryRules) -> Chunk | None:
 def _make_one(
     chunk: Chunk, lease: SummaryLease, summarizer: Summarizer, rules: SummaryRules
 ) -> int:
-    """Make and store one summary; 0 where its messages changed meanwhile."""
+    """Make and store one summary; return 0 if its messages changed meanwhile."""
     sizes = sizes_for(rules.token_limit)
     lines = [_line(message, rules.user_role) for message in chunk.messages if is_knowledge(message)]
     digest = _or_own_words(
@@ -111,8 +113,10 @@ def _make_one(
 def _or_own_words(
     make: Callable[[], Made], own_words: Callable[[], Made], lease: SummaryLease
 ) -> Made:
-    """What the model makes, or the messages' own words where it has failed too often.
-    Raises ChatModelError where it is to be tried again later, and LeaseLostError."""
+    """Return the model's text, or the extractive one if the model failed too often.
+
+    Raises ChatModelError if it should be tried again later, and LeaseLostError.
+    """
     try:
         return make()
     except ChatModelError as error:

@@ -1,4 +1,4 @@
-"""Makes the texts of summaries: with a chat model, or of the messages' own words."""
+"""Make the texts of summaries, with a chat model or from the messages' own words."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ logger = logging.getLogger(__name__)
 
 EXCERPTS = {"en": "(excerpts)", "he": "(קטעים מתוך השיחה)"}
 MIN_LENGTH = 40
-# A model that is asked for so many tokens is told a number of words.
+# A model with a limit in tokens gets a number of words in its prompt.
 WORDS_A_TOKEN = 0.6
-# The estimate of four characters a token is low for Hebrew: half of the room is kept free.
+# Four characters a token is too optimistic for Hebrew, so half of the space stays free.
 SAFETY = 2
 OWN_WORDS_TOKENS = 300
 
 
 @dataclass(frozen=True)
 class Made:
-    """A text, which model made it, and whether it is made of the messages' own words."""
+    """A text, the model that made it, and whether it was extracted from the messages' own words."""
 
     text: str
     model: str
@@ -39,8 +39,11 @@ class Made:
 
 @dataclass(frozen=True)
 class Summarizer:
-    """``chat_model`` None: there is none, all texts are extractive. ``context_tokens``: how
-    much the model reads at once; longer input is summed up in parts."""
+    """Make digests and chapters.
+
+    Without a ``chat_model`` all texts are extractive. ``context_tokens`` is the number of tokens
+    that the model reads at once; longer input is summarised in parts.
+    """
 
     chat_model: ChatModel | None = None
     skill: Skill = field(default_factory=lambda: SKILLS["conversation-summary"])
@@ -49,8 +52,11 @@ class Summarizer:
     def digest(
         self, lines: Sequence[Line], *, longest: int, renew: Callable[[], None] = nothing
     ) -> Made:
-        """The text of one run of messages, at most ``longest`` tokens; "" where they say
-        nothing. ``renew`` is called before every try. Raises ChatModelError."""
+        """Return the text of one run of messages, at most ``longest`` tokens.
+
+        It is "" if the messages say nothing. ``renew`` is called before every try. Raises
+        ChatModelError.
+        """
         if not lines:
             return Made("", "")
         if self.chat_model is None:
@@ -61,7 +67,7 @@ class Summarizer:
     def chapter(
         self, digests: Sequence[str], *, longest: int, renew: Callable[[], None] = nothing
     ) -> Made:
-        """One text of several digests. Raises ChatModelError."""
+        """Return one text made of several digests. Raises ChatModelError."""
         told = [digest for digest in digests if digest.strip()]
         if not told:
             return Made("", "")
@@ -77,8 +83,7 @@ class Summarizer:
         longest: int,
         renew: Callable[[], None],
     ) -> Made:
-        """Every part is summed up once, and the results stand one after the other: nothing is
-        summed up twice on the way."""
+        """Summarise each part once and join the results, so that nothing is summarised twice."""
         room = max(self.context_tokens // SAFETY - OWN_WORDS_TOKENS - longest, OWN_WORDS_TOKENS)
         parts = in_parts(texts, room=room * CHARACTERS_A_TOKEN)
         made = [
@@ -116,7 +121,7 @@ class Summarizer:
 
 
 def extract(lines: Sequence[Line], *, longest: int) -> Made:
-    """The text of a run of messages in their own words, marked as such."""
+    """Return a text of the messages' own words, marked as extractive."""
     language = detect_language(" ".join(line.content for line in lines)) or "en"
     mark = EXCERPTS[language]
     room = longest * CHARACTERS_A_TOKEN - len(mark) - 1
@@ -125,8 +130,10 @@ def extract(lines: Sequence[Line], *, longest: int) -> Made:
 
 
 def shorten(digests: Sequence[str], *, longest: int) -> Made:
-    """Several digests in one text without a chat model: the beginning of each, whose most
-    important words come first."""
+    """Join several digests without a chat model: the beginning of each.
+
+    A digest begins with its most important words.
+    """
     share = max(longest * CHARACTERS_A_TOKEN // len(digests) - 1, 10)
     text = "\n".join(cut_at_word(digest, share) for digest in digests)
     return Made(text, "extractive", is_extractive=True)

@@ -1,4 +1,4 @@
-"""Stores a summary, and takes summaries back whose messages have changed."""
+"""Store a summary, and retract summaries whose messages have changed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sessions_app.summaries.summarizer import Made
 
 logger = logging.getLogger(__name__)
 
-# More chapters find no room in a summary.
+# More chapters don't fit in a summary.
 MAX_CHAPTERS = 20
 
 
 class ChunkChangedError(Exception):
-    """Messages were edited, revoked or deleted while they were summed up: begin again."""
+    """Messages were edited, revoked or deleted while they were summarised: start again."""
 
 
 def summary_store(
@@ -96,7 +96,7 @@ def _message(
 
 
 def _parts(session: ChatSession, record: SummarizationMetadata) -> list[str]:
-    """The chapters, then the digests that are in none yet, oldest first."""
+    """Return the chapters, then the digests that are in no chapter yet, oldest first."""
     before = SummarizationMetadata.objects.filter(session=session, number__lt=record.number)
     chapters = before.filter(number__in=_chapter_numbers(record.number)).order_by("number")
     texts = list(chapters.values_list("chapter", flat=True))
@@ -107,13 +107,13 @@ def _parts(session: ChatSession, record: SummarizationMetadata) -> list[str]:
 
 
 def _chapter_numbers(number: int) -> list[int]:
-    """The latest summaries before this one that hold a chapter."""
+    """Return the numbers of the latest summaries before this one that hold a chapter."""
     last = (number - 1) // FOLD * FOLD
     return list(range(last, 0, -FOLD))[:MAX_CHAPTERS]
 
 
 def _delete(session: ChatSession, chunk: Chunk) -> None:
-    """Delete what was summed up; what of it was in the window no longer counts there."""
+    """Delete the summarised messages, and subtract those in the window from its token count."""
     gone = Message.objects.filter(pk__in=chunk.ids)
     in_window = gone.filter(order_num__gte=session.window_start)
     session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
@@ -121,10 +121,10 @@ def _delete(session: ChatSession, chunk: Chunk) -> None:
 
 
 def summaries_retract(*, session: ChatSession, order_num: int) -> list[str]:
-    """Remove the summary that covers a message, and those after it, which go on from it: the
-    message's text has changed. Its run of messages waits for a summary again.
+    """Remove the summary that covers a changed message, and those after it, which build on it.
 
-    ``session`` is locked by the caller and saved. Returns the texts that are gone.
+    Their messages wait for a summary again. ``session`` is locked by the caller and saved. Returns
+    the removed texts.
     """
     if order_num > session.summarized_until:
         return []

@@ -1,4 +1,4 @@
-"""Divides texts that are too long for a model. Pure."""
+"""Divide texts that are too long for a model. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ MIN_HALF_LENGTH = 200
 
 
 def in_parts(texts: Sequence[str], *, room: int) -> list[list[str]]:
-    """The texts in groups of at most ``room`` characters, in order. A text that is longer
-    than that is divided at a space. Nothing is left out."""
+    """Return the texts in groups of at most ``room`` characters, in order.
+
+    A longer text is divided at a space. Nothing is left out.
+    """
     parts: list[list[str]] = [[]]
     used = 0
     for piece in (piece for text in texts for piece in pieces(text, room=room)):
@@ -22,7 +24,7 @@ def in_parts(texts: Sequence[str], *, room: int) -> list[list[str]]:
 
 
 def pieces(text: str, *, room: int) -> list[str]:
-    """The text in pieces of at most ``room`` characters."""
+    """Return the text in pieces of at most ``room`` characters."""
     found = []
     while len(text) > room:
         space = text.rfind(" ", room // 2, room)
@@ -33,8 +35,10 @@ def pieces(text: str, *, room: int) -> list[str]:
 
 
 def halves(texts: Sequence[str]) -> tuple[list[str], list[str]] | None:
-    """The texts in two halves of about the same length; None where they are too short for
-    that to help."""
+    """Return the texts in two halves of about the same length.
+
+    Returns None if they are too short for that to help.
+    """
     total = sum(len(text) for text in texts)
     if total < 2 * MIN_HALF_LENGTH:
         return None

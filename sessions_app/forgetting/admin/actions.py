@@ -1,5 +1,8 @@
-"""Forgetting from the lists of the admin: what is chosen is shown with all that would go along,
-and forgotten once that is confirmed. See forget_runs.py."""
+"""Forget objects from the lists of the admin.
+
+The selection is shown with everything that would go with it, and is forgotten after a confirmation.
+See runs.py.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,10 @@ KINDS: dict[type[Any], str] = {
 
 
 class ForgetAction(ReadOnlyAdmin):
-    """The part of a list that lets staff forget what is chosen in it: one, several, or all that
-    the list's search and filters found."""
+    """Mixin for a list in which staff select objects to forget.
+
+    They can select one, several, or all that the list's search and filters found.
+    """
 
     unbounded_actions: Collection[str] = ("forget_selected",)
 
@@ -39,11 +44,11 @@ class ForgetAction(ReadOnlyAdmin):
 
     @admin.action(description=gettext_lazy("Forget, with proof"), permissions=["forget"])
     def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-        """Note the choice, and show what would go."""
+        """Store the selection as a draft and show what would go."""
         kind = KINDS[self.model]
         keys = list(queryset.order_by().values_list("pk", flat=True)[: MAX_ITEMS + 1])
         if not keys:
-            # Somebody else forgot it while the list was open, or it left the filter.
+            # Another person forgot it while the list was open, or it no longer matches the filter.
             text = _("What was chosen isn't in the list any more.")
             self.message_user(request, text, messages.WARNING)
             return None

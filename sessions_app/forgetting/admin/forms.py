@@ -1,4 +1,4 @@
-"""What staff fill in to find what is to be forgotten, and to confirm that it is."""
+"""Forms in which staff search for what they want to forget, and confirm it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sessions_app.conversations.facade import chat_find
 from sessions_app.forgetting.search import MEMORY, MESSAGE, Wanted
 from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
 
-# To be typed, whatever language the page is in.
+# The confirmation word of each language.
 WORDS = {"en": "FORGET", "he": "לשכוח"}
-# Marks of direction come along when an address is copied.
+# Copying an address can copy direction marks with it.
 _MARKS = dict.fromkeys(
     map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 )
 
 
 def word_now() -> str:
-    """The word of the page's language."""
+    """Return the confirmation word of the page's language."""
     return WORDS.get((get_language() or "en")[:2], WORDS["en"])
 
 
@@ -86,7 +86,7 @@ class SearchForm(forms.Form):
         return cleaned
 
     def wanted(self) -> Wanted:
-        """What the valid form asks for; days are the business's."""
+        """Return the criteria of the valid form; days are in the business's time zone."""
         given = self.cleaned_data
         chat = given["chat"]
         return Wanted(
@@ -109,7 +109,10 @@ def _midnight(day: Any, *, days: int = 0) -> datetime | None:
 
 
 class ConfirmForm(forms.Form):
-    """``wanted`` is what has to be typed: the address of a single person, else the word."""
+    """Form that confirms a run.
+
+    ``wanted`` is the text to type: the address of a single person, otherwise the word.
+    """
 
     typed = forms.CharField(
         max_length=300,
@@ -135,7 +138,7 @@ class ConfirmForm(forms.Form):
 
 
 def person_of(run: ForgetRun) -> Chat | None:
-    """The chat of a run that is about one whole person and nothing else."""
+    """Return the chat of a run that forgets exactly one whole person."""
     if run.total != 1:
         return None
     item = ForgetItem.objects.filter(run=run, kind=str(ForgottenKind.CHAT)).first()

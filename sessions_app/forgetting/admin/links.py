@@ -1,4 +1,4 @@
-"""Addresses of the pages of forgetting, and who may open them."""
+"""Build the addresses of the pages of forgetting, and check who may open them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ READ = ("sessions_app.view_message", "memories_app.view_memory")
 
 
 def run_address(run_id: UUID) -> str:
-    """What would go; how far it is; what came of it."""
+    """Return the address of the page with a run's preview, progress and outcome."""
     return reverse("admin:sessions_app_forgetrun_change", args=[run_id])
 
 
 def person_address(chat_id: UUID) -> str:
-    """The page from which a whole person is forgotten."""
+    """Return the address of the page that forgets a whole person."""
     return reverse("admin:sessions_app_forgetrun_person", args=[chat_id])
 
 
 def forget_required(request: HttpRequest) -> None:
-    """Raises PermissionDenied."""
+    """Raise PermissionDenied unless the user may forget."""
     if not request.user.has_perm(FORGET):
         raise PermissionDenied
 
 
 def may_read(request: HttpRequest) -> bool:
-    """Whether texts are shown; else their number alone."""
+    """Return whether the user may read texts; otherwise only their number is shown."""
     return bool(request.user.has_perms(READ))

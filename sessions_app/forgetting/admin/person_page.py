@@ -1,4 +1,4 @@
-"""The page from which a whole person is forgotten: export first, then see what would go."""
+"""Serve the page that forgets a whole person: export first, then preview what would go."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEMPLATE = "admin/sessions_app/forgetrun/person.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def person_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
-    """Who it is; posted, it is chosen and what would go is shown."""
+    """Show the person. A POST creates the draft and redirects to its preview."""
     forget_required(request)
     chat = _chat(chat_id)
     if request.method == "POST":
@@ -43,7 +43,7 @@ def person_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> Ht
 
 @require_GET
 def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
-    """Everything that is kept about the person, to download."""
+    """Return everything stored about the person as a download."""
     if not request.user.has_perms(EXPORT):
         raise PermissionDenied
     chat = _chat(chat_id)

@@ -1,4 +1,4 @@
-"""What a preview shows of the texts that would go."""
+"""Prepare the texts of a preview for the page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """``more``: so many aren't shown."""
+    """A heading with the texts to show; ``more`` is the number of texts that aren't shown."""
 
     title: Any
     count: int
@@ -54,7 +54,7 @@ class Section:
 
 
 def preview_shown(witness: PreviewRecorder) -> list[Section]:
-    """In the order of the kinds; those of which there are none are left out."""
+    """Return the sections in the order of the kinds, without the empty ones."""
     return [_section(what, witness) for what in What if witness.counts[what]]
 
 

@@ -1,4 +1,4 @@
-"""Receipts of forgetting: a list, a page, and as documents to print or to send."""
+"""Show the receipts of forgetting as a list, as a page, and as documents to print or send."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_STAFF = 100
 
 
 class StaffFilter(admin.SimpleListFilter):
-    """By the staff member who forgot it."""
+    """Filter by the staff member who asked for the forgetting."""
 
     title = gettext_lazy("staff")
     parameter_name = "by"
@@ -52,7 +52,7 @@ class StaffFilter(admin.SimpleListFilter):
 
 
 class ActorKindFilter(admin.SimpleListFilter):
-    """By what kind of somebody forgot it."""
+    """Filter by the kind of actor that asked for the forgetting."""
 
     title = gettext_lazy("by whom")
     parameter_name = "who"
@@ -112,7 +112,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ForgetReceipt], search_term: str
     ) -> tuple[QuerySet[ForgetReceipt], bool]:
-        """Whole ids only: they are found by an index."""
+        """Search by whole ids only, because an index finds them."""
         asked = search_term.strip()
         if not asked:
             return queryset, False
@@ -122,12 +122,12 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         return queryset.none(), False
 
     def pdf(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
-        """The receipt to print."""
+        """Return the receipt as PDF."""
         receipt = self._receipt(request, receipt_id)
         return pdf_answer(receipt_document(receipt), f"receipt-{receipt_id}")
 
     def text(self, request: HttpRequest, receipt_id: UUID) -> HttpResponse:
-        """The receipt as plain text."""
+        """Return the receipt as plain text."""
         receipt = self._receipt(request, receipt_id)
         return text_answer(receipt_document(receipt), f"receipt-{receipt_id}")
 
@@ -188,7 +188,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         return shown_link(run_address(item.run_id), _("the others of this choice"))
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Who may not forget finds no way to what was forgotten together."""
+        """Omit the link to the run for users who may not forget."""
         if request.user.has_perm(FORGET):
             return self.fieldsets
         first, *others = self.fieldsets
@@ -197,7 +197,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
 
 def pdf_answer(document: Document, name: str) -> HttpResponse:
-    """To download, as the text is."""
+    """Return the document as a PDF to download."""
     from sessions_app.forgetting.receipts.pdf import as_pdf  # noqa: PLC0415 reportlab is slow to import
 
     content = as_pdf(document)

@@ -1,4 +1,4 @@
-"""What staff chose to forget: what would go, the confirmation, how far it is, what came of it."""
+"""Show a run of forgetting: its preview, its confirmation, its progress and its outcome."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunS
 TEMPLATE = "admin/sessions_app/forgetrun/run.html"
 DRAFT = "admin/sessions_app/forgetrun/draft.html"
 ITEMS_A_PAGE = 100
-# Longer ones are given as text alone: laying out takes its time.
+# Longer runs are offered as plain text only, because the PDF layout takes too long.
 MAX_IN_PDF = 5_000
 
 
 @admin.register(ForgetRun)
 class ForgetRunAdmin(ReadOnlyAdmin):
-    """Who may forget sees all runs; a choice that isn't confirmed is its maker's."""
+    """Admin of the runs. Users who may forget see all runs, but only their own drafts."""
 
     list_title = gettext_lazy("Forget")
     change_list_template = "admin/sessions_app/forgetrun/change_list.html"
@@ -82,7 +82,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         return bool(request.user.has_perm(FORGET))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Else the app's other lists decide."""
+        """Return whether the user may forget; otherwise the app's other lists decide."""
         return bool(request.user.has_perm(FORGET)) or super().has_module_permission(request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ForgetRun]:
@@ -107,10 +107,10 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponseBase:
-        """The page of one run."""
+        """Show the page of one run."""
         forget_required(request)
         if request.method not in ("GET", "HEAD"):
-            # It is changed by its confirmation alone.
+            # A run is changed only by its confirmation.
             raise PermissionDenied
         return self.run_page(request, self._run(request, object_id))
 
@@ -127,17 +127,17 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         return export_page(request, chat_id)
 
     def confirm(self, request: HttpRequest, run_id: UUID) -> HttpResponseBase:
-        """Begin, where the right thing was typed."""
+        """Start the run if the confirmation was typed correctly."""
         forget_required(request)
         return _confirm(request, self, self._run(request, run_id))
 
     def progress(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
-        """How far it is, for the page that is open."""
+        """Return the progress for an open page."""
         forget_required(request)
         return _progress(request, self._run(request, run_id))
 
     def pdf(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
-        """All receipts of a run in one document."""
+        """Return all receipts of a run in one PDF."""
         forget_required(request)
         run = self._run(request, run_id)
         if run.total > MAX_IN_PDF:
@@ -145,7 +145,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         return pdf_answer(run_document(run), f"receipts-{run.pk}")
 
     def text(self, request: HttpRequest, run_id: UUID) -> HttpResponse:
-        """The same as plain text."""
+        """Return all receipts of a run as plain text."""
         forget_required(request)
         run = self._run(request, run_id)
         return text_answer(run_document(run), f"receipts-{run.pk}")
@@ -162,7 +162,10 @@ class ForgetRunAdmin(ReadOnlyAdmin):
     def run_page(
         self, request: HttpRequest, run: ForgetRun, form: ConfirmForm | None = None
     ) -> HttpResponseBase:
-        """A choice with all that would go, or what came of it. ``form``: what was typed wrong."""
+        """Show a draft with everything that would go, or the outcome of a run.
+
+        ``form`` holds a confirmation that was typed wrong.
+        """
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -210,7 +213,7 @@ def _progress(request: HttpRequest, run: ForgetRun) -> HttpResponse:
 def _draft_page(
     request: HttpRequest, run: ForgetRun, typed: ConfirmForm | None, context: dict[str, Any]
 ) -> StreamingHttpResponse:
-    """Trying it out takes its time: what was chosen is told first."""
+    """Stream the page of a draft: the selection first, because the preview takes time."""
     form = typed or ConfirmForm(run=run)
     return late_page(
         request,
@@ -236,7 +239,7 @@ def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
 
 
 def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) -> None:
-    """Under each person whose texts were shown, so that it is found by them."""
+    """Audit the read once for each person whose texts were shown, so that it is found by person."""
     people: Collection[UUID | None] = chats or [None]
     events = [
         Event(

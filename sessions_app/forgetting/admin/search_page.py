@@ -1,4 +1,4 @@
-"""The page on which staff look for what is to be forgotten, and choose of what was found."""
+"""Serve the page on which staff search for texts to forget and select from the results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEMPLATE = "admin/sessions_app/forgetrun/search.html"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def search_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
-    """Posted, so that what staff look for stands in no address and no log."""
+    """Search by POST, so that the search text is in no address and no log."""
     forget_required(request)
     if not request.user.has_perms(READ):
         raise PermissionDenied
@@ -49,7 +49,7 @@ def search_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
 
 @require_POST
 def choose_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
-    """Of what was found, the chosen ones, or all of it."""
+    """Store the selected results, or all of them, as a draft."""
     forget_required(request)
     if not request.user.has_perms(READ):
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Map the errors of forgetting to answers of the API."""
+"""Map the errors of forgetting to API responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""That something was forgotten."""
+"""Serve the receipts of forgetting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sessions_app.presentation.serializers import ReceiptSerializer
 
 
 class ReceiptView(ApiView):
-    """A receipt doesn't say whose text it was, so that bound tokens can't be let at it."""
+    """A receipt doesn't say whose text it was, so bound tokens may not read it."""
 
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_forgetreceipt"]}
@@ -30,7 +30,7 @@ class ReceiptView(ApiView):
         examples=[answered("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))],
     )
     def get(self, request: Request, receipt_id: UUID) -> Response:
-        """Receipts are kept when what they tell of is long gone."""
+        """Receipts are kept after the forgotten texts are gone."""
         found = ForgetReceipt.objects.filter(receipt_id=receipt_id).first()
         if found is None:
             raise NotFound(f"There is no receipt {receipt_id}.")

@@ -1,4 +1,7 @@
-"""A receipt, or those of one run, as a document: titles, facts and tables, for text and PDF."""
+"""Build a document from a receipt, or from those of a run: titles, facts and tables.
+
+The document is rendered as text or PDF.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Document:
     title: str
     parts: Sequence[Part] = field(default_factory=list)
     notes: Sequence[str] = ()
-    # The reader's, in which it is written.
+    # The reader's language, in which the document is written.
     language: str = field(default_factory=lambda: get_language() or settings.LANGUAGE_CODE)
 
     @property
@@ -48,7 +51,7 @@ class Document:
 
 
 def times_of(moment: datetime) -> str:
-    """In the business's zone and in UTC."""
+    """Return the time in the business's time zone and in UTC."""
     zone = settings.BUSINESS_TIME_ZONE
     own = moment.astimezone(ZoneInfo(zone)).strftime(TIME)
     utc = moment.astimezone(timezone.utc).strftime(TIME)
@@ -56,7 +59,7 @@ def times_of(moment: datetime) -> str:
 
 
 def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
-    """All that a receipt says but its tables."""
+    """Return everything that a receipt says except its tables."""
     return [
         (_("Receipt"), str(receipt.receipt_id)),
         (_("What was forgotten"), str(receipt.get_kind_display())),
@@ -69,7 +72,7 @@ def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
 
 
 def receipt_document(receipt: ForgetReceipt) -> Document:
-    """One receipt."""
+    """Build the document of one receipt."""
     return Document(
         title=_("Receipt of forgetting"),
         parts=[
@@ -82,7 +85,7 @@ def receipt_document(receipt: ForgetReceipt) -> Document:
 
 
 def run_document(run: ForgetRun) -> Document:
-    """What came of a run: its figures, each thing with its receipt, and all rows together."""
+    """Build the document of a run: its figures, each object with its receipt, and all rows."""
     items = list(run.items.select_related("receipt").order_by("number"))
     swept: Counter[str] = Counter()
     for item in items:
@@ -121,7 +124,7 @@ def _swept(swept: dict[str, int]) -> Part:
 
 
 def _looks(receipt: ForgetReceipt) -> list[Part]:
-    """Nothing for a receipt that was written before the probe kept a record."""
+    """Return the tables of the probe's steps; empty for a receipt without a record of them."""
     looks = looks_words(receipt.probe_details)
     if not looks:
         return []

@@ -1,4 +1,4 @@
-"""The PDF's fonts, FiraGO, and which characters they can show."""
+"""Load the PDF's fonts, FiraGO, and find the characters they can show."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from reportlab.pdfbase.ttfonts import TTFont
 REGULAR = "FiraGO-Regular"
 BOLD = "FiraGO-Bold"
 MODULES = {REGULAR: "pymupdf_fonts.FiraGO_Regular", BOLD: "pymupdf_fonts.FiraGO_Bold"}
-# A font is one object for the process, and reads its file at a place that it keeps: two documents
-# must not be finished at once.
+# A font is one object for the process and keeps a file position: two documents must not be finished
+# at once.
 FONTS_LOCK = RLock()
 
-# Their letters change with their neighbours or are stacked, which takes a shaper. Set one by one
-# they are misread: a Thai tone mark covers the vowel below it, Arabic letters fall apart.
+# Their letters change with their neighbours or are stacked, which needs a shaper. Without one they
+# are misread: a Thai tone mark covers the vowel below it, Arabic letters are not joined.
 _SHAPED = ("ARABIC", "DEVANAGARI", "THAI")
-# Points stand right at most Hebrew letters as they are; the dots of shin only in letters that
-# have them built in.
+# Points are placed correctly at most Hebrew letters; the dots of shin only in precomposed letters.
 _POINTS = {*map(chr, range(0x05B0, 0x05BD)), "\u05c7"}
 _SHIN = re.compile("\u05e9([\u05b0-\u05bc]*)([\u05c1\u05c2])")
 _SHINS = {"\u05c1": "\ufb2a", "\u05c2": "\ufb2b"}
@@ -56,7 +55,7 @@ def _is_shown(character: str) -> bool:
 
 
 def readable(text: str) -> str:
-    """What the fonts can show; any other character as its code point, ``[U+1F600]``."""
+    """Replace each character that the fonts can't show by its code point, ``[U+1F600]``."""
     if text.isascii() and text.isprintable():
         return text
     shown = fonts_load()
@@ -69,5 +68,5 @@ def _shin(found: re.Match[str]) -> str:
 
 
 def text_width(text: str, font: str, size: float) -> float:
-    """In points."""
+    """Return the width in points."""
     return float(pdfmetrics.stringWidth(text, font, size))

@@ -1,4 +1,4 @@
-"""What the tables of the database are called where staff read how many of their rows were swept."""
+"""Label the database's tables for staff who read how many rows were swept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.forgetting.execute import BACKUP_FILES
 
-# Where the models' own names say too little.
+# Labels for models whose own names say too little.
 WORDS = {
     "memories_app_memory": gettext_lazy("Memories"),
     "memories_app_memoryembedding": gettext_lazy("Vectors of memories"),
@@ -45,7 +45,7 @@ WORDS = {
     BACKUP_FILES: gettext_lazy("Files of transcripts' backups"),
 }
 
-# What a probe looks through.
+# Labels of the probe's steps.
 LOOKS = {
     "columns": gettext_lazy("Columns that may hold the text, read through"),
     "recall": gettext_lazy("Recall, as staff and as each chat"),
@@ -55,7 +55,7 @@ LOOKS = {
 
 
 def table_words(table: str) -> str:
-    """A table's name for people."""
+    """Return a table's label."""
     if table in WORDS:
         return str(WORDS[table])
     for model in apps.get_models(include_auto_created=True):
@@ -65,21 +65,21 @@ def table_words(table: str) -> str:
 
 
 def swept_words(swept: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The tables in words with their rows; what is the most important stands first."""
+    """Return the labels of the swept tables with their rows, the most important first."""
     places = {table: place for place, table in enumerate(WORDS)}
     tables = sorted(swept, key=lambda table: (places.get(table, len(places)), table))
     return [(table_words(table), swept[table]) for table in tables if swept[table]]
 
 
 def probe_words(probe: str) -> str:
-    """What came of looking for it afterwards."""
+    """Return the label of the probe's result."""
     if probe == "absent":
         return _("It was looked for afterwards and not found any more.")
     return probe
 
 
 def looks_words(details: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, int, int]]:
-    """The looks of the probe in words, each with its queries and the rows that it examined."""
+    """Return the labels of the probe's steps, each with its queries and the rows examined."""
     return [
         (str(LOOKS.get(name, name)), look["queries"], look["rows"])
         for name, look in details.items()
@@ -87,12 +87,12 @@ def looks_words(details: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, int
 
 
 def looked_at(details: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The columns, indexes and statistics that the probe looked at."""
+    """Return the columns, indexes and statistics that the probe checked."""
     return sorted({name for look in details.values() for name in look["looked_at"]})
 
 
 def actor_words(kind: str, name: str) -> str:
-    """Who it was."""
+    """Return the label of an actor."""
     words = {
         "staff": _("staff: {name}"),
         "api": _("by the API, with the token {name}"),

@@ -1,4 +1,4 @@
-"""A document as PDF, in the document's language and from its side."""
+"""Render a document as PDF, in the document's language and direction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULE = HexColor("#d8e0dc")
 
 @dataclass(frozen=True)
 class _Style:
-    """``size``, ``leading`` (from line to line) and the room ``before`` in points."""
+    """A text style: ``size``, ``leading`` (line to line) and space ``before``, in points."""
 
     font: str
     size: float
@@ -48,12 +48,12 @@ _HEAD = _Style(BOLD, 11, 15, before=10)
 _CELL = _Style(REGULAR, 9, 13, before=1)
 _NOTE = _Style(REGULAR, 9, 13, before=4, colour=HexColor("#55635d"))
 _NUMBER = _Style(REGULAR, 8, 10)
-# No heading stays alone at the foot of a page.
+# Keeps a heading from standing alone at the foot of a page.
 _FOLLOWING = 3 * _CELL.leading
 
 
 def as_pdf(document: Document) -> bytes:
-    """A4 pages with numbers. The same document gives the same bytes."""
+    """Render A4 pages with numbers. The same document gives the same bytes."""
     held = BytesIO()
     fonts_load()
     canvas = Canvas(
@@ -89,9 +89,9 @@ def _write(document: Document, pages: _Pages) -> None:
 
 
 class _Pages:
-    """Rows one below the other, drawn as they come: time and memory grow with their number.
+    """Draw rows one below the other, so that time and memory grow with their number.
 
-    Columns begin at the side where reading begins, and every text stands at that side of its own.
+    Columns start at the side where reading starts, and each text is aligned by its own direction.
     """
 
     def __init__(self, canvas: Canvas, right_to_left: bool) -> None:
@@ -100,11 +100,11 @@ class _Pages:
         self._y = A4[1] - MARGIN
 
     def text(self, text: str, style: _Style, *, following: float = 0) -> None:
-        """A heading or a note. ``following``: room that what follows needs on the same page."""
+        """Draw a heading or a note; ``following`` is the space needed after it on the same page."""
         self._rows([text], [WIDTH], style, following)
 
     def row(self, cells: Sequence[str], widths: Sequence[float]) -> None:
-        """A row of a table, with a line below it."""
+        """Draw a row of a table, with a line below it."""
         self._rows(cells, widths, _CELL, following=0)
         self._y -= 4
         self._canvas.setStrokeColor(RULE)
@@ -139,17 +139,17 @@ class _Pages:
         widths: Sequence[float],
         style: _Style,
     ) -> None:
-        """One line of each cell; ``pieces`` has none where a cell has ended."""
+        """Draw one line of each cell; ``pieces`` is empty for a cell that has ended."""
         begin = 0.0
         for piece, cell, width in zip(pieces, cells, widths, strict=True):
             for line in piece:
-                # A value without Hebrew, such as an id, reads from left to right in itself.
+                # A value without Hebrew, such as an id, reads from left to right.
                 placed = in_place(line, right_to_left=self._right_to_left and is_hebrew(cell))
                 self._draw(placed, begin, style)
             begin += width
 
     def _draw(self, placed: str, begin: float, style: _Style) -> None:
-        """``begin``: points from the side where reading begins."""
+        """Draw text; ``begin`` is the distance in points from the side where reading starts."""
         self._canvas.setFont(style.font, style.size)
         self._canvas.setFillColor(style.colour)
         if self._right_to_left:
@@ -158,7 +158,7 @@ class _Pages:
             self._canvas.drawString(MARGIN + begin, self._y, placed)
 
     def _make_room(self, height: float) -> None:
-        """Turn the page where it has no such room; what is longer than a page begins here."""
+        """Start a new page if the space is too small; longer content starts on this page."""
         if self._y - min(height, A4[1] - 2 * MARGIN) < MARGIN:
             self._turn()
 

@@ -1,4 +1,4 @@
-"""A document as plain text."""
+"""Render a document as plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sessions_app.forgetting.receipts.document import Document, Part
 
 
 def as_text(document: Document) -> str:
-    """Lines, with their ends as every system reads them."""
+    """Return the lines with the line ends that every system reads."""
     return "\r\n".join(_lines(document)) + "\r\n"
 
 
