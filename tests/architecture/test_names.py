@@ -1,0 +1,92 @@
+"""Retired words stay out of the names of modules, classes, functions and constants."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("memoryproject", "sessions_app", "memories_app", "cards_app")
+# What each was called in the glossary's place: docs/architecture.md, "Retired words".
+RETIRED = frozenset(
+    {"doomed", "rivals", "witness", "promising", "settle", "settled", "scrub", "told"}
+    | {"telling", "tellings", "retell", "untell"}
+)
+RETIRED_PHRASES = ("carry_out", "bring_in", "take_back", "in_office", "rank_said", "held_find")
+LIMITS = ("MOST_", "LONGEST_", "FEWEST_", "FARTHEST_", "SHORTEST_", "LARGEST_", "SMALLEST_")
+RETIRED_CLASSES = ("Tools", "FileTools", "ForgetTools", "SaveTools", "HookTools")
+RETIRED_MODULES = frozenset(
+    {"asked", "doomed", "moment", "near", "nearest", "promising", "rivals", "soon", "watched"}
+)
+# Columns and relations that keep their names in the database.
+KEPT = frozenset({"tellings", "told_at", "told_count", "last_told_at"})
+
+
+def words_of(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def names_of(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (
+                target.id
+                for target in node.targets
+                if isinstance(target, ast.Name) and target.id.isupper()
+            )
+
+
+def faults_of(name: str) -> Iterator[str]:
+    if name in KEPT:
+        return
+    is_retired = (
+        bool(words_of(name) & RETIRED)
+        or name in RETIRED_CLASSES
+        or any(phrase in name.lower() for phrase in RETIRED_PHRASES)
+        or name.lstrip("_").startswith(LIMITS)
+    )
+    if is_retired:
+        yield name
+
+
+def sources() -> list[Path]:
+    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return [path for path in found if "migrations" not in path.parts]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_name_uses_a_retired_word(package: str) -> None:
+    faults = {
+        f"{path.relative_to(ROOT)}: {fault}"
+        for path in sources()
+        if path.relative_to(ROOT).parts[0] == package
+        for name in (path.stem, *names_of(ast.parse(path.read_text(encoding="utf-8"))))
+        for fault in faults_of(name)
+    }
+    assert faults == set()
+
+
+def test_no_module_has_a_retired_name() -> None:
+    retired = {str(path.relative_to(ROOT)) for path in sources() if path.stem in RETIRED_MODULES}
+    assert retired == set()
+
+
+def test_the_glossary_names_every_retired_word() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").lower()
+    # Forms of one word stand for each other.
+    forms = {"settled": "settle", "telling": "told", "tellings": "told", "retell": "told"}
+    wanted = {forms.get(word, word) for word in RETIRED} - {"untell"}
+    assert {word for word in wanted if word not in text} == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["ForgetTools", "MOST_ITEMS", "_LONGEST_NAME", "turn_settle", "carry_out", "Doomed"]
+)
+def test_the_check_finds_them(name: str) -> None:
+    assert list(faults_of(name)) == [name]
