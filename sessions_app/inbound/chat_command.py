@@ -23,7 +23,7 @@ NOBODY = "console@c.us"
 
 
 class Command(BaseCommand):
-    """Each line is one message; an empty line or Ctrl-D ends the conversation."""
+    """Talk to the assistant: each line is one message; an empty line or Ctrl-D ends it."""
 
     help = (
         "Talk to the assistant as one of its chats. Nothing is sent to WhatsApp. "
@@ -84,5 +84,5 @@ class Command(BaseCommand):
 
 
 def _as_json(said: Talk) -> str:
-    """As POST chat/ answers."""
+    """Return the answer in the form of POST chat/."""
     return json.dumps(answer_of(said), ensure_ascii=False, indent=2)

@@ -55,8 +55,11 @@ class MessagesView(ListView):
         examples=[answered("One message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """`next` leads to older messages. A summary has its own order_num and stands after the
-        messages that it sums up. `before` is exclusive."""
+        """Return the newest messages; `next` leads to older messages.
+
+        A summary has its own order_num and stands after the messages that it sums up. `before` is
+        exclusive.
+        """
         session = session_within(self.caller, session_id)
         rows = self.within_reach().filter(session=session)
         if "before" in self.query:
@@ -78,7 +81,7 @@ class MessagesView(ListView):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
-        """All of them or none, in the order given; at most 1,000."""
+        """Store all of the messages or none, in the order given; at most 1,000."""
         body = self.body(NewMessagesSerializer)
         session = session_within(self.caller, session_id)
         if not build_intake_rules().remember(session.chat):
@@ -103,7 +106,7 @@ class MessagesView(ListView):
         ],
     )
     def delete(self, request: Request, session_id: UUID) -> Response:
-        """The session stays, empty, and goes on counting where it was."""
+        """Delete the messages; the session stays, empty, and continues its numbering."""
         session = session_within(self.caller, session_id)
         receipt = object_forget(
             kind="messages",
