@@ -97,7 +97,7 @@ def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
     """Handle ERR-SESSION-002: there is no space to store the answer.
 
     Nothing of it was stored (RECOVERY-004). The person is notified, and the turn waits until there
-    is space. This isn't a fault of the turn.
+    is space. This doesn't count as an attempt.
     """
     logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
     turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
@@ -176,10 +176,7 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
 
 
 def _check_role(turn: Turn, dependencies: Dependencies) -> None:
-    """Check that the turn's chat still has its role.
-
-    A turn that waited doesn't keep a right that its chat has lost meanwhile.
-    """
+    """Remove the godfather's role from a turn whose chat has lost it while the turn waited."""
     if turn.user_role != GODFATHER:
         return
     turn.user_role = dependencies.chat_memory.role_in(turn.chat)

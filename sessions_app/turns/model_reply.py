@@ -52,7 +52,7 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Depend
     prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, dependencies))
     dropped = prompt.dropped_history
     if history is not None and dropped and dependencies.chat_memory.strategy.fills_gaps:
-        # The summary also has to cover the messages that don't fit into the model's context.
+        # Messages that don't fit into the model's context also go into the shortened passage.
         kept = history.messages[dropped:]
         room = sum(message.tokens for message in kept) + history.summary_tokens
         history = _history(turn, dependencies, max_tokens=room)
