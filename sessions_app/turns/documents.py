@@ -48,7 +48,7 @@ def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -
         return _say(document_failure(error.code), turn, files)
     if document.state == DocumentState.FAILED:
         return _say(document_failure(document.error_code), turn, files)
-    return _told(document, turn, files, known=known)
+    return _report(document, turn, files, known=known)
 
 
 def _document_of(
@@ -101,7 +101,7 @@ def _read(
     )
 
 
-def _told(document: SourceDocument, turn: Turn, files: FileDependencies, *, known: bool) -> str:
+def _report(document: SourceDocument, turn: Turn, files: FileDependencies, *, known: bool) -> str:
     language = turn.chat.language
     sizes = [counted("passage", document.memories.count(), language)]
     if document.pages is not None:

@@ -79,10 +79,10 @@ def context_make(
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
     if max_tokens is not None and prompt.tokens > max_tokens:
         raise BudgetTooSmallError(prompt.tokens)
-    return _told(prompt, history, recalled, cards)
+    return _to_context(prompt, history, recalled, cards)
 
 
-def _told(
+def _to_context(
     prompt: Prompt, history: History | None, recalled: RecallResult, cards: Sequence[CardHit]
 ) -> Context:
     messages = [message.as_dict() for message in prompt.messages]

@@ -76,7 +76,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     day = _day(request)
     if day is not None:
         first = first_since(chat, day)
-        _tell_of_day(request, first, day)
+        _report_empty_day(request, first, day)
         return redirect(conversation_address(chat.pk, first))
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
@@ -179,7 +179,7 @@ def _record(request: HttpRequest, chat: Chat) -> None:
     )
 
 
-def _tell_of_day(request: HttpRequest, first: UUID | None, day: datetime) -> None:
+def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -> None:
     """Report that there are no messages on the requested day, and what is shown instead."""
     if first is None:
         messages.info(request, _("Nothing was said on that day or later: this is the end."))

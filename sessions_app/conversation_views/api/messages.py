@@ -91,7 +91,7 @@ class MessagesView(ListView):
         stored = build_chat_memory().add_messages(
             conversation_id=session.pk, messages=messages, now=now
         )
-        told = [_told(session.pk, message) for message in stored]
+        told = [_stored_values(session.pk, message) for message in stored]
         return Response({"messages": MessageSerializer(told, many=True).data}, status=201)
 
     @extend_schema(
@@ -121,5 +121,5 @@ def _said(each: dict[str, Any], now: Any) -> ConversationMessage:
     return ConversationMessage(**{"timestamp": now, **each})
 
 
-def _told(session_id: UUID, message: ConversationMessage) -> dict[str, Any]:
+def _stored_values(session_id: UUID, message: ConversationMessage) -> dict[str, Any]:
     return {**vars(message), "session_id": session_id}
