@@ -1,4 +1,4 @@
-"""Opens and ends sessions for whoever asks for it by name: the API."""
+"""Open and end sessions on request of the API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class SessionEndedError(Exception):
 
 @dataclass(frozen=True)
 class Opened:
-    """A chat's active session. ``is_new``: it was begun now."""
+    """A chat's active session.
+
+    ``is_new``: it was begun now.
+    """
 
     session: ChatSession
     is_new: bool
@@ -46,8 +49,10 @@ class Opened:
 def session_open_in(
     *, whatsapp_chat: str, rules: IntakeRules, now: datetime, actor: Actor
 ) -> Opened:
-    """The active session of a chat; the chat and the session are made where there is none.
-    Raises MemoryDisabledError, and then nothing is made."""
+    """Return the active session of a chat; create the chat and the session if necessary.
+
+    Raises MemoryDisabledError, and then nothing is created.
+    """
     with transaction.atomic():
         chat = _locked(chat_at_or_new(whatsapp_chat).pk)
         if not rules.remember(chat):
@@ -61,8 +66,10 @@ def session_open_in(
 def session_reset(
     *, session_id: UUID, rules: IntakeRules, now: datetime, actor: Actor
 ) -> ChatSession:
-    """End an active session as /reset does; returns the new one. Raises
-    ConversationNotFoundError, SessionEndedError and MemoryDisabledError."""
+    """End an active session as /reset does; return the new one.
+
+    Raises ConversationNotFoundError, SessionEndedError and MemoryDisabledError.
+    """
     with transaction.atomic():
         session = _session_locked(session_id)
         if session.status != SessionStatus.ACTIVE:
@@ -74,8 +81,10 @@ def session_reset(
 
 
 def session_expire(*, session_id: UUID, now: datetime, actor: Actor) -> ChatSession:
-    """Let a session expire now; one that has ended stays as it is. Raises
-    ConversationNotFoundError."""
+    """Let a session expire now; a session that has ended stays as it is.
+
+    Raises ConversationNotFoundError.
+    """
     with transaction.atomic():
         session = _session_locked(session_id)
         if session.status == SessionStatus.ACTIVE:
@@ -88,7 +97,7 @@ def _locked(chat_id: UUID) -> Chat:
 
 
 def _session_locked(session_id: UUID) -> ChatSession:
-    """The session with its chat, locked in that order."""
+    """Return the session with its chat, locked in that order."""
     found = ChatSession.objects.filter(pk=session_id).values_list("chat_id", flat=True).first()
     if found is None:
         raise ConversationNotFoundError(session_id)

@@ -1,4 +1,4 @@
-"""What the providers delivered."""
+"""Admin pages of the deliveries from the providers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sessions_app.presentation.row_search import deliveries_found
 
 
 class EventFilter(admin.SimpleListFilter):
-    """The kinds of events that there are; asking the table for them would read all of it."""
+    """Filter by the known kinds of events; a query for them would read the whole table."""
 
     title = gettext_lazy("event")
     parameter_name = "event"

@@ -23,7 +23,7 @@ NOBODY = "console@c.us"
 
 
 class Command(BaseCommand):
-    """Each line is one message; an empty line or Ctrl-D ends the conversation."""
+    """Talk to the assistant: each line is one message; an empty line or Ctrl-D ends it."""
 
     # Not those of the addresses and the admin: importing these takes longer than an answer.
     requires_system_checks = (SETTINGS,)
@@ -87,7 +87,7 @@ class Command(BaseCommand):
 
 
 def _as_json(said: Talk) -> str:
-    """As POST chat/ answers."""
+    """Return the body that POST chat/ answers."""
     # The API's packages are slow to import, and only --json needs them.
     from sessions_app.inbound.api.chat_serializers import answer_of  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Build from the settings what taking in a message depends on."""
+"""Build the dependencies of message intake from the settings."""
 
 from __future__ import annotations
 

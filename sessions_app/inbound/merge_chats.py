@@ -1,4 +1,4 @@
-"""Two chats that turn out to be one person become one."""
+"""Merge two chats that turn out to belong to one person."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def chats_merge(*, one: Chat, other: Chat, **_signal: Any) -> Chat:
 
 
 def chat_merge(one: Chat, other: Chat) -> Chat:
-    """Move everything of the younger chat into the older one and return that.
+    """Move everything of the younger chat into the older one and return the older one.
 
-    The newer active session stays active. Call it in a transaction that holds the lock of
-    the chats' addresses.
+    The newer active session stays active. Call it in a transaction that holds the lock of the
+    chats' addresses.
     """
     if one.pk == other.pk:
         return one
     old, young = sorted([one, other], key=lambda chat: (chat.created_at, chat.id))
-    # Before the sessions: nobody pauses or answers by hand in one of them meanwhile.
+    # Before the sessions, so that staff can't pause or reply in one of the chats meanwhile.
     list(
         Chat.objects.select_for_update(no_key=True).filter(pk__in=[old.pk, young.pk]).order_by("pk")
     )
@@ -55,7 +55,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     )
     for session in active.order_by("-last_active", "-created_at")[1:]:
         session_end(session=session, at=timezone.now())
-    # Whoever is answering in the younger chat loses the lease and will not write.
+    # A worker that is answering in the younger chat loses the lease and will not write.
     running = Turn.objects.filter(chat=young, state=TurnState.RUNNING)
     turns_move(running, TurnState.PENDING, lease_token=None, lease_until=None)
     review_move(from_chat=young.pk, to_chat=old.pk)
@@ -64,7 +64,8 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     for model in moved:
         model._default_manager.filter(chat=young).update(chat=old)
     pauses_merge(old=old, young=young, now=timezone.now())
-    # Before its memories: whoever was told of the younger chat is told that they moved.
+    # Before its memories: endpoints that were notified of the younger chat are notified that they
+    # moved.
     endpoints_move(from_chat=young.pk, to_chat=old.pk)
     deliveries_move(from_chat=young.pk, to_chat=old.pk)
     memories_move(from_chat=young.pk, to_chat=old.pk)
@@ -72,7 +73,7 @@ def chat_merge(one: Chat, other: Chat) -> Chat:
     tokens_move(from_chat=young.pk, to_chat=old.pk)
     person_merge(kept=old.pk, gone=young.pk)
     if young.memory_enabled is False:
-        # Who was switched off stays off.
+        # Memory that was switched off stays off.
         old.memory_enabled = False
     old.client_name = old.client_name or young.client_name
     main, phone = young.whatsapp_chat, young.client_phone

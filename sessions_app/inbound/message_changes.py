@@ -1,7 +1,7 @@
-"""What people do to messages that are stored already: edit, revoke, react.
+"""Apply changes that people make to stored messages: edit, revoke, react.
 
-Webhooks come in any order, so a change may arrive before its message: it is then kept as a
-delivery and applied when the message is stored.
+Webhooks come in any order, so a change may arrive before its message. It is then kept as a delivery
+and applied when the message is stored.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ Change = MessageEdited | MessageRevoked | Reaction
 
 @dataclass(frozen=True)
 class Changed:
-    """What was done, in words. ``pending`` is to be kept with the delivery and applied when
-    the message arrives; ``forget`` says that nothing of the event is to be kept."""
+    """The result of a change, in words.
+
+    ``pending`` is stored with the delivery and applied when the message arrives. ``forget``:
+    nothing of the event is stored.
+    """
 
     text: str
     pending: dict[str, Any] | None = None
@@ -57,9 +60,12 @@ def change_apply(
     memory_enabled: bool,
     now: datetime,
 ) -> Changed:
-    """Apply a change to its message. Call it in a transaction. ``chat`` is where it was made:
-    no message of another person's chat is touched, whatever id it is told to have. None: the
-    address is nobody's by now."""
+    """Apply a change to its message.
+
+    Call it in a transaction. ``chat`` is where the change was made, or None where the address
+    belongs to nobody by now. A message of another person's chat stays unchanged, whatever id the
+    event names.
+    """
     target = event.target_id if isinstance(event, Reaction) else event.original_id
     found = Message.objects.filter(
         provider=event.provider, number_id=event.number_id, provider_message_id=target
@@ -69,7 +75,7 @@ def change_apply(
     if not (_is_there(found.chat_id, chat) or _is_by_its_people(found, event, chat)):
         logger.warning("A change in chat %s names a message of another chat.", chat and chat.pk)
         return Changed(ELSEWHERE)
-    # Session before message: the order in which everybody locks.
+    # Session before message: the order in which all code locks.
     ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
     message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
     return Changed(_apply(event, message, chat_memory, now))
@@ -78,8 +84,10 @@ def change_apply(
 def early_changes_apply(
     *, message: Message, party: Party, chat_memory: ChatMemoryService, now: datetime
 ) -> None:
-    """Apply what arrived about this message before the message itself did. ``party`` is whose
-    conversation the message says it is of."""
+    """Apply the changes that arrived before their message.
+
+    ``party`` is the person or group whose conversation the message names.
+    """
     early = InboundDelivery.objects.filter(
         provider=message.provider,
         subject_id=message.provider_message_id,
@@ -108,8 +116,10 @@ def message_edit(
     now: datetime,
     media: dict[str, str] | None = None,
 ) -> None:
-    """Replace the text; the old one goes into the message's history. A revoked message stays
-    revoked: edits can arrive late."""
+    """Replace the text; the old text goes into the message's history.
+
+    A revoked message stays revoked: edits can arrive late.
+    """
     if message.revoked_at or content == message.content:
         return
     message.history = [*message.history, {"content": message.content, "until": now.isoformat()}]
@@ -124,8 +134,10 @@ def message_edit(
 
 
 def message_revoke(*, message: Message, chat_memory: ChatMemoryService, now: datetime) -> None:
-    """Take the text away, everywhere it was kept because of this message. A turn that has not
-    answered it yet is cancelled."""
+    """Remove the text everywhere it was kept because of this message.
+
+    A turn that has not answered the message yet is cancelled.
+    """
     texts = [message.content, *(entry["content"] for entry in message.history)]
     texts += chat_memory.retext(message=message, content="")
     message.history = []
@@ -160,9 +172,12 @@ def _apply(event: Change, message: Message, chat_memory: ChatMemoryService, now:
 def _is_of(
     delivery: InboundDelivery, change: dict[str, Any], message: Message, party: Party
 ) -> bool:
-    """Whether an early change was made where the message turned out to be. A number that changed
-    hands between the two leads each to another chat, so its address counts as well; that of a
-    person in a group doesn't, since the same person writes in other chats."""
+    """Return whether an early change was made in the chat of the message.
+
+    If a number changed hands between the two, each leads to another chat, so the change's address
+    counts as well. The address of a person in a group doesn't count, since the same person writes
+    in other chats.
+    """
     if delivery.chat is None or delivery.chat.pk == message.chat_id:
         return True
     one_to_one = not (delivery.chat.is_group or message.chat.is_group)
@@ -174,8 +189,10 @@ def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
 
 
 def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> bool:
-    """Whether the change is told of from the address that the message came from or went to,
-    which led to its chat then and leads to another one now. Of groups, see _is_of."""
+    """Return whether the change comes from an address that the message came from or went to.
+
+    The address led to the message's chat then and leads to another one now. For groups, see _is_of.
+    """
     if message.chat.is_group or (chat and chat.is_group):
         return False
     return not {message.sender, message.recipient}.isdisjoint(event.party.addresses())
@@ -184,8 +201,10 @@ def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> boo
 def _change_unstored(
     event: Change, target: str, chat: Chat | None, *, memory_enabled: bool
 ) -> Changed:
-    """The message isn't stored: it may be on its way, or memory is off and it lives in its
-    turn only."""
+    """Handle a change whose message isn't stored.
+
+    The message may be on its way, or memory is off and the message is stored in its turn only.
+    """
     turn = Turn.objects.filter(
         provider=event.provider,
         number_id=event.number_id,
@@ -211,7 +230,7 @@ def _change_unstored(
 
 
 def _change_turn(event: Change, turn: Turn) -> None:
-    """Memory is off. A turn that is over keeps nothing of what was changed, either."""
+    """Apply a change to a turn without memory; a turn that is over stores nothing of it."""
     same = Turn.objects.filter(pk=turn.pk)
     if isinstance(event, MessageEdited):
         same.filter(state__in=NOT_BEGUN).update(unstored_text=event.text)

@@ -1,6 +1,7 @@
-"""Stores what a webhook brought: dedupe, chat, session, message and turn in one transaction.
+"""Store what a webhook delivered.
 
-Nothing is answered here; the turn is left to a worker.
+Deduplication, chat, session, message and turn are one transaction. Nothing is answered here; the
+turn is left to a worker.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": l
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an event: words for staff, and the chat in which a turn waits now."""
+    """The result of an event: words for staff, and the chat in which a turn waits now."""
 
     text: str
     chat: Chat | None = None
@@ -49,12 +50,11 @@ def events_receive(
     enqueue: Callable[[UUID], None],
     now: datetime | None = None,
 ) -> None:
-    """Store every event, each in a transaction of its own, and enqueue the chats that now
-    wait for an answer.
+    """Store every event in its own transaction; enqueue the chats that now wait for an answer.
 
-    An event that can't be processed is kept as it came, with the reason, and doesn't stop
-    the others. Raises OperationalError or InterfaceError when the database is out of reach
-    or full, so that the provider delivers again.
+    An event that can't be processed is kept as it came, with the reason, and doesn't stop the
+    others. Raises OperationalError or InterfaceError when the database is out of reach or full, so
+    that the provider delivers again.
     """
     for event in received:
         try:
@@ -73,7 +73,7 @@ def _receive_with_retry(
         try:
             return _receive_one(event, rules, enqueue, now)
         except IntegrityError:
-            # Another delivery made the same row at the same moment: now it is there to be found.
+            # Another delivery created the same row at the same moment: the next attempt finds it.
             continue
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
@@ -107,7 +107,7 @@ def _receive_one(
 
 
 def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
-    """Exactly one case for each kind of event."""
+    """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage):
         taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
         return Outcome(taken.text, taken.chat, taken.message_id, taken.answer_due)
@@ -116,7 +116,7 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
     if isinstance(event, events.OwnSend):
         due = own_send_confirm(event=event)
-        # Its text is that of an answer which is stored already, or must not be.
+        # Its text belongs to an answer that is stored already, or must not be stored.
         delivery.raw = None
         delivery.save(update_fields=["raw"])
         return Outcome(due.text, due.chat, answer_due=due.answer_due)
@@ -157,7 +157,7 @@ def _change(
 
 
 def _subject(event: Event) -> str:
-    """The provider's id of the message that the event is about."""
+    """Return the provider's id of the message that the event is about."""
     if isinstance(event, events.StatusUpdate | events.OwnSend | events.InboundMessage):
         return event.provider_message_id[:255]
     if isinstance(event, events.MessageEdited | events.MessageRevoked):
@@ -185,7 +185,7 @@ def _keep_unprocessed(event: Event, error: Exception) -> None:
 
 
 def _key(event: Event) -> str:
-    """The event's key, in a form that fits and can be stored."""
+    """Return the event's key, in a form that fits and can be stored."""
     key = event.delivery_key
     if len(key) <= KEY_LENGTH and key.isprintable():
         return key
@@ -193,8 +193,10 @@ def _key(event: Event) -> str:
 
 
 def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:
-    """Empty the raw bodies that are past their retention, and what was said in turns without
-    memory whose answer never went out; the ids stay. Returns how many bodies."""
+    """Erase the raw bodies that are past their retention; return how many.
+
+    The text of turns without memory whose answer never went out is erased, too. The ids stay.
+    """
     unanswered = Turn.objects.filter(session__isnull=True, created_at__lt=now - older_than)
     for turn in unanswered.exclude(unstored_text="", unstored_reply=""):
         unstored_forget(turn)

@@ -1,4 +1,4 @@
-"""One whole turn for a caller who waits for the answer: the terminal and the API."""
+"""Run one whole turn for a caller that waits for the answer: the terminal and the API."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class NoAnswerError(Exception):
 
 
 class NotYetAnsweredError(NoAnswerError):
-    """Others in the chat take too long. The message is stored, and is answered after them."""
+    """Other turns in the chat take too long; the message is stored and answered after them."""
 
 
 @dataclass(frozen=True)
 class Talk:
-    """The answer and the turn that holds how it came about."""
+    """The answer, and the turn that records how it was made."""
 
     reply: str
     turn: Turn
@@ -46,8 +46,9 @@ def talk(
     ref: str | None = None,
     patience: timedelta | None = None,
 ) -> Talk:
-    """Say something in a chat and wait for the answer, behind the turns already waiting
-    there. Nothing of it is sent to WhatsApp. See the two halves. Raises NoAnswerError.
+    """Write a message in a chat and wait for the answer, after the turns that already wait.
+
+    Nothing of it is sent to WhatsApp. See talk_begin and talk_finish. Raises NoAnswerError.
     """
     turn = talk_begin(whatsapp_chat=whatsapp_chat, content=content, rules=rules, now=now, ref=ref)
     return talk_finish(turn=turn, dependencies=dependencies, patience=patience)
@@ -56,8 +57,10 @@ def talk(
 def talk_begin(
     *, whatsapp_chat: str, content: str, rules: IntakeRules, now: datetime, ref: str | None = None
 ) -> Turn:
-    """Store what is said, with its turn. ``ref``: who says it again under the same one is given
-    the same turn. Raises NoAnswerError."""
+    """Store the message with its turn.
+
+    ``ref``: a repeated call with the same reference returns the same turn. Raises NoAnswerError.
+    """
     event = _event(whatsapp_chat, content, now, ref or str(uuid.uuid4()))
     events_receive(received=[event], rules=rules, enqueue=lambda _: None, now=now)
     turns = Turn.objects.select_related("message", "reply")
@@ -74,8 +77,10 @@ def talk_begin(
 def talk_finish(
     *, turn: Turn, dependencies: Dependencies, patience: timedelta | None = None
 ) -> Talk:
-    """Answer the turn, or wait until somebody has; ``patience``: how long at most. Raises
-    NoAnswerError."""
+    """Answer the turn, or wait until another worker has.
+
+    ``patience``: the longest time to wait. Raises NoAnswerError.
+    """
     until = None if patience is None else time.monotonic() + patience.total_seconds()
     while turn.state in (*WAITING_STATES, TurnState.SENDING):
         if not chat_answer(chat_id=turn.chat_id, dependencies=dependencies):
@@ -90,7 +95,7 @@ def talk_finish(
         raise NoAnswerError(f"The turn ended as {turn.state}. {turn.error}".strip())
     reply = turn.reply.content if turn.reply else turn.unstored_reply
     if turn.session_id is None:
-        # Memory is off: it was kept for whoever waits here, and for nobody else.
+        # Memory is off: the answer was kept only for the caller that waits here.
         unstored_forget(turn)
     return Talk(reply=reply, turn=turn)
 

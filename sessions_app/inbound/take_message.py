@@ -1,4 +1,4 @@
-"""Takes in one message: stores it and opens a turn where it is to be answered."""
+"""Store one incoming message, and open a turn if it needs an answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HELD = "not answered: the assistant is paused in this chat"
 
 @dataclass(frozen=True)
 class IntakeRules:
-    """The settings that decide about a message that comes in."""
+    """The settings that affect an incoming message."""
 
     memory_enabled: bool = False
     chat_memory: ChatMemoryService = field(default_factory=ChatMemoryService)
@@ -42,13 +42,13 @@ class IntakeRules:
     group_policy: str = "mention"
 
     def remember(self, chat: Chat) -> bool:
-        """Whether memory is on in this chat."""
+        """Return whether memory is on in this chat."""
         return self.memory_enabled if chat.memory_enabled is None else chat.memory_enabled
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a message."""
+    """The result of taking in a message."""
 
     text: str
     chat: Chat
@@ -60,8 +60,11 @@ class Taken:
 def message_take(
     *, event: InboundMessage, delivery: InboundDelivery, rules: IntakeRules, now: datetime
 ) -> Taken:
-    """Store the message and, where it is to be answered, its turn. Call it in the delivery's
-    transaction: the chat's row is locked until it ends, which gives messages their order."""
+    """Store the message and, if it needs an answer, its turn.
+
+    Call it in the delivery's transaction: the chat's row is locked until it ends, which gives
+    messages their order.
+    """
     chat = Chat.objects.select_for_update(no_key=True).get(pk=_chat_of(event).pk)
     _learn_language(chat, event)
     role = rules.chat_memory.role_in(chat)
@@ -86,8 +89,8 @@ def message_take(
     if turn.state == TurnState.HELD:
         return Taken(HELD, chat, message.message_id, turn=turn)
     if _resets(event):
-        # The session ends here and not when the answer is made, so that a message which
-        # follows at once is part of the new conversation.
+        # The session ends here and not when the answer is made, so that a message which follows at
+        # once is part of the new conversation.
         person = Actor("person", chat_id=chat.pk)
         session_end(session=session, at=now, actor=person)
         session_start(chat=chat, now=now, actor=person)
@@ -121,7 +124,7 @@ def _learn_language(chat: Chat, event: InboundMessage) -> None:
 
 
 def _is_for_us(event: InboundMessage, rules: IntakeRules) -> bool:
-    """In a group, whether the message is addressed to the assistant."""
+    """Return whether a message in a group is addressed to the assistant."""
     if not event.group_id or rules.group_policy == "always":
         return True
     if rules.group_policy == "never":
@@ -144,8 +147,10 @@ def _quotes_our_message(event: InboundMessage) -> bool:
 
 
 def _state(event: InboundMessage, chat: Chat, now: datetime) -> str:
-    """What its turn begins as: held where staff have paused the assistant. Commands are carried
-    out all the same."""
+    """Return the first state of the turn: held where staff have paused the assistant.
+
+    Commands are never held.
+    """
     if parse_command(event.text, in_group=chat.is_group) is not None:
         return str(TurnState.PENDING)
     paused = pause_in_force(chat.pk, now) is not None
@@ -178,8 +183,10 @@ def _take_without_memory(
     *,
     due: bool,
 ) -> Taken:
-    """Memory is off: what was said lives in the delivery and the turn until the answer is
-    sent, and nowhere else."""
+    """Store the message in the delivery and the turn only, because memory is off.
+
+    They keep it until the answer is sent.
+    """
     if not due:
         delivery.raw = None
         delivery.save(update_fields=["raw"])

@@ -1,4 +1,4 @@
-"""Read from the settings which number replies by staff go out by."""
+"""Read from the settings which number sends the replies of staff."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sessions_app.takeover.staff_reply import OwnNumber
 
 
 def default_number() -> OwnNumber:
-    """What WHATSAPP_PROVIDER names, for chats that came by neither provider."""
+    """Return the number of WHATSAPP_PROVIDER, for chats that came by neither provider."""
     numbers = {
         "cloud": settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
         "green": settings.GREEN_API_ID_INSTANCE,

@@ -1,5 +1,8 @@
-"""Stores what staff write to a chat themselves. It goes out as an answer does: as a turn, behind
-those of the chat that are being sent, and never twice."""
+"""Store a reply that staff write to a chat.
+
+It goes out in the same way as an answer: as a turn, after those of the chat that are being sent,
+and never twice.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,22 @@ from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import chat_locked, chat_pause, parts_store, pause_in_force
 
-# Who writes in between takes the chat over for so long.
+# A reply by staff pauses the assistant for this time.
 OWN_PAUSE = timedelta(hours=1)
 
 MAX_LENGTH = 20_000
 
 
 class ReplyRefusedError(Exception):
-    """Nothing was stored."""
+    """The reply was refused; nothing was stored."""
 
 
 class EmptyReplyError(ReplyRefusedError):
-    """There are no words in it."""
+    """There are no words in the reply."""
 
 
 class TooLongError(ReplyRefusedError):
-    """It has more than MAX_LENGTH characters."""
+    """The reply has more than MAX_LENGTH characters."""
 
 
 class WindowClosedError(ReplyRefusedError):
@@ -59,8 +62,11 @@ class OwnNumber:
 
 @dataclass(frozen=True)
 class HandReply:
-    """``fresh`` is false where this key had been sent before. ``paused_until``: the assistant was
-    paused until then because somebody wrote in between."""
+    """The turn of a reply.
+
+    ``fresh`` is false where this key had been sent before. ``paused_until``: the end of the pause
+    that this reply started.
+    """
 
     turn: Turn
     fresh: bool
@@ -80,10 +86,11 @@ def chat_reply(
     enqueue: Callable[[UUID], None],
     now: datetime,
 ) -> HandReply:
-    """Store the text as an assistant message and hand it to the chat's provider, or by
-    ``otherwise`` where the chat came by the terminal, the API or an import. The same ``key``
-    sends once, however often it comes. Where the assistant isn't paused it is, for
-    OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
+    """Store the text as an assistant message and hand it to the chat's provider.
+
+    It goes by ``otherwise`` where the chat came by the terminal, the API or an import. The same
+    ``key`` sends once, however often it comes. Where the assistant isn't paused, the reply pauses
+    it for OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
     """
@@ -119,16 +126,16 @@ def chat_reply(
 
 
 def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
-    """By which of our numbers a reply goes out."""
+    """Return which of our numbers sends a reply."""
     if chat.provider == str(Provider.CONSOLE):
         return otherwise
     return OwnNumber(chat.provider, chat.number_id)
 
 
 def _sent_before(sent: Turn, chat: Chat, text: str) -> HandReply:
-    """The turn of the same form, posted twice."""
+    """Return the earlier turn of a form that was posted twice."""
     said = sent.reply.content if sent.reply else sent.unstored_reply
-    # What is gone by now can't be compared.
+    # A text that was erased by now can't be compared.
     if not sent.by_hand or sent.chat_id != chat.pk or (said and said != text):
         raise KeyUsedError
     return HandReply(sent, fresh=False)
@@ -151,7 +158,7 @@ def _store(
         reply = _message(chat, by, text, author_id, role, rules, actor, now)
         stored = {"reply": reply, "session": reply.session}
     else:
-        # As the assistant's answers: kept until it is sent.
+        # As with the assistant's answers: kept until it is sent.
         stored = {"unstored_reply": text}
     return turn_create(
         turn_id=key,

@@ -1,4 +1,7 @@
-"""Makes and stores the answer of one turn. The worker's way through a turn is `turn_run`."""
+"""Make and store the answer of one turn.
+
+A worker starts with `turn_run`.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +47,16 @@ from sessions_app.turns.voice import NotHeardError, recording_heard
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-# How long a turn waits for space on the disk before it is tried again.
+# How long a turn waits for disk space before it is retried.
 STORAGE_PAUSE = timedelta(minutes=1)
-# How often an answer is made anew at once because something was forgotten meanwhile.
+# How often an answer is made again immediately because something was forgotten meanwhile.
 DRAFTS = 3
 
 
 def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
-    """Answer a claimed turn and send the answer; ends with the lease given back.
+    """Answer a claimed turn and send the answer; release the lease at the end.
 
-    An unexpected fault leaves the turn for another try; after the third the person gets an
+    An unexpected fault leaves the turn for a retry. After the third fault the person gets an
     apology and staff see the error.
     """
     try:
@@ -82,7 +85,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
 
 
 def _release(lease: TurnLease) -> None:
-    """Give the lease back; where even that can't be written, it ends by itself."""
+    """Release the lease; where the release can't be written, the lease expires by itself."""
     try:
         lease.release()
     except DatabaseError as error:
@@ -91,8 +94,11 @@ def _release(lease: TurnLease) -> None:
 
 
 def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
-    """ERR-SESSION-002: the answer can't be stored. Nothing of it was (RECOVERY-004); the
-    person is told, and the turn waits until there is space: that is no fault of its own."""
+    """Handle ERR-SESSION-002: there is no space to store the answer.
+
+    Nothing of it was stored (RECOVERY-004). The person is notified, and the turn waits until there
+    is space. This doesn't count as an attempt.
+    """
     logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
     turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
     if dependencies.storage_notices is not None:
@@ -133,7 +139,10 @@ def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
 
 
 def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> None:
-    """Raises ForgottenMeanwhileError where the answer may hold what has been forgotten."""
+    """Make and store the answer.
+
+    Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
+    """
     mark = forgetting_mark(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
     started = time.monotonic()
     waited = timezone.now() - turn.created_at
@@ -151,7 +160,7 @@ def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -
 
 
 def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
-    """The answer, not stored yet."""
+    """Make the answer without storing it."""
     _check_role(turn, dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
@@ -167,7 +176,7 @@ def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
 
 
 def _check_role(turn: Turn, dependencies: Dependencies) -> None:
-    """A turn that waited keeps no right that its chat has lost meanwhile."""
+    """Remove the godfather's role from a turn whose chat has lost it while the turn waited."""
     if turn.user_role != GODFATHER:
         return
     turn.user_role = dependencies.chat_memory.role_in(turn.chat)
@@ -177,8 +186,11 @@ def _check_role(turn: Turn, dependencies: Dependencies) -> None:
 
 
 def _with_document(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
-    """What is said of the document, and then the answer to what was written with it, which
-    has the document in reach."""
+    """Answer a message that came with a document.
+
+    First comes the note on the document, then the answer to the message's text, which has access to
+    the document.
+    """
     note = document_note(turn=turn, lease=lease, dependencies=dependencies)
     if not text.strip():
         return Draft(text=note, is_system_text=True)
@@ -204,7 +216,10 @@ def _say(name: str, turn: Turn) -> Draft:
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
-    """Let the person see that the assistant is at work. Unimportant: a failure is logged."""
+    """Show the person that the assistant is at work.
+
+    This is unimportant: a failure is logged.
+    """
     if turn.attempts > 1 or not turn.provider_message_id:
         return
     try:
@@ -223,8 +238,10 @@ def _end(turn: Turn, lease: TurnLease, state: str) -> None:
 
 
 def _fault(lease: TurnLease, error: Exception) -> None:
-    """Note the fault for staff and leave the turn for another try, a little later each time;
-    after the apology has failed too, give up."""
+    """Record the fault for staff and leave the turn for a retry.
+
+    Each retry waits a little longer. After the apology has failed too, the turn fails for good.
+    """
     held = lease.held()
     turn = held.first()
     if turn is None:
@@ -240,7 +257,7 @@ def _fault(lease: TurnLease, error: Exception) -> None:
 
 
 def _put_back(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
-    """Leave the turn for another try: an answer that is stored is only sent again."""
+    """Leave the turn for a retry; an answer that is stored is only sent again."""
     if turn.state == TurnState.RUNNING:
         turns_move(held, TurnState.PENDING, **noted)
     else:

@@ -1,4 +1,4 @@
-"""Claims of turns, and the sweep of those that dead workers left."""
+"""Claim turns, and sweep those that dead workers left."""
 
 from __future__ import annotations
 
@@ -33,14 +33,19 @@ class TurnLease(Lease[Turn]):
         return self.row.pk
 
     def turn(self) -> Turn:
-        """Return the turn, locked until the transaction ends. Raises LeaseLostError."""
+        """Return the turn, locked until the transaction ends.
+
+        Raises LeaseLostError.
+        """
         return self.lock()
 
 
 def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
-    """Take the chat's oldest waiting turn, or None: none waits, it isn't time yet, or
-    somebody is at work in this chat. Where staff have paused the assistant, only what is to be
-    sent and commands are taken."""
+    """Claim the chat's oldest waiting turn.
+
+    Returns None where no turn waits, it isn't time yet, or another worker is at work in this chat.
+    Where staff have paused the assistant, only stored answers and commands are claimed.
+    """
     now = now or timezone.now()
     if Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING).held(now):
         return None
@@ -62,22 +67,24 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
             else:
                 claimed = unchanged.update(**taken)
     except IntegrityError:
-        # A merge has just brought the turn into a chat in which another one is being answered:
-        # whoever does that goes on with this one.
+        # A merge has just moved the turn into a chat in which another turn is being answered. The
+        # worker of that chat continues with this turn.
         return None
     return TurnLease(oldest, token) if claimed else None
 
 
 def turn_next(chat_id: UUID) -> Turn | None:
-    """The turn that is answered next: one that was begun, else the oldest. (Where two chats
-    were merged, an older turn may have come in behind the one that was begun.)"""
+    """Return the turn to answer next: one that was begun, else the oldest.
+
+    After a merge of two chats, an older turn may stand behind the one that was begun.
+    """
     waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
     begun = waiting.filter(state=TurnState.RUNNING)
     return begun.first() or waiting.order_by("id").first()
 
 
 def turns_abandoned(now: datetime) -> list[UUID]:
-    """Return the chats with a turn that may be answered now and nobody at work."""
+    """Return the chats that have a turn to answer now and no worker."""
     waiting = Turn.objects.filter(state__in=WAITING_STATES)
     ready = waiting.filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
     # As in turn_next.
@@ -94,8 +101,9 @@ def turns_sweep(
     unconfirmed_after: timedelta,
     now: datetime | None = None,
 ) -> dict[str, int]:
-    """Settle the sends that a dead worker began, and enqueue the chats whose next turn waits
-    with nobody at work. Safe to run at any time, by several at once.
+    """Resolve the sends of dead workers, and enqueue the chats whose next turn has no worker.
+
+    It is safe to run at any time, also several times in parallel.
 
     Returns how many chats were enqueued and how many turns are unconfirmed now.
     """
@@ -106,8 +114,10 @@ def turns_sweep(
 
 
 def sends_resolve(*, now: datetime, unconfirmed_after: timedelta) -> int:
-    """Settle the sends that no worker is at: a part that was begun long ago counts as
-    unconfirmed. Return how many turns are unconfirmed now."""
+    """Resolve the sends that have no worker; return how many turns are unconfirmed now.
+
+    A part that was begun long ago counts as unconfirmed.
+    """
     sending = Turn.objects.filter(state=TurnState.SENDING)
     left = sending.only("turn_id", "lease_token", "lease_owner", "lease_until").abandoned(now)
     if not left:
@@ -120,7 +130,7 @@ def sends_resolve(*, now: datetime, unconfirmed_after: timedelta) -> int:
     Turn.objects.filter(pk__in=[turn.pk for turn in left], lease_token__in=tokens).update(
         lease_token=None
     )
-    # The others wait for a provider's word: nothing changes in them, each minute anew.
+    # The others wait for a status from the provider; nothing in them changes with each sweep.
     of_turn = OutboundPart.objects.filter(turn=OuterRef("pk"))
     waits = Exists(of_turn.filter(state=PartState.SENDING))
     failed = Exists(of_turn.filter(state=PartState.FAILED))
@@ -129,7 +139,7 @@ def sends_resolve(*, now: datetime, unconfirmed_after: timedelta) -> int:
 
 
 def _send_resolve(turn: Turn) -> bool:
-    """Settle one turn; return whether it is unconfirmed now."""
+    """Resolve one turn; return whether it is unconfirmed now."""
     turn_update_state(turn=turn)
     turn.refresh_from_db()
     if turn.state != TurnState.UNCONFIRMED:

@@ -1,4 +1,4 @@
-"""Build from the settings what answering a turn depends on."""
+"""Build the dependencies of answering a turn from the settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def build_answer_rules() -> AnswerRules:
 
 
 def build_turn_dependencies() -> Dependencies:
-    """All that a turn needs."""
+    """Build all the dependencies of a turn."""
     return Dependencies(
         chat_model=configured_chat_model(),
         embedder=embedder(),
@@ -69,12 +69,15 @@ def build_file_dependencies() -> FileDependencies:
 
 @lru_cache(maxsize=1)
 def build_storage_notices() -> StorageNotices:
-    """Made before the disk is full, since it needs a file of its own."""
+    """Build the storage notices.
+
+    They need a file of their own, so this must run before the disk is full.
+    """
     executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="storage-notices")
     told = SharedTimes(settings.DATA_DIR / "storage-notices.times")
     return StorageNotices(configured_providers(), executor, told)
 
 
 def enqueue_chat(chat_id: UUID) -> None:
-    """Let a worker answer what waits in this chat."""
+    """Enqueue the chat so that a worker answers its waiting turns."""
     async_task("sessions_app.tasks.answer_chat", str(chat_id), task_name=f"answer {chat_id}"[:100])

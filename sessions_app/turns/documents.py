@@ -1,4 +1,4 @@
-"""Reads the document that a message brought, and says so."""
+"""Read the document of a message, and report the result."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ MAX_NAME_LENGTH = 100
 
 
 def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
-    """Store the document of the turn's message as memories; returns what is to be said of
-    it. Running it again for the same turn has no second effect.
+    """Store the document of the turn's message as memories; return the note for the answer.
+
+    A second run for the same turn has no second effect.
 
     Raises LeaseLostError, DocumentBusyError and DatabaseError.
     """
@@ -47,14 +48,17 @@ def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -
         return _say(document_failure(error.code), turn, files)
     if document.state == DocumentState.FAILED:
         return _say(document_failure(document.error_code), turn, files)
-    return _told(document, turn, files, known=known)
+    return _report(document, turn, files, known=known)
 
 
 def _document_of(
     turn: Turn, lease: TurnLease, dependencies: Dependencies, files: FileDependencies
 ) -> tuple[SourceDocument, bool]:
-    """The document, and whether it was known before this message. One that a killed worker
-    left is found again; its file is fetched again only where it is gone."""
+    """Return the document, and whether it was known before this message.
+
+    A document that a killed worker left is found again. Its file is fetched again only where it is
+    gone.
+    """
     earlier = SourceDocument.objects.filter(source_message_id=turn.message_id).first()
     if earlier is not None:
         waits = document_file(files.folder, earlier.document_id).exists()
@@ -97,7 +101,7 @@ def _read(
     )
 
 
-def _told(document: SourceDocument, turn: Turn, files: FileDependencies, *, known: bool) -> str:
+def _report(document: SourceDocument, turn: Turn, files: FileDependencies, *, known: bool) -> str:
     language = turn.chat.language
     sizes = [counted("passage", document.memories.count(), language)]
     if document.pages is not None:
@@ -118,7 +122,10 @@ def _say(name: str, turn: Turn, files: FileDependencies, **values: str) -> str:
 
 
 def _name(turn: Turn) -> str:
-    """As its sender called it; on one line, since it stands in a sentence."""
+    """Return the name that the sender gave the document.
+
+    It is on one line, since it stands in a sentence.
+    """
     told = media_of(turn).filename
     name = " ".join("".join(char for char in told if char.isprintable()).split())
     if name:

@@ -9,11 +9,13 @@ from uuid import UUID
 
 @dataclass
 class Draft:
-    """``is_system_text``: the text is one of ours (a confirmation, an apology, a list of
-    what is remembered), not a model's: it is no knowledge and never recalled.
-    ``tells_of_memory``: it may hold what was remembered or said when it was made.
-    ``shown``: the memories that it lists.
-    The other fields go into the turn as they are."""
+    """An answer that is not stored yet.
+
+    ``is_system_text``: the text is one of ours (a confirmation, an apology, a list of what is
+    remembered), not a model's: it is not knowledge and never recalled. ``tells_of_memory``: it may
+    hold memories or messages that were stored when it was made. ``shown``: the memories that it
+    lists. The other fields go into the turn as they are.
+    """
 
     text: str
     is_system_text: bool = False

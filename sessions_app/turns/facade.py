@@ -1,4 +1,4 @@
-"""Public face of answering: what other packages may use."""
+"""Public interface of answering: the names that other packages may use."""
 
 from sessions_app.turns.claims import sends_resolve, turns_abandoned, turns_sweep
 from sessions_app.turns.model_reply import profile_for_prompt

@@ -1,4 +1,4 @@
-"""Fetches the file of a message, from the provider that it came by."""
+"""Fetch the file of a message from the provider that delivered it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def media_of(turn: Turn) -> Media:
-    """What the message tells of its file; where memory is off the turn holds it."""
+    """Return what the message states of its file; where memory is off, the turn holds it."""
     told = turn.message.media if turn.message else turn.context.get("media") or {}
     return Media(**{key: told[key] for key in told if key in Media.__dataclass_fields__})
 
@@ -29,14 +29,16 @@ def media_of(turn: Turn) -> Media:
 def fetched(
     *, turn: Turn, lease: TurnLease, dependencies: Dependencies, folder: Path, max_bytes: int
 ) -> Iterator[IncomingFile]:
-    """The file of the turn's message, for as long as the ``with`` block lasts; tried again
-    after 1, 2 and 4 seconds. Raises MediaError, DocumentError, OSError, LeaseLostError."""
+    """Fetch the file of the turn's message and keep it while the ``with`` block lasts.
+
+    Retries after 1, 2 and 4 seconds. Raises MediaError, DocumentError, OSError, LeaseLostError.
+    """
     provider = dependencies.providers[turn.provider]
     if not isinstance(provider, MediaProvider):
         raise MediaError("the provider hands out no files", code="gone", permanent=True)
     for delay in (*DELAYS, None):
         lease.renew()
-        # A new one each time: a try that failed may have written a part.
+        # A new one for each attempt: a failed attempt may have written a part.
         with IncomingFile(folder, max_bytes=max_bytes) as file:
             try:
                 provider.fetch_media(

@@ -1,4 +1,4 @@
-"""Answers a message with the chat model: recall, prompt, completion."""
+"""Answer a message with the chat model: recall, prompt, completion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPEAKERS = {"user": "they wrote", "assistant": "you answered"}
 
 
 def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
-    """The model's answer, or one from memory alone where the model gives none."""
+    """Return the model's answer, or one from memory alone where the model gives none."""
     draft = Draft(text="")
     history = _history(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
@@ -52,7 +52,7 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Depend
     prompt = build_prompt(prompt_parts(turn, text, history, recalled, cards, dependencies))
     dropped = prompt.dropped_history
     if history is not None and dropped and dependencies.chat_memory.strategy.fills_gaps:
-        # What the model's context has no room for is to be told shortened, too.
+        # Messages that don't fit into the model's context also go into the shortened passage.
         kept = history.messages[dropped:]
         room = sum(message.tokens for message in kept) + history.summary_tokens
         history = _history(turn, dependencies, max_tokens=room)
@@ -87,7 +87,7 @@ def model_reply(*, turn: Turn, text: str, lease: TurnLease, dependencies: Depend
 def _history(
     turn: Turn, dependencies: Dependencies, *, max_tokens: int | None = None
 ) -> History | None:
-    """None where memory is off: then there is the message alone."""
+    """Return the history, or None where memory is off: then there is only the message."""
     if turn.message is None:
         return None
     return dependencies.chat_memory.history(
@@ -113,7 +113,10 @@ def _recall(
 def cards_in_reach(
     turn: Turn, history: History | None, dependencies: Dependencies
 ) -> list[CardHit]:
-    """None where memory is off, or what lasts longer than a session."""
+    """Return the cards that the turn may use.
+
+    There are none where memory is off, or where long-term memory is off.
+    """
     if history is None or not dependencies.rules.longterm_enabled:
         return []
     return cards_recall(turn=turn, most=dependencies.rules.cards_in_prompt)
@@ -145,7 +148,7 @@ def prompt_parts(
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:
-    """The profile as the prompt needs it."""
+    """Return the profile in the form that the prompt needs."""
     languages = [code.strip() for code in profile.languages.split(",") if code.strip()]
     return Profile(
         name=profile.name,
@@ -157,8 +160,10 @@ def profile_for_prompt(profile: AssistantProfile) -> Profile:
 
 
 def _line(message: Message, turn: Turn) -> Line:
-    """A stored message as the model reads it: what isn't text says so, and in a group each
-    message says whose it is."""
+    """Return a stored message in the form that the model reads.
+
+    Content that isn't text is named as such, and in a group each message names its author.
+    """
     role = message.role if message.role in ("user", "assistant", "system") else "assistant"
     content = text_of(message)
     name = message.metadata.get("sender_name", "")
@@ -186,7 +191,7 @@ def _record(
     prompt: Prompt,
     dropped_history: int,
 ) -> None:
-    """The replay record."""
+    """Add the replay record to the draft."""
     draft.prompt = [message.as_dict() for message in prompt.messages]
     draft.recalled = recalled_record(recalled, cards, prompt)
     draft.left_out = left_out_record(history, recalled, prompt, dropped_history)
@@ -196,7 +201,7 @@ def _record(
 def recalled_record(
     recalled: RecallResult, cards: Sequence[CardHit], prompt: Prompt
 ) -> list[dict[str, Any]]:
-    """What was recalled, with its scores, and which of it the prompt holds."""
+    """Return what was recalled, with its scores, and which of it the prompt holds."""
     kept = len(prompt.kept_recalled)
     hits = [{**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)]
     told = [
@@ -209,7 +214,7 @@ def recalled_record(
 def left_out_record(
     history: History | None, recalled: RecallResult, prompt: Prompt, dropped_history: int
 ) -> dict[str, Any]:
-    """What the token budget left out."""
+    """Return what the token budget left out."""
     return {
         "messages_until": history.left_out_until if history else 0,
         "messages_over_context": dropped_history,

@@ -1,4 +1,4 @@
-"""Decides what state a turn is in from the states of its parts."""
+"""Derive the state of a turn from the states of its parts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sessions_app.models.turns import TurnState
 
 
 def turn_update_state(*, turn: Turn) -> bool:
-    """Bring the turn's state in line with its parts; returns whether more is to be sent.
+    """Bring the turn's state in line with its parts; return whether more is to be sent.
 
-    A part that is being sent, or whose fate is unknown yet, keeps the turn in ``sending``.
+    A part that is being sent, or whose result is unknown yet, keeps the turn in ``sending``.
     """
     states = set(turn.parts.values_list("state", flat=True))
     if PartState.FAILED in states:
@@ -26,14 +26,14 @@ def turn_update_state(*, turn: Turn) -> bool:
     elif PartState.UNCONFIRMED in states:
         _finish(turn, TurnState.UNCONFIRMED)
     elif PartState.WAITING in states:
-        # An answer that counted as unconfirmed and did go out goes on with its other parts.
+        # An answer that counted as unconfirmed but went out continues with its other parts.
         begun = [TurnState.SENDING, TurnState.UNCONFIRMED]
         this_turn = Turn.objects.filter(pk=turn.pk, state__in=begun)
         turns_move(this_turn, TurnState.REPLIED, finished_at=None)
         return True
     elif states == {PartState.SENT}:
         _finish(turn, TurnState.SENT)
-        # In the terminal and the API somebody waits to read it, and lets it go then.
+        # In the terminal and the API the waiting caller reads it, and erases it then.
         if turn.session_id is None and turn.provider != str(Provider.CONSOLE):
             unstored_forget(turn)
     return False

@@ -1,8 +1,8 @@
-"""Pauses the assistant in a chat, and lets it go on.
+"""Pause the assistant in a chat, and resume it.
 
-While a pause is in force no turn of the chat is answered by the assistant: it is *held*. A
-person's commands are carried out all the same: what somebody asks to be forgotten doesn't wait
-for staff. An answer that was stored before the pause still goes out.
+While a pause is in force the assistant answers no turn of the chat: each turn is *held*. Commands
+of a person are still executed: a request to forget something doesn't wait for staff. An answer that
+was stored before the pause still goes out.
 """
 
 from __future__ import annotations
@@ -29,20 +29,25 @@ NOT_BEGUN = (TurnState.PENDING, TurnState.RUNNING)
 
 @dataclass(frozen=True)
 class Resumed:
-    """Whether it was paused at all, and the turn that is answered now."""
+    """Whether the chat was paused at all, and the turn that is answered now."""
 
     was_paused: bool
     answering: Turn | None = None
 
 
 def chat_locked(chat_id: UUID) -> Chat:
-    """The chat, locked as intake locks it: nothing comes in meanwhile. Raises DoesNotExist."""
+    """Return the chat, locked as intake locks it, so that no message comes in meanwhile.
+
+    Raises DoesNotExist.
+    """
     return Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
 
 
 def pause_in_force(chat_id: UUID, now: datetime) -> ChatPause | None:
-    """The pause that counts now. Whoever decides by it holds the lock of the chat's row, and
-    asks after he has it."""
+    """Return the pause that is in force now.
+
+    A caller that decides by it must hold the lock of the chat's row, and ask only after that.
+    """
     pause = ChatPause.objects.filter(chat=chat_id).first()
     return pause if pause is not None and pause.holds(now) else None
 
@@ -50,9 +55,11 @@ def pause_in_force(chat_id: UUID, now: datetime) -> ChatPause | None:
 def chat_pause(
     *, chat_id: UUID, until: datetime | None, by: int | None, actor: Actor, now: datetime
 ) -> ChatPause:
-    """Pause the assistant until then, or until it is resumed; a pause in force gets the new end.
-    ``by``: the staff member's id. What waits for an answer is held, what is being answered
-    too. Raises Chat.DoesNotExist."""
+    """Pause the assistant until a time, or until it is resumed.
+
+    A pause that is in force gets the new end. ``by``: the staff member's id. Turns that wait for an
+    answer are held, and also those that are being answered. Raises Chat.DoesNotExist.
+    """
     with transaction.atomic():
         chat = chat_locked(chat_id)
         before = pause_in_force(chat.pk, now)
@@ -80,9 +87,12 @@ def chat_resume(
     max_age: timedelta,
     answer_last: bool = False,
 ) -> Resumed:
-    """Let the assistant go on; nothing is changed where it isn't paused. What came in meanwhile
-    is left as it is, or with ``answer_last`` the last of it is answered, where nobody has
-    answered by hand since and it is younger than ``max_age``. Raises Chat.DoesNotExist."""
+    """Resume the assistant; nothing is changed where it isn't paused.
+
+    Messages that came in meanwhile stay unanswered. With ``answer_last`` the last of them is
+    answered, unless staff have answered by hand since or it is older than ``max_age``. Raises
+    Chat.DoesNotExist.
+    """
     with transaction.atomic():
         chat = chat_locked(chat_id)
         if not ChatPause.objects.filter(chat=chat).delete()[0]:
@@ -97,7 +107,7 @@ def chat_resume(
 
 
 def pauses_end(*, now: datetime) -> int:
-    """Take away the pauses that are past their time; returns how many."""
+    """Delete the pauses that have expired; return how many."""
     ended = 0
     over = ChatPause.objects.filter(until__lte=now)
     for chat_id in over.values_list("chat_id", flat=True):
@@ -112,20 +122,21 @@ def pauses_end(*, now: datetime) -> int:
 
 
 def paused_turns_hold(chat_id: UUID, now: datetime) -> None:
-    """Where the assistant is paused, hold what waits in the chat, by whatever way it came to
-    wait there."""
+    """Hold the waiting turns of the chat where the assistant is paused, whatever made them wait."""
     if pause_in_force(chat_id, now) is None:
         return
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
-        # Asked again: it may have been resumed, and a turn put back, at this very moment.
+        # Check again: the assistant may have been resumed, and a turn put back, in between.
         if chat is not None and pause_in_force(chat_id, now):
             _turns_hold(chat_id)
 
 
 def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
-    """Of two chats that become one, each pause goes on: the longer one counts. Call it when the
-    turns have moved, with both chats locked."""
+    """Merge the pauses of two chats that become one; the longer pause counts.
+
+    Call it when the turns have moved, with both chats locked.
+    """
     found = list(ChatPause.objects.filter(chat__in=[old, young]))
     if not found:
         return
@@ -143,7 +154,7 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
 
 
 def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
-    """The last message that came during a pause and that nobody has answered."""
+    """Return the last message that came during a pause and has no answer."""
     turns = Turn.objects.filter(chat=chat_id).select_related("message")
     turn = turns.filter(Q(by_hand=True) | Q(state=TurnState.HELD)).order_by("-id").first()
     if turn is None or turn.by_hand or turn.asked_at < since:
@@ -152,20 +163,23 @@ def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
 
 
 def has_words(turn: Turn) -> bool:
-    """Whether what the turn is to answer is still kept."""
+    """Return whether the message of the turn is still stored."""
     if turn.message is not None:
         return turn.message.revoked_at is None
     return turn.session_id is None and bool(turn.unstored_text or turn.context.get("media"))
 
 
 def is_command(turn: Turn) -> bool:
-    """Whether the turn's message is one of the commands."""
+    """Return whether the turn's message is one of the commands."""
     text = turn.message.content if turn.message else turn.unstored_text
     return parse_command(text, in_group=turn.chat.is_group) is not None
 
 
 def turn_unhold(turn: Turn) -> None:
-    """Let the assistant answer a held turn after all. Raises TransitionError."""
+    """Let the assistant answer a held turn after all.
+
+    Raises TransitionError.
+    """
     turn_move(
         turn,
         TurnState.PENDING,
@@ -189,8 +203,11 @@ def _last_unhold(chat_id: UUID, *, since: datetime) -> Turn | None:
 
 
 def _turns_hold(chat_id: UUID) -> int:
-    """Hold what isn't answered yet. A worker that is at it loses its lease and stores nothing;
-    one that claims a turn at this moment has committed first, or finds it held."""
+    """Hold the turns that aren't answered yet.
+
+    A worker that answers one loses its lease and stores nothing. A worker that claims a turn at
+    this moment has either committed before, or finds the turn held.
+    """
     waiting: QuerySet[Turn] = Turn.objects.filter(chat=chat_id, state__in=NOT_BEGUN)
     held = 0
     for turn in waiting.select_related("message", "chat").order_by("id"):
@@ -206,7 +223,7 @@ def _turns_hold(chat_id: UUID) -> int:
 
 
 def _let_go(chat_id: UUID, now: datetime) -> None:
-    """What was held and isn't answered by itself is over."""
+    """End the turns that were held and aren't answered automatically."""
     held = Turn.objects.filter(chat=chat_id, state=TurnState.HELD, finished_at__isnull=True)
     for turn in held.filter(session__isnull=True):
         unstored_forget(turn)

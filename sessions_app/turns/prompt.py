@@ -1,4 +1,4 @@
-"""The prompt of one turn: system text with what is remembered, history, the message."""
+"""Build the prompt of one turn: system text with what is remembered, history, the message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 
 @dataclass(frozen=True)
 class Profile:
-    """Who the assistant is, as the prompt needs it."""
+    """The assistant's identity, in the form that the prompt needs."""
 
     name: str
     persona: str = ""
@@ -27,8 +27,11 @@ class Profile:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A recalled text. ``label`` says what it is, such as "memory" or "client said";
-    ``around`` is what was said before and after it."""
+    """A recalled text.
+
+    ``label`` says what it is, such as "memory" or "client said"; ``around`` holds the messages
+    before and after it.
+    """
 
     content: str
     label: str
@@ -38,7 +41,7 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The card of an earlier session, told in a few lines."""
+    """The card of an earlier session, in a few lines."""
 
     content: str
     said_on: datetime
@@ -46,7 +49,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Line:
-    """A message of the history, as it is to be read."""
+    """A message of the history, in the form that the model reads."""
 
     role: str
     content: str
@@ -54,10 +57,12 @@ class Line:
 
 @dataclass(frozen=True)
 class PromptParts:
-    """All that a prompt is made of. ``fence`` is unpredictable to whoever writes messages,
-    so that no recalled text can pretend to end the fence. ``passage``: shortened, what was
-    said after the summary and before the history. ``cards``: of earlier conversations, the
-    newest first."""
+    """All the parts of a prompt.
+
+    ``fence`` is unpredictable for the authors of messages, so that no recalled text can pretend to
+    end the fence. ``passage``: a shortened form of the messages between the summary and the
+    history. ``cards``: those of earlier conversations, the newest first.
+    """
 
     profile: Profile
     now: datetime
@@ -75,8 +80,11 @@ class PromptParts:
 
 @dataclass(frozen=True)
 class Prompt:
-    """The messages for the model, and what did not fit: recalled texts from the end of the
-    list and messages from the beginning of the history."""
+    """The messages for the model, and what did not fit.
+
+    What did not fit are recalled texts from the end of the list and messages from the beginning of
+    the history.
+    """
 
     messages: list[ChatMessage]
     tokens: int
@@ -87,11 +95,11 @@ class Prompt:
 
 
 def build_prompt(parts: PromptParts) -> Prompt:
-    """Put the prompt together, within ``max_context_tokens`` where that is set.
+    """Build the prompt, within ``max_context_tokens`` where that is set.
 
-    What has to go goes in this order: the oldest cards, the oldest history, the weakest
-    recalled texts, the passage, the summary's end; the rest of the system text and the last
-    message always stay.
+    Parts are dropped in this order: the oldest cards, the oldest history, the weakest recalled
+    texts, the passage, the summary's end. The rest of the system text and the last message always
+    stay.
     """
     history = list(parts.history)
     recalled = list(parts.recalled)
@@ -119,7 +127,7 @@ def build_prompt(parts: PromptParts) -> Prompt:
 
 
 def _excess(parts: PromptParts, messages: Sequence[ChatMessage]) -> int:
-    """By how many tokens the prompt is too long."""
+    """Return by how many tokens the prompt is too long."""
     limit = parts.max_context_tokens
     return 0 if limit is None else max(_tokens(messages) - limit, 0)
 
@@ -127,14 +135,14 @@ def _excess(parts: PromptParts, messages: Sequence[ChatMessage]) -> int:
 def _without_summary_where_needed(
     parts: PromptParts, messages: Sequence[ChatMessage]
 ) -> PromptParts:
-    """The parts with a shorter summary, or none, where nothing else can go any more."""
+    """Shorten or drop the summary where nothing else can be dropped."""
     excess = _excess(parts, messages)
     if not excess or not (parts.passage or parts.summary):
         return parts
     excess -= estimate_tokens(parts.passage)
     if excess <= 0:
         return replace(parts, passage="")
-    # One more for what the two estimates round off.
+    # One more for the rounding of the two estimates.
     room = (estimate_tokens(parts.summary) - excess - 1) * CHARACTERS_A_TOKEN
     summary = cut_at_word(parts.summary, room) if room > 0 else ""
     return replace(parts, passage="", summary=summary)
@@ -152,7 +160,7 @@ def _tokens(messages: Sequence[ChatMessage]) -> int:
 
 
 def system_text(parts: PromptParts, recalled: Sequence[Recalled]) -> str:
-    """The first message: who the assistant is, the day, the rules, and the fenced data."""
+    """Return the first message: the assistant's identity, the day, the rules, the fenced data."""
     profile = parts.profile
     who = (
         "the godfather, the owner of the business"
@@ -188,7 +196,7 @@ def _languages(codes: Sequence[str]) -> str:
 
 
 def _fenced(parts: PromptParts, recalled: Sequence[Recalled]) -> str:
-    """Cards, the summary and recalled texts, as data that carries no orders."""
+    """Return cards, the summary and recalled texts as data that carries no instructions."""
     if not (recalled or parts.cards or parts.summary or parts.passage):
         return ""
     zone = ZoneInfo(parts.time_zone)

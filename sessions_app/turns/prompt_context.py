@@ -1,4 +1,4 @@
-"""What a model would be sent in a session: for integrators with a model of their own."""
+"""Build the prompt of a session without answering: for integrators with a model of their own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sessions_app.turns.turn_dependencies import Dependencies
 
 
 class BudgetTooSmallError(ValueError):
-    """Not even the system text and the last message fit; ``least`` tokens would do."""
+    """Not even the system text and the last message fit; ``least`` tokens would be enough."""
 
     def __init__(self, least: int) -> None:
         super().__init__(
@@ -39,8 +39,12 @@ class BudgetTooSmallError(ValueError):
 
 @dataclass(frozen=True)
 class Context:
-    """``messages`` as models read them; ``total_tokens`` is exactly theirs. ``memories``: what
-    was recalled, by the names of the replay record; ``left_out``: what the budget left out."""
+    """A prompt and what it was made of.
+
+    ``messages`` are in the form that models read; ``total_tokens`` is exactly their count.
+    ``memories``: what was recalled, by the names of the replay record; ``left_out``: what the
+    budget left out.
+    """
 
     messages: list[dict[str, str]]
     memories: list[dict[str, Any]]
@@ -56,8 +60,11 @@ def context_make(
     max_tokens: int | None = None,
     now: datetime,
 ) -> Context:
-    """What the model would be sent if ``query`` were said in the session now; without one, for
-    its last message. Where the last message is the query already, it stands there once.
+    """Build the prompt for ``query``, as if it were written in the session now.
+
+    Without a query, the prompt is for the session's last message. Where the last message is the
+    query already, it stands there once.
+
     Nothing is stored. Raises BudgetTooSmallError.
     """
     turn, after = _turn(session, dependencies, now), _after(session)
@@ -72,10 +79,10 @@ def context_make(
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
     if max_tokens is not None and prompt.tokens > max_tokens:
         raise BudgetTooSmallError(prompt.tokens)
-    return _told(prompt, history, recalled, cards)
+    return _to_context(prompt, history, recalled, cards)
 
 
-def _told(
+def _to_context(
     prompt: Prompt, history: History | None, recalled: RecallResult, cards: Sequence[CardHit]
 ) -> Context:
     messages = [message.as_dict() for message in prompt.messages]
@@ -89,8 +96,11 @@ def _told(
 
 
 def _turn(session: ChatSession, dependencies: Dependencies, now: datetime) -> Turn:
-    """A turn that is never saved: it would answer the session's last message. An answer stands
-    with its question, so that the last one is never an answer: see _after."""
+    """Return a turn that is never saved: it would answer the session's last message.
+
+    An answer counts as part of its question, so that the last message is never an answer: see
+    _after.
+    """
     return Turn(
         chat=session.chat,
         session=session,
@@ -101,13 +111,13 @@ def _turn(session: ChatSession, dependencies: Dependencies, now: datetime) -> Tu
 
 
 def _after(session: ChatSession) -> list[Message]:
-    """The answer to the session's last message, if it has one already."""
+    """Return the answer to the session's last message, if it has one already."""
     last = _said(session).filter(answers__isnull=True).first()
     return list(_said(session).filter(answers=last)) if last else []
 
 
 def _said(session: ChatSession) -> QuerySet[Message]:
-    """The newest first."""
+    """Return the messages, the newest first."""
     said = session.messages.exclude(role=Role.SUMMARY, metadata__has_key="summaryMetadataId")
     return said.filter(revoked_at=None).defer("terms").order_by("-order_num")
 
@@ -119,7 +129,7 @@ def _history(
     dependencies: Dependencies,
     max_tokens: int | None,
 ) -> History | None:
-    """What was said, within what the role's limit leaves beside the answer and the query."""
+    """Return the messages within the role's limit, less the room for the answer and the query."""
     if turn.message is None:
         return None
     limit = dependencies.chat_memory.limits.tokens_for(turn.user_role)

@@ -1,4 +1,4 @@
-"""Works off the turns that wait in a chat, one after the other."""
+"""Answer the turns that wait in a chat, one after the other."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 def chat_answer(
     *, chat_id: UUID, dependencies: Dependencies, debounce: timedelta = timedelta(0)
 ) -> int:
-    """Answer every turn that waits in the chat; returns how many were worked on.
+    """Answer every turn that waits in the chat; return how many were worked on.
 
-    Who finds another worker in the chat leaves at once: that one looks for more work before
-    it goes, so nothing is left behind.
+    A worker that finds another worker in the chat leaves immediately. The other worker looks for
+    more work before it leaves, so no turn is left behind.
     """
     worked = 0
     sessions: set[UUID | None] = set()
@@ -57,8 +57,9 @@ def chat_answer(
 def burst_wait(
     *, lease: TurnLease, debounce: timedelta, sleep: Callable[[float], None] = time.sleep
 ) -> TurnLease:
-    """Wait until nobody has written for ``debounce``, then let the newest message of the
-    burst stand for the others: theirs are merged into its turn. A command ends a burst.
+    """Wait until no message came for ``debounce``, then merge the burst into its newest turn.
+
+    The newest message of the burst stands for the others. A command ends a burst.
 
     Returns the lease of the turn to answer. Raises LeaseLostError.
     """
@@ -74,9 +75,11 @@ def burst_wait(
 
 
 def _burst(lease: TurnLease) -> list[Turn]:
-    """The turns that can be answered with the one of the lease, that one first: up to the
-    first command, and without messages at the end that hold nothing to read. Empty where
-    that turn isn't to be answered with others."""
+    """Return the turns that can be answered with the one of the lease, that one first.
+
+    The burst ends before the first command. Messages at its end that hold nothing to read are left
+    out. The list is empty where the turn must not be answered with others.
+    """
     first = Turn.objects.only("chat_id").get(pk=lease.turn_id)
     waiting = Turn.objects.filter(
         chat_id=first.chat_id, state__in=OPEN_STATES, id__gte=lease.turn_id
@@ -102,19 +105,21 @@ def _is_command(turn: Turn) -> bool:
 
 
 def _has_file(turn: Turn) -> bool:
-    """Whether there is a file to look into, which is done in its own turn."""
+    """Return whether the turn has a file to read, which is done in its own turn."""
     return turn.context.get("kind") in ("document", "voice", "audio")
 
 
 def _is_awaited(turn: Turn) -> bool:
-    """Whether somebody in the terminal or at the API waits for this very answer."""
+    """Return whether a caller in the terminal or at the API waits for this very answer."""
     return turn.provider == str(Provider.CONSOLE)
 
 
 def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
-    """Hand the lease from the burst's first turn to its newest. The older messages stay in the
-    history, where the newest turn's prompt has them. None, and nothing is changed, where one
-    of them was cancelled meanwhile."""
+    """Hand the lease from the burst's first turn to its newest.
+
+    The older messages stay in the history, where the newest turn's prompt has them. Returns None,
+    and changes nothing, where one of the turns was cancelled meanwhile.
+    """
     if len(burst) < 2:
         return lease
     with transaction.atomic():

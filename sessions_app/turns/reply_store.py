@@ -1,4 +1,4 @@
-"""Stores an answer, its replay record and its parts in one transaction."""
+"""Store an answer, its replay record and its parts in one transaction."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ def reply_store(
     mark: Mark | None = None,
     learn: Callable[[UUID], None] | None = None,
 ) -> None:
-    """Store the answer of a turn; from here on it is only to be sent. ``mark``: what
-    had been forgotten when the answer was begun, None where it tells of no memory.
-    ``learn`` hands its chat to a worker that learns from it.
+    """Store the answer of a turn; from then on it only has to be sent.
+
+    ``mark``: what had been forgotten when the answer was begun, None where the answer uses no
+    memory. ``learn`` hands its chat to a worker that learns from it.
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
     """
-    # None, too, where the turn was erased with its chat meanwhile: see lease.turn().
+    # Also None where the turn was erased with its chat meanwhile: see lease.turn().
     sessions = Turn.objects.filter(pk=lease.turn_id).values_list("session_id", flat=True)
     session_id = sessions.first()
     with transaction.atomic():
         if mark is not None:
             forgetting_check(mark)
-        # Session before turn: the order in which everybody locks.
+        # Session before turn: the order in which all code locks.
         session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         turn = lease.turn()
         stored: dict[str, Any] = {"unstored_reply": draft.text}
@@ -60,7 +61,10 @@ def reply_store(
 
 
 def parts_store(turn: Turn, texts: Sequence[str]) -> None:
-    """What is to be sent, in this order. Call it in the transaction that stores the answer."""
+    """Store the parts to send, in this order.
+
+    Call it in the transaction that stores the answer.
+    """
     for number, text in enumerate(texts, start=1):
         OutboundPart.objects.create(
             turn=turn,

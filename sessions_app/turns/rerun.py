@@ -1,5 +1,8 @@
-"""Runs a turn again because staff said so: what failed is answered anew, and what may not have
-gone out is sent again, the one way in which a part goes out twice."""
+"""Run a turn again on request of staff.
+
+A failed turn is answered again. A turn whose sending is uncertain is sent again; this is the only
+way in which a part goes out twice.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ SEND, ANSWER = "send", "answer"
 
 
 class RerunRefusedError(Exception):
-    """Nothing was changed."""
+    """The rerun was refused; nothing was changed."""
 
 
 class NotInTroubleError(RerunRefusedError):
-    """It is neither failed nor unconfirmed nor held, or not any more: somebody was faster."""
+    """The turn is not, or no longer, failed, unconfirmed or held: another action came first."""
 
 
 class TooLateError(RerunRefusedError):
@@ -44,7 +47,7 @@ class PausedError(RerunRefusedError):
 
 
 class WordsGoneError(RerunRefusedError):
-    """What is to be sent, or to be answered, isn't kept any more."""
+    """The text to send, or the message to answer, isn't stored any more."""
 
 
 def turn_rerun(
@@ -56,9 +59,11 @@ def turn_rerun(
     now: datetime,
     seen: datetime | None = None,
 ) -> str:
-    """Put the turn back in the queue; returns what it waits for now, SEND or ANSWER. ``seen``:
-    when it had ended on the page that staff looked at; one that ended again since is left
-    alone. Raises RerunRefusedError and Turn.DoesNotExist."""
+    """Put the turn back in the queue; return what it waits for now, SEND or ANSWER.
+
+    ``seen``: when the turn had ended on the page that staff looked at. A turn that ended again
+    since is left alone. Raises RerunRefusedError and Turn.DoesNotExist.
+    """
     with transaction.atomic():
         chat = chat_locked(Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id))
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
@@ -83,7 +88,10 @@ def turn_rerun(
 
 
 def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) -> str:
-    """What a rerun would do, SEND or ANSWER. Raises RerunRefusedError."""
+    """Return what a rerun would do, SEND or ANSWER.
+
+    Raises RerunRefusedError.
+    """
     if turn.state not in RERUNNABLE:
         raise NotInTroubleError
     parts = list(turn.parts.all())
@@ -100,7 +108,7 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
         raise NotInTroubleError
     if not all(part.content for part in unsent):
         raise WordsGoneError
-    # Who has written since has opened the window again.
+    # A new message from the person has opened the window again.
     if now - max(turn.asked_at, last_heard(chat) or turn.asked_at) > max_age:
         raise TooLateError
     return SEND

@@ -1,4 +1,4 @@
-"""Sends a stored answer, part by part, and never the same part twice by itself."""
+"""Send a stored answer part by part; no part is sent twice automatically."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 RETRY_DELAYS = (1.0, 2.0, 4.0)
 # After the quick retries: the provider is down or limits us. The chat waits in its order.
 LATER = timedelta(minutes=1)
-# A provider that asks for more (a day, for some of Meta's limits) would hold up the chat.
+# A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
 
 
@@ -42,11 +42,13 @@ def reply_send(
     max_age: timedelta,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Send the parts of a turn's answer that are still waiting. Raises LeaseLostError.
+    """Send the parts of a turn's answer that are still waiting.
 
-    A failure that may pass leaves the turn ``replied`` for a later try; one that can't ends
-    it as ``failed``; one whose outcome is unknown leaves it ``sending`` until a status
-    webhook or the sweeper decides.
+    A temporary failure leaves the turn ``replied`` for a later retry. A permanent failure ends it
+    as ``failed``. A failure with an unknown outcome leaves it ``sending`` until a status webhook or
+    the sweeper decides.
+
+    Raises LeaseLostError.
     """
     turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
     to = recipient_of(turn)
@@ -62,7 +64,7 @@ def reply_send(
 
 
 def recipient_of(turn: Turn) -> Recipient:
-    """Where the answer goes, by what the chat is known by at the turn's provider."""
+    """Return where the answer goes, by the chat's address at the turn's provider."""
     chat = turn.chat
     if chat.is_group:
         return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
@@ -73,7 +75,7 @@ def recipient_of(turn: Turn) -> Recipient:
     return Recipient(
         chat.whatsapp_chat,
         phone=number if domain == "c.us" else None,
-        # A merge at this moment may have taken the addresses along.
+        # A merge at this moment may have moved the addresses.
         bsuid=bsuid.address.removesuffix("@bsuid") if bsuid else known,
     )
 
@@ -85,9 +87,12 @@ def _send_part(
     to: Recipient,
     sleep: Callable[[float], None],
 ) -> SendResult:
-    """One part, with the quick retries. Each try is committed as ``sending`` before it, and
-    as ``waiting`` after it where it is known that nothing went out: a worker killed between
-    two tries leaves an answer that is to be sent."""
+    """Send one part, with the quick retries.
+
+    Each attempt is committed as ``sending`` before it, and as ``waiting`` after it where it is
+    known that nothing went out. So a worker that is killed between two attempts leaves an answer
+    that will be sent.
+    """
     for delay in (*RETRY_DELAYS, None):
         turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         lease.renew()
@@ -105,7 +110,10 @@ def _send_part(
 
 
 def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
-    """Put on record what happens to a part now. Raises LeaseLostError."""
+    """Commit the new states of the turn and of a part.
+
+    Raises LeaseLostError.
+    """
     with transaction.atomic():
         turn = lease.turn()
         turn_move(turn, turn_state)
@@ -117,7 +125,10 @@ def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: s
 
 
 def _quote(turn: Turn, to: Recipient) -> str | None:
-    """In a group an answer quotes the message, so that people see whom it answers."""
+    """Return the message to quote.
+
+    In a group an answer quotes the message, so that people see whom it answers.
+    """
     # Not by the turn's chat: that may be merged into another one at this very moment.
     return turn.provider_message_id or None if to.group_id else None
 
@@ -131,7 +142,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> N
         )
         # The echo of this very send may have been taken for an older one of the same text.
         same_id.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
-        # A status may be on its way in at this moment: nobody overwrites the other.
+        # A status may be on its way in at this moment: neither write may overwrite the other.
         part = part_locked(part)
         part.provider_message_id = result.provider_message_id
         part.state = PartState.SENT
@@ -153,7 +164,7 @@ def _name_reply(part: OutboundPart) -> None:
 def _part_failed(
     lease: TurnLease, part: OutboundPart, error: SendError, max_age: timedelta
 ) -> None:
-    """Decide what becomes of a part that did not go out, or may not have."""
+    """Decide the next state of a part that did not go out, or may not have."""
     now = timezone.now()
     wait = timedelta(seconds=error.retry_after or 0.0)
     level = logging.CRITICAL if error.alert else logging.WARNING
@@ -161,7 +172,7 @@ def _part_failed(
         turn = lease.turn()
         part.refresh_from_db()
         if part.state == PartState.SENT:
-            # A status told meanwhile that it went out after all.
+            # A status has reported meanwhile that it went out after all.
             turn_update_state(turn=turn)
             return
         logger.log(level, "The answer of turn %s was not sent: %s", turn.turn_id, error)

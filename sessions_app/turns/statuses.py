@@ -1,4 +1,4 @@
-"""Applies what a provider tells about the messages that we sent."""
+"""Apply a provider's reports on the messages that we sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 @dataclass(frozen=True)
 class Applied:
-    """What was done, in words; the chat; whether an answer in it can go on now."""
+    """The result in words, the chat, and whether an answer in it can continue now."""
 
     text: str
     chat: Chat | None = None
@@ -34,11 +34,12 @@ class Applied:
 
 
 def status_apply(*, event: StatusUpdate) -> Applied:
-    """Raise the status of the message that the event is about; statuses never fall and
-    ``failed`` is final. Call it in a transaction.
+    """Raise the status of the message that the event is about.
 
-    A status may come before our own commit of the provider's answer, or in its place when
-    that answer was lost: then our own id in it tells which part it is.
+    A status never falls, and ``failed`` is final. Call it in a transaction.
+
+    A status may come before our own commit of the provider's answer, or in its place when that
+    answer was lost: then our own id in the status identifies the part.
     """
     if event.party and event.party.addresses():
         chat_for_party(
@@ -66,7 +67,7 @@ def status_apply(*, event: StatusUpdate) -> Applied:
 
 
 def own_send_confirm(*, event: OwnSend) -> Applied:
-    """The provider's echo of our own send: it confirms a part whose answer was lost."""
+    """Confirm a part whose answer was lost, by the provider's echo of our own send."""
     if OutboundPart.objects.filter(
         provider=event.provider, provider_message_id=event.provider_message_id
     ).exists():
@@ -79,7 +80,7 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
         provider_message_id__isnull=True,
         content=event.text,
     )
-    # Of two equal texts the one that was tried last is the likelier.
+    # Of two equal texts the one whose last attempt is newer is the likelier.
     part = unsure.order_by("-started_at").first()
     if chat is None or part is None:
         return Applied("our own message: ignored", chat)
@@ -100,7 +101,7 @@ def early_statuses_apply(*, part: OutboundPart) -> None:
         provider=part.provider, subject_id=part.provider_message_id, event="StatusUpdate"
     )
     for key in early.values_list("delivery_key", flat=True):
-        # In a group the key goes on with the participant.
+        # In a group the participant follows in the key.
         for status in RANK.keys() & set(key.split(":")):
             _raise(part, status)
     part.save(update_fields=["delivery_status"])
@@ -131,13 +132,13 @@ def _part_of(event: StatusUpdate) -> OutboundPart | None:
 
 
 def part_locked(part: OutboundPart) -> OutboundPart:
-    """The part with its turn locked first: the order in which everybody locks."""
+    """Return the part with its turn locked first: the order in which all code locks."""
     Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
     return OutboundPart.objects.select_for_update(no_key=True).get(pk=part.pk)
 
 
 def _uuid(text: str | None) -> UUID | None:
-    """Our id, or None: the callback data of other software is not ours."""
+    """Return our id, or None: the callback data of other software is not ours."""
     try:
         return UUID(text or "")
     except ValueError:
@@ -145,7 +146,7 @@ def _uuid(text: str | None) -> UUID | None:
 
 
 def _status_of_unknown(event: StatusUpdate) -> Applied:
-    """A message that no turn of ours sent, such as one typed on the owner's phone."""
+    """Handle the status of a message that no turn sent, such as one typed on the owner's phone."""
     message = (
         Message.objects.select_for_update(no_key=True)
         .filter(provider=event.provider, provider_message_id=event.provider_message_id)
@@ -168,7 +169,7 @@ def _raise(part: OutboundPart, status: str) -> None:
 
 
 def _name_message(part: OutboundPart) -> None:
-    """The stored answer carries the provider's id of its first part."""
+    """Give the stored answer the provider's id of its first part."""
     if part.number == 1 and part.turn.reply_id:
         Message.objects.filter(pk=part.turn.reply_id).update(
             provider=part.provider,

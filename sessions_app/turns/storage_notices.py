@@ -1,5 +1,7 @@
-"""Tells people that nothing can be stored (ERR-SESSION-002): straight through the provider,
-since the database can't be used."""
+"""Notify people that nothing can be stored (ERR-SESSION-002).
+
+The notice goes straight through the provider, since the database can't be used.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,12 @@ EVERY_SECONDS = 15 * 60
 
 
 class StorageNotices:
-    """Each chat is told at most once in fifteen minutes, however often its message is
-    delivered again, and by which process.
+    """Notify each chat at most once in fifteen minutes.
 
-    ``executor`` sends off the way of the caller, who may be a webhook. ``told`` remembers
-    when each chat was told.
+    The limit holds however often the chat's message is delivered again, and across processes.
+
+    ``executor`` sends outside the caller's thread, since the caller may be a webhook. ``told``
+    stores when each chat was notified.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class StorageNotices:
         self._clock = clock
 
     def tell_sender(self, event: Event) -> None:
-        """Tell whoever wrote the message of an event; other events are nobody's to be told."""
+        """Notify the sender of a message; other events need no notice."""
         if not isinstance(event, InboundMessage) or event.from_business:
             return
         if event.group_id and not (event.mentions_us or event.replies_to_us):
@@ -55,7 +58,7 @@ class StorageNotices:
         self.tell(provider=event.provider, to=_sender(event), language=language)
 
     def tell(self, *, provider: str, to: Recipient, language: str) -> None:
-        """Send the notice, unless this chat was told a short while ago."""
+        """Send the notice, unless this chat was notified a short while ago."""
         sender = self._providers.get(provider)
         if sender is None:
             return

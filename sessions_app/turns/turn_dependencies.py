@@ -1,4 +1,4 @@
-"""What a turn is answered with; chosen by the edge that runs it."""
+"""The dependencies of a turn; the entry point that runs it chooses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sessions_app.turns.storage_notices import StorageNotices
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """The settings that decide about an answer."""
+    """The settings that affect an answer."""
 
     longterm_enabled: bool = True
     top_k: int = 5
@@ -35,8 +35,11 @@ class AnswerRules:
 
 @dataclass(frozen=True)
 class FileDependencies:
-    """What looks into documents and recordings. ``folder``: where they lie meanwhile.
-    ``transcriber`` None: recordings aren't listened to."""
+    """The readers of documents and recordings.
+
+    ``folder``: the place of their files during the work. ``transcriber`` None: recordings aren't
+    transcribed.
+    """
 
     folder: Path
     extractor: TextExtractor
@@ -46,10 +49,12 @@ class FileDependencies:
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The models and providers, the memory of conversations, and the rules. Without
-    ``files`` nothing looks into documents and recordings. ``transcripts``: the backups that
-    forgetting sweeps. ``learn`` hands a chat to a worker
-    that learns from its turns; without it nothing is learned by itself."""
+    """The models and providers, the memory of conversations, and the rules.
+
+    Without ``files`` documents and recordings aren't read. ``transcripts``: the backups that
+    forgetting sweeps. ``learn`` hands a chat to a worker that learns from its turns; without it
+    nothing is learned automatically.
+    """
 
     chat_model: ChatModel
     embedder: Embedder

@@ -1,4 +1,4 @@
-"""Writes down what is said in a recording; from then on that is the message's text."""
+"""Transcribe a recording; the transcript then is the message's text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ KINDS = ("voice", "audio")
 
 
 class NotHeardError(Exception):
-    """There are no words to answer. ``text_name`` names what to say."""
+    """There are no words to answer.
+
+    ``text_name`` names the text of the reply.
+    """
 
     def __init__(self, text_name: str) -> None:
         super().__init__(text_name)
@@ -35,13 +38,15 @@ class NotHeardError(Exception):
 
 
 def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
-    """The words of the turn's recording, stored as its message's text. The recording itself
-    is not kept. Raises NotHeardError, LeaseLostError, DatabaseError."""
+    """Return the words of the turn's recording, stored as its message's text.
+
+    The recording itself is not kept. Raises NotHeardError, LeaseLostError, DatabaseError.
+    """
     files = dependencies.files
     if files is None or files.transcriber is None:
         raise NotHeardError("received_audio")
     transcript = _transcript(turn, lease, dependencies, files.folder, files.transcriber)
-    # What no database takes is no word, either.
+    # Text that no database can store doesn't count as words, either.
     text = transcript.text.replace("\x00", "").strip()
     if not text:
         raise NotHeardError("audio_silent")
@@ -71,7 +76,7 @@ def _store(turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, 
             held.unstored_text = text
             held.save(update_fields=["unstored_text"])
         else:
-            # Session, message, turn: the order in which everybody locks.
+            # Session, message, turn: the order in which all code locks.
             ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
             message = Message.objects.select_for_update(no_key=True).get(pk=turn.message_id)
             lease.turn()

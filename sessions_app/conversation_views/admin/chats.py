@@ -1,4 +1,4 @@
-"""Chats and their addresses."""
+"""Admin pages of chats and their addresses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AddressInline(StaffTabularInline):
 
 
 class MemorySwitch(forms.NullBooleanSelect):
-    """Says what each choice means, and what the setting is."""
+    """A field for a chat's memory that explains each choice and shows the setting."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         if settings.ENABLE_MEMORY_SYSTEM:
@@ -69,14 +69,16 @@ class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Chat)
 class ChatAdmin(ForgetAction, ConversationAdmin):
-    """Staff read the whole conversation, and switch memory on and off for a chat; its addresses
-    come from the provider."""
+    """Admin pages of chats: staff read conversations, and switch memory on and off.
+
+    The addresses of a chat come from the provider and can't be edited.
+    """
 
     list_title = gettext_lazy("Inbox")
     actions = ("forget_selected",)
     form = ChatForm
     read_as = "chat"
-    # The list itself is the inbox; this one stands behind its actions.
+    # The list itself is the inbox; this one serves its actions.
     list_display = ("whatsapp_chat", "client_name", "memory")
     search_fields = ("whatsapp_chat", "client_name", "client_phone", "addresses__address")
     inlines: ClassVar = [AddressInline]
@@ -103,7 +105,7 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The inbox; what is done with chosen chats goes the admin's own way."""
+        """Show the inbox on GET; run the actions on chosen chats as the admin does."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         if request.method != "POST":
@@ -114,7 +116,7 @@ class ChatAdmin(ForgetAction, ConversationAdmin):
         return super().changelist_view(request, extra_context)
 
     def _more(self, request: HttpRequest) -> list[tuple[str, str]]:
-        """What else can be done with chosen chats, by name and description."""
+        """Return the other actions on chosen chats, by name and description."""
         return [
             (name, str(description))
             for name, (_action, _name, description) in self.get_actions(request).items()

@@ -1,5 +1,7 @@
-"""A chat as its people see it on WhatsApp: all of its sessions in one conversation, with what
-staff know and note of it beside it."""
+"""Show a chat as on WhatsApp: all of its sessions as one conversation.
+
+The page also shows the notes and knowledge of staff next to the conversation.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,16 @@ PART = "admin/sessions_app/chat/timeline.html"
 
 
 def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> HttpResponse:
-    """``?before=``, ``?after=`` and ``?at=`` take a message's id, ``?date=`` a day, ``?q=`` words
-    to find; without them the newest messages. With the header ``X-Live`` the messages alone, or
-    304 where nothing changed since: the page asks for that while it is open, and tells by
-    ``X-News`` from where on its messages were news when it was opened; ``X-Made`` of the answer
-    tells when these messages were read."""
+    """Show the messages of a chat.
+
+    ``?before=``, ``?after=`` and ``?at=`` take a message's id, ``?date=`` a day, ``?q=`` words to
+    find. Without them the newest messages are shown.
+
+    With the header ``X-Live`` the response is the messages alone, or 304 where nothing changed
+    since. The open page sends that request regularly. Its header ``X-News`` names the first message
+    that was new when the page was opened. ``X-Made`` of the response states when these messages
+    were read.
+    """
     if not request.user.has_perms(["sessions_app.view_chat", "sessions_app.view_message"]):
         raise PermissionDenied
     user = instance(request.user, User)
@@ -69,7 +76,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
     day = _day(request)
     if day is not None:
         first = first_since(chat, day)
-        _tell_of_day(request, first, day)
+        _report_empty_day(request, first, day)
         return redirect(conversation_address(chat.pk, first))
     is_live = "X-Live" in request.headers
     page = _page(request, chat)
@@ -102,7 +109,7 @@ def conversation_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any])
 
 
 def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
-    """What stands beside and under the messages."""
+    """Return the context of the areas next to and under the messages."""
     return {
         **found_in(request, chat),
         **sidebar_context(request, chat),
@@ -115,7 +122,7 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
 
 
 def _unread(chat: Chat, page: TimelinePage, seen_to: Place, news: UUID | None) -> dict[str, Any]:
-    """What this one hasn't seen, by what was seen before this page was shown."""
+    """Return what the user hasn't seen, as it was before this page was shown."""
     return {
         "news": news,
         "news_count": news_count({chat.pk: seen_to}, FROM_PEOPLE, MAX_UNREAD).get(chat.pk, 0),
@@ -135,13 +142,13 @@ def _live(
 
 
 def _news(chat: Chat, seen_to: Place) -> UUID | None:
-    """The first thing that the person said since one's last look."""
+    """Return the first message of the person since the user's last visit."""
     first = news_first({chat.pk: seen_to}, FROM_PEOPLE).get(chat.pk)
     return first[0] if first else None
 
 
 def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
-    """Whoever sees the end of a conversation has seen it."""
+    """Mark the conversation as seen if the page shows its end."""
     if page.newer or not page.messages:
         return
     last = page.messages[-1]
@@ -172,8 +179,8 @@ def _record(request: HttpRequest, chat: Chat) -> None:
     )
 
 
-def _tell_of_day(request: HttpRequest, first: UUID | None, day: datetime) -> None:
-    """That nothing was said on the day that was asked for, and what is shown instead."""
+def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -> None:
+    """Report that there are no messages on the requested day, and what is shown instead."""
     if first is None:
         messages.info(request, _("Nothing was said on that day or later: this is the end."))
         return
@@ -194,7 +201,7 @@ def _uuid(value: str) -> UUID | None:
 
 
 def _day(request: HttpRequest) -> datetime | None:
-    """The beginning of the day that is asked for, in the business's time zone."""
+    """Return the beginning of the requested day, in the business's time zone."""
     try:
         day = parse_date(request.GET.get("date", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the page of a conversation shows of each message."""
+"""Prepare the messages of a conversation for its page."""
 
 from __future__ import annotations
 
@@ -44,10 +44,13 @@ LONG, LINES = 700, 15
 
 @dataclass(frozen=True)
 class Bubble:
-    """``side``: in (the person's), out (ours) or middle (neither's). ``day`` and ``begins`` are set
-    on the first message of a day and of a session. ``why``: the address of the replay of the
-    answer. ``trouble``: what there is to know of the message's turn. ``is_news``: what one
-    hasn't seen yet begins here. ``bookmarked``: by whoever looks; ``notes``: how many."""
+    """One message of the page.
+
+    ``side``: in (the person's), out (ours) or middle (neither's). ``day`` and ``begins`` are set on
+    the first message of a day and of a session. ``why``: the address of the replay of the answer.
+    ``trouble``: the problem of the message's turn. ``is_news``: the first message that the user
+    hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
+    """
 
     message: Message
     side: str
@@ -70,7 +73,7 @@ class Bubble:
 
     @property
     def is_long(self) -> bool:
-        """Too long to be shown as a whole, on any screen."""
+        """Return whether the text is too long to be shown in full on any screen."""
         content = self.message.content
         return len(content) > LONG or content.count("\n") > LINES
 
@@ -81,7 +84,7 @@ class Bubble:
 
 @dataclass
 class _Around:
-    """What the messages of a page refer to."""
+    """The objects that the messages of a page refer to."""
 
     quoted: dict[str, Message] = field(default_factory=dict)
     turns: dict[Any, Turn] = field(default_factory=dict)
@@ -93,8 +96,10 @@ class _Around:
 def bubbles_of(
     chat: Chat, messages: Sequence[Message], user: User, news: UUID | None = None
 ) -> list[Bubble]:
-    """In the order of the messages, by as many queries for one as for a page. ``news``: the first
-    message that the user hasn't seen yet."""
+    """Return the messages in their order; the number of queries doesn't grow with them.
+
+    ``news``: the first message that the user hasn't seen yet.
+    """
     around = _around(chat, messages, user)
     found: list[Bubble] = []
     day: date | None = None
@@ -137,7 +142,7 @@ def _bubble(
 
 
 def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:
-    """In a group each message says whose it is; what staff wrote themselves says so everywhere."""
+    """Return the author: for each message of a group, and for messages by staff everywhere."""
     if message.metadata.get("by_hand"):
         return authors.get(message.metadata.get(AUTHOR, 0)) or str(SOMEBODY)
     if message.role == Role.ASSISTANT or not chat.is_group:

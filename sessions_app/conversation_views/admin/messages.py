@@ -1,4 +1,4 @@
-"""Messages and their vectors."""
+"""Admin pages of messages and their vectors."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
         return messages_found(queryset, search_term), False
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """One session is read from its beginning; else the newest come first."""
+        """Order one session from its beginning, and all other lists by the newest first."""
         return ("order_num",) if _is_one_session(request) else ("-received_at", "-order_num")
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        """Within one session the chat is always the same."""
+        """Leave out the chat within one session, where it is always the same."""
         if _is_one_session(request):
             return ("order_num", "role", "short_text", "shown_delivery", "said_at")
         return self.list_display

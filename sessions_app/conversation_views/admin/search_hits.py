@@ -1,4 +1,4 @@
-"""What a search in one conversation found, with the way from hit to hit."""
+"""Find words in one conversation, with links from hit to hit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from sessions_app.recall.facade import snippet_of
 
 
 def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
-    """``hit_before`` and ``hit_after`` lead to the next older and newer hit from where one is;
-    from nowhere to the newest."""
+    """Return the hits of the search.
+
+    ``hit_before`` and ``hit_after`` lead to the next older and newer hit from the current one;
+    without a current hit, they lead to the newest.
+    """
     text = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     found = messages_found(chat, text) if text else []
     hits = [
@@ -33,7 +36,7 @@ def found_in(request: HttpRequest, chat: Chat) -> dict[str, Any]:
         "hits": hits,
         "most_hits": FOUND,
         "hit_number": None if place is None else place + 1,
-        # The newest stand first.
+        # The newest are first.
         "hit_before": _address(hits, 0 if place is None else place + 1),
         "hit_after": "" if place is None else _address(hits, place - 1),
     }

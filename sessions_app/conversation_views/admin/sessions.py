@@ -1,4 +1,4 @@
-"""Sessions, with the way to their messages."""
+"""Admin pages of sessions, with links to their messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sessions_app.presentation.links import list_address, messages_address
 
 
 class StatusFilter(admin.SimpleListFilter):
-    """Archived sessions are shown when they are asked for."""
+    """Filter by status; archived sessions are shown only on request."""
 
     title = gettext_lazy("status")
     parameter_name = "status"
@@ -30,7 +30,7 @@ class StatusFilter(admin.SimpleListFilter):
         return [*SessionStatus.choices, ("all", _("All"))]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """The first choice, without a value, is what is shown unasked."""
+        """Name the first choice, which has no value and is the default."""
         first, *others = super().choices(changelist)
         yield {**first, "display": _("Not archived")}
         yield from others

@@ -1,4 +1,4 @@
-"""What stands beside a conversation: what is known of its people, and what staff do with it."""
+"""Build the sidebar of a conversation: what is known of its people, and the work of staff."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTES = 50
 
 
 def sidebar_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
-    """Addresses, memories and cards, as far as this one may see them."""
+    """Return addresses, memories and cards, as far as the user may see them."""
     user = request.user
     found: dict[str, Any] = {"addresses": chat.addresses.all(), "links": chat_lists(chat)}
     if user.has_perm("memories_app.view_memory"):
@@ -35,7 +35,10 @@ def sidebar_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
 
 
 def review_of(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
-    """How far staff have come with it. ``about``: the message that a note is to be about."""
+    """Return the state of the review.
+
+    ``about``: the message for a new note.
+    """
     mark = ReviewedMark.objects.filter(chat=chat).select_related("reviewed_by").first()
     since = news_count({chat.pk: place_marked(mark)}, SAID, 1) if mark else {}
     assignment = Assignment.objects.filter(chat=chat).select_related("assignee").first()

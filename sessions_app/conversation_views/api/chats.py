@@ -1,4 +1,4 @@
-"""Chats: people and groups."""
+"""REST views of chats: people and groups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ChatsView(ListView):
         examples=[answered("One chat", examples.CHAT_ROW)],
     )
     def get(self, request: Request) -> Response:
-        """People and groups, with the addresses by which they are known."""
+        """List people and groups, with the addresses by which they are known."""
         return self.page_of(self.within_reach())
 
 
@@ -53,7 +53,7 @@ class ChatView(ApiView):
         examples=[answered("A person", examples.CHAT_ROW)],
     )
     def get(self, request: Request, whatsapp_chat: str) -> Response:
-        """By any address by which it is known now."""
+        """Return the chat that has this address now; any of its addresses will do."""
         chat = chat_within(self.caller, whatsapp_chat)
         self.record_read(object_type="chat", object_id=chat.pk)
         return Response(ChatSerializer(chat).data)
@@ -70,8 +70,11 @@ class ChatView(ApiView):
         ],
     )
     def delete(self, request: Request, whatsapp_chat: str) -> Response:
-        """Conversations, memories and documents of the chat, and what other chats were told of
-        them. It can't be undone; export first what has to be kept."""
+        """Erase the conversations, memories and documents of the chat.
+
+        What other chats learned of them is erased, too. It can't be undone; export first what has
+        to be kept.
+        """
         chat = chat_within(self.caller, whatsapp_chat)
         receipt = object_forget(
             kind="chat",

@@ -55,8 +55,11 @@ class MessagesView(ListView):
         examples=[answered("One message", examples.MESSAGE)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """`next` leads to older messages. A summary has its own order_num and stands after the
-        messages that it sums up. `before` is exclusive."""
+        """Return the newest messages; `next` leads to older messages.
+
+        A summary has its own order_num and stands after the messages that it sums up. `before` is
+        exclusive.
+        """
         session = session_within(self.caller, session_id)
         rows = self.within_reach().filter(session=session)
         if "before" in self.query:
@@ -78,7 +81,7 @@ class MessagesView(ListView):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
-        """All of them or none, in the order given; at most 1,000."""
+        """Store all of the messages or none, in the order given; at most 1,000."""
         body = self.body(NewMessagesSerializer)
         session = session_within(self.caller, session_id)
         if not build_intake_rules().remember(session.chat):
@@ -88,7 +91,7 @@ class MessagesView(ListView):
         stored = build_chat_memory().add_messages(
             conversation_id=session.pk, messages=messages, now=now
         )
-        told = [_told(session.pk, message) for message in stored]
+        told = [_stored_values(session.pk, message) for message in stored]
         return Response({"messages": MessageSerializer(told, many=True).data}, status=201)
 
     @extend_schema(
@@ -103,7 +106,7 @@ class MessagesView(ListView):
         ],
     )
     def delete(self, request: Request, session_id: UUID) -> Response:
-        """The session stays, empty, and goes on counting where it was."""
+        """Delete the messages; the session stays, empty, and continues its numbering."""
         session = session_within(self.caller, session_id)
         receipt = object_forget(
             kind="messages",
@@ -118,5 +121,5 @@ def _said(each: dict[str, Any], now: Any) -> ConversationMessage:
     return ConversationMessage(**{"timestamp": now, **each})
 
 
-def _told(session_id: UUID, message: ConversationMessage) -> dict[str, Any]:
+def _stored_values(session_id: UUID, message: ConversationMessage) -> dict[str, Any]:
     return {**vars(message), "session_id": session_id}

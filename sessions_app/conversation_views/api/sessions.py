@@ -1,4 +1,4 @@
-"""Sessions."""
+"""REST views of sessions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SessionsView(ListView):
         examples=[answered("One session", examples.SESSION)],
     )
     def get(self, request: Request) -> Response:
-        """Archived ones only with `status=archived`."""
+        """List the sessions; archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
 
     @extend_schema(
@@ -68,7 +68,10 @@ class SessionsView(ListView):
     )
     @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
-        """201 where it was begun, 200 where it was there. A chat that is new is made, too."""
+        """Return the chat's active session: 201 if it was begun now, 200 if it existed.
+
+        A chat that doesn't exist is created.
+        """
         body = self.body(NewSessionSerializer)
         check_chat(self.caller, body["whatsapp_chat"])
         opened = session_open_in(
@@ -93,7 +96,7 @@ class OneSessionView(ApiView):
         examples=[answered("An active session", examples.SESSION)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """Its state, not its messages."""
+        """Return the session's state, not its messages."""
         return Response(SessionSerializer(session_within(self.caller, session_id)).data)
 
 
@@ -111,7 +114,7 @@ class ResetView(ApiView):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Answers with the new session. 409 for a session that has ended already."""
+        """End the session and return the new one; 409 for a session that has ended already."""
         self.body(Nothing)
         session = session_reset(
             session_id=session_within(self.caller, session_id).pk,
@@ -140,7 +143,10 @@ class ExpireView(ApiView):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Its messages stay. One that has ended already stays as it is."""
+        """Let the session expire; its messages stay.
+
+        A session that has ended already stays as it is.
+        """
         self.body(Nothing)
         session = session_expire(
             session_id=session_within(self.caller, session_id).pk,

@@ -1,4 +1,4 @@
-"""Talks to the assistant: one whole turn."""
+"""REST view of one whole turn: a message to the assistant and its answer."""
 
 from __future__ import annotations
 
@@ -94,10 +94,12 @@ class AskView(ApiView):
         ],
     )
     def post(self, request: Request) -> Any:
-        """One whole turn, behind those that wait in that chat already, commands such as
-        /remember included. Nothing is sent to WhatsApp. With `stream` the answer comes as
-        server-sent events: `accepted`, `delta` for each piece of the reply, `done`; or `error`.
-        The reply is streamed once it is stored, so that nothing of it is taken back."""
+        """Run one whole turn, after those that wait in that chat already.
+
+        Commands such as /remember work, too. Nothing is sent to WhatsApp. With `stream` the answer
+        comes as server-sent events: `accepted`, `delta` for each piece of the reply, `done`; or
+        `error`. The reply is streamed once it is stored, so that nothing of it is taken back.
+        """
         body = self.body(AskSerializer)
         check_chat(self.caller, body["whatsapp_chat"])
         if body["stream"] or isinstance(request.accepted_renderer, EventStream):
@@ -106,7 +108,7 @@ class AskView(ApiView):
 
     post.takes_idempotency_key = True  # type: ignore[attr-defined]
 
-    # Begun again after a crash, it finds the turn by the key and goes on with it.
+    # After a crash, a retry finds the turn by the key and continues with it.
     @idempotent(atomic=False)
     def _whole(self, request: Request) -> Response:
         turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
@@ -114,7 +116,7 @@ class AskView(ApiView):
         return Response(answer_of(said))
 
     def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
-        """Twins are answered from the same turn."""
+        """Stream the answer; requests with the same key get the answer of the same turn."""
         key = self.request.headers.get("Idempotency-Key")
         turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
         if turn.message is not None and turn.message.content != body["content"]:

@@ -13,10 +13,10 @@ from sessions_app.presentation.serializers import RecalledField, WhatsAppChat
 
 
 class AskSerializer(Strict):
-    """Something that is said in a chat."""
+    """A message to the assistant in a chat."""
 
     whatsapp_chat = WhatsAppChat()
-    # The limit bounds what one call makes of the machine; WhatsApp's own is less.
+    # The limit bounds the work that one call causes; WhatsApp's own limit is lower.
     content = Text(allow_blank=True, max_length=65_536)
     stream = Truth(default=False, help_text="Answer with server-sent events instead.")
 
@@ -35,7 +35,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 def answer_of(said: Talk) -> dict[str, Any]:
-    """A turn's answer, in that shape."""
+    """Return a turn's answer in the form of AnswerSerializer."""
     turn = said.turn
     answer = {
         "reply": said.reply,
@@ -47,7 +47,10 @@ def answer_of(said: Talk) -> dict[str, Any]:
 
 
 def accepted_of(turn: Turn) -> dict[str, Any]:
-    """What is known as soon as the message is stored. Where memory is off nothing is."""
+    """Return the ids that are known as soon as the message is stored.
+
+    Where memory is off they are None.
+    """
     remembered = turn.session_id is not None
     return {
         "session_id": turn.session_id,

@@ -1,4 +1,4 @@
-"""An answer as server-sent events."""
+"""Stream an answer as server-sent events."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from sessions_app.turns.facade import Dependencies
 
 logger = logging.getLogger(__name__)
 
-# Proxies close what is silent; many after a minute.
+# Proxies close silent connections, many after a minute.
 HEARTBEAT_SECONDS = 10.0
 HEARTBEAT = ": still at work\n\n"
-# So many words make a piece, with the white space behind them.
+# A piece has up to eight words, with the white space after them.
 PIECE = re.compile(r"\s*(?:\S+\s*){1,8}")
 
 
 def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta) -> Iterator[str]:
-    """``accepted`` at once, then the reply by pieces (``delta``), then ``done`` with the whole
-    answer; ``error`` in their place, in the shape of all errors. Who stops listening doesn't
-    stop the turn."""
+    """Yield ``accepted``, then the reply in pieces (``delta``), then ``done`` with the answer.
+
+    ``accepted`` comes at once. Where there is no answer, ``error`` comes instead of ``delta`` and
+    ``done``, in the shape of all errors. A client that closes the connection doesn't stop the turn.
+    """
     yield _event("accepted", accepted_of(turn))
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answer-events")
     try:
@@ -56,7 +58,7 @@ def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta
 
 
 def pieces(reply: str) -> Iterator[str]:
-    """The reply in pieces of a few words, which together are the reply to the byte."""
+    """Yield the reply in pieces of a few words, which together are exactly the reply."""
     end = 0
     for found in PIECE.finditer(reply):
         yield found[0]
@@ -66,7 +68,7 @@ def pieces(reply: str) -> Iterator[str]:
 
 
 def _finish(turn: Turn, dependencies: Dependencies, patience: timedelta) -> Talk:
-    """In a thread of its own, which has a connection to the database of its own."""
+    """Finish the turn in a separate thread, which has its own database connection."""
     try:
         return talk_finish(turn=turn, dependencies=dependencies, patience=patience)
     finally:

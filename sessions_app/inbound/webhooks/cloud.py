@@ -18,7 +18,10 @@ from sessions_app.inbound.webhooks.request import body_of, read_json, receive, r
 @csrf_exempt
 @require_http_methods(["GET", "POST"])
 def cloud_webhook(request: HttpRequest) -> HttpResponse:
-    """GET: Meta's handshake. POST: a batch of events, signed over the raw body."""
+    """Answer Meta's handshake on GET; receive a batch of events on POST.
+
+    The events are signed over the raw body.
+    """
     if request.method == "GET":
         return _handshake(request)
     body = body_of(request)
@@ -39,12 +42,12 @@ def _handshake(request: HttpRequest) -> HttpResponse:
     known = bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
     if request.GET.get("hub.mode") != "subscribe" or not known:
         return refuse(403, "hub.verify_token is not WHATSAPP_CLOUD_VERIFY_TOKEN.")
-    # Meta wants the bare challenge back; as text, so that no browser takes it for a page.
+    # Meta expects the bare challenge; it is plain text, so that no browser takes it for a page.
     return HttpResponse(request.GET.get("hub.challenge", ""), content_type="text/plain")
 
 
 def _ours(payload: dict[str, Any]) -> list[Any]:
-    """The events for our number; retries and other apps' numbers come here as well."""
+    """Return the events for our number; retries and other apps' numbers come here as well."""
     events = parse_cloud(payload)
     number = settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID
     return [event for event in events if not number or event.number_id in ("", number)]

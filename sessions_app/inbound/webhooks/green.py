@@ -18,7 +18,7 @@ from sessions_app.inbound.webhooks.request import body_of, read_json, receive, r
 @csrf_exempt
 @require_POST
 def green_webhook(request: HttpRequest) -> HttpResponse:
-    """One event, with the token that was set as the instance's webhookUrlToken."""
+    """Receive one event, with the token that was set as the instance's webhookUrlToken."""
     header = request.headers.get("Authorization")
     if not verify_token(expected=settings.GREEN_API_WEBHOOK_TOKEN, header=header):
         return refuse(401, "Authorization is missing or is not GREEN_API_WEBHOOK_TOKEN.")
@@ -32,7 +32,7 @@ def green_webhook(request: HttpRequest) -> HttpResponse:
 
 
 def _ours(payload: dict[str, Any]) -> list[Event]:
-    """The events for our instance; a body that names none is kept for staff to see."""
+    """Return the events for our instance; a body that names no instance is kept for staff."""
     events = parse_green(payload)
     instance = settings.GREEN_API_ID_INSTANCE
     return [event for event in events if not instance or event.number_id in ("", instance)]

@@ -1,4 +1,4 @@
-"""What both webhooks do: read the body, refuse in one shape, store the events."""
+"""Shared steps of both webhooks: read the body, refuse in one shape, store the events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DRAIN_BLOCKS = 64
 
 
 def body_of(request: HttpRequest) -> bytes | HttpResponse:
-    """The raw body, or the answer to one that is too large or was cut off."""
+    """Return the raw body, or an error response if it is too large or was cut off."""
     try:
         return request.body
     except RequestDataTooBig:
@@ -37,15 +37,18 @@ def body_of(request: HttpRequest) -> bytes | HttpResponse:
 
 
 def _drain(request: HttpRequest) -> None:
-    """Take the rest of the body off the wire: closing on a client that is still sending
-    would reset the connection, and it would never see the answer."""
+    """Read and discard the rest of the body.
+
+    Closing the connection while the client is still sending would reset it, and the client would
+    never see the answer.
+    """
     for _ in range(DRAIN_BLOCKS):
         if not request.read(DRAIN_BLOCK):
             return
 
 
 def read_json(body: bytes) -> dict[str, Any] | HttpResponse:
-    """The JSON object in the body, or the answer to what isn't one."""
+    """Return the JSON object in the body, or an error response if it isn't one."""
     try:
         payload = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -56,13 +59,15 @@ def read_json(body: bytes) -> dict[str, Any] | HttpResponse:
 
 
 def _no_number(word: str) -> float:
-    """NaN and Infinity are no JSON, and no database takes them."""
+    """Reject NaN and Infinity, which are not JSON and which no database stores."""
     raise ValueError(f"{word} is not JSON")
 
 
 def receive(events: Sequence[Event]) -> HttpResponse:
-    """Store the events and say 200; 503 when they can't be stored now, so that the provider
-    delivers them again."""
+    """Store the events and answer 200, or 503 if they can't be stored now.
+
+    After a 503 the provider delivers them again.
+    """
     notices = build_storage_notices()
     try:
         events_receive(received=events, rules=build_intake_rules(), enqueue=enqueue_chat)
@@ -80,7 +85,7 @@ def receive(events: Sequence[Event]) -> HttpResponse:
 
 
 def refuse(status: int, detail: str) -> JsonResponse:
-    """The API's one shape for errors."""
+    """Return an error response in the API's shape for errors."""
     code = {400: "parse_error", 401: "not_authenticated", 403: "permission_denied"}
     error = {"code": code.get(status, "error"), "detail": detail, "attr": None}
     kind = "validation_error" if status == 400 else "client_error"

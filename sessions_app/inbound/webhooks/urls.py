@@ -1,4 +1,4 @@
-"""Where the providers post."""
+"""URLs of the webhooks."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Taking a chat over from the assistant: the panel beside a conversation and what it posts."""
+"""Let staff take a chat over: the panel next to a conversation, and the views of its forms."""
 
 from __future__ import annotations
 
@@ -48,17 +48,20 @@ PAGE = "admin/sessions_app/chat/takeover_page.html"
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
 MORNING = time(8)
 MAX_PAUSE = timedelta(days=366)
-# More are "99+".
+# Higher numbers are shown as "99+".
 MAX_COUNTED = 100
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What the panel shows. ``closes``: until when the chat may be written to. ``held``: how
-    many messages came in meanwhile and got no answer; ``waits``: whether the last of them can
-    still be answered. ``goes_by``: the provider by which a reply goes to a chat that came by
-    none, empty where it goes nowhere; None for all others. ``text`` and ``problem``: what was
-    refused, and why."""
+    """The values that the panel shows.
+
+    ``closes``: until when staff may write to the chat. ``held``: how many messages came in
+    meanwhile and got no answer; ``waits``: whether the last of them can still be answered.
+    ``goes_by``: the provider that sends a reply to a chat that came by no provider, empty where a
+    reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused text, and
+    the reason.
+    """
 
     chat: Chat
     pause: ChatPause | None
@@ -79,7 +82,7 @@ class Panel:
 
 
 class UntilForm(forms.Form):
-    """A time of the business's clock, as browsers send it."""
+    """A time of the business's clock, in the format that browsers send."""
 
     until = forms.DateTimeField(
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
@@ -102,14 +105,16 @@ class UntilForm(forms.Form):
 
 
 def takeover_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
-    """For the panel's template: nothing where this one may neither act nor is there anything to
-    know."""
+    """Return the context of the panel's template.
+
+    There is no panel where the user may not act and no pause is in force.
+    """
     panel = _panel(request, chat)
     return {"takeover": panel if panel.may_act or panel.pause else None}
 
 
 def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
-    """The addresses of a chat's takeover; ``wrap`` is the admin site's admin_view."""
+    """Return the URLs of a chat's takeover; ``wrap`` is the admin site's admin_view."""
     views = {"": page, "pause/": pause, "resume/": resume, "reply/": reply}
     return [
         path(
@@ -122,8 +127,7 @@ def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
 
 
 def _found_or_gone(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A chat that is forgotten while something is done with it isn't there, as one that was
-    forgotten before."""
+    """Answer 404 for a chat that is forgotten during the request, as for one forgotten before."""
 
     def found(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         try:
@@ -135,13 +139,13 @@ def _found_or_gone(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 
 
 def page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """The panel alone."""
+    """Show the panel alone."""
     chat = _chat(request, chat_id)
     return _page(request, chat, _panel(request, chat))
 
 
 def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """POST ``lasts``: 1h, 8h, morning, open, or at with ``until``."""
+    """Pause the assistant by POST ``lasts``: 1h, 8h, morning, open, or at with ``until``."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     chat = _chat(request, chat_id)
@@ -166,7 +170,7 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 
 def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """POST; with ``answer`` of ``last`` the last message is answered now."""
+    """Resume the assistant by POST; with ``answer=last`` the last message is answered now."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     chat = _chat(request, chat_id)
@@ -193,11 +197,11 @@ def resume(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 
 def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """POST ``text`` and ``key``, which each form has of its own."""
+    """Send a reply by POST ``text`` and ``key``; each form has its own key."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     chat = _chat(request, chat_id)
-    # Browsers send line ends in the network's form.
+    # Browsers send CRLF line ends.
     text = request.POST.get("text", "").replace("\r\n", "\n")
     try:
         done = _send(request, chat, text)
@@ -258,7 +262,10 @@ def _why(refused: ReplyRefusedError) -> str:
 
 
 def _until(request: HttpRequest) -> datetime | None:
-    """Raises ValidationError."""
+    """Return the end of the pause.
+
+    Raises ValidationError.
+    """
     now = timezone.now()
     lasts = request.POST.get("lasts", "")
     if lasts == "open":
@@ -277,7 +284,7 @@ def _until(request: HttpRequest) -> datetime | None:
 
 
 def _next_morning(now: datetime) -> datetime:
-    """Of the next day, by the business's clock, which the middleware has set."""
+    """Return the next day's morning, by the business's clock, which the middleware has set."""
     zone = timezone.get_current_timezone()
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
     return datetime.combine(tomorrow, MORNING, zone)

@@ -1,4 +1,4 @@
-"""Register the pages of turns, with the pages by which staff take a chat over."""
+"""Register the pages of turns together with the pages for taking a chat over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from sessions_app.turns.presentation import TurnAdmin
 
 @admin.register(Turn)
 class TurnPages(TurnAdmin):
-    """Taking over lies above answering in the layers, so that it adds its pages here."""
+    """The pages of turns and of takeovers.
+
+    Takeover lies above answering in the layers, so it adds its pages here.
+    """
 
     def get_urls(self) -> list[Any]:
         return [*takeover_paths(self.admin_site.admin_view), *super().get_urls()]

@@ -1,4 +1,4 @@
-"""Shows what was learned from a turn, and how learning from it went."""
+"""Show what was learned from a turn, and whether the extraction succeeded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OUTCOMES = {
 
 
 def learned_table(turn: Turn) -> str:
-    """The memories that the turn's messages told, in the words that are stored."""
+    """Return a table of the memories that come from the turn's messages, in their stored words."""
     messages = Message.objects.filter(turn__in=turn_with_merged(turn)).values("pk")
     learned = Memory.objects.filter(
         tellings__source=EXTRACTION, tellings__source_message_id__in=messages
@@ -42,7 +42,7 @@ def learned_table(turn: Turn) -> str:
 
 
 def learning_state(turn: Turn) -> str:
-    """Whether it is due, what came of it in numbers, or why it failed."""
+    """Return whether the extraction is due, its results in numbers, or why it failed."""
     work = ExtractionWork.objects.filter(turn=turn).first()
     if work is None:
         return _("It wasn't to be learned from.")
@@ -53,7 +53,7 @@ def learning_state(turn: Turn) -> str:
 
 
 def _outcome(noted: str) -> str:
-    """Of "2 learned, 1 waiting" the parts in words; of anything else, the whole."""
+    """Translate the parts of a result such as "2 learned, 1 waiting"; keep other texts."""
     parts = [part.partition(" ") for part in noted.split(", ")]
     if not all(count.isdecimal() and name in _OUTCOMES for count, _space, name in parts):
         return _("nothing worth learning") if noted == NOTHING_LEARNED else noted

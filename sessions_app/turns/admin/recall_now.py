@@ -1,5 +1,4 @@
-"""The question of a turn, asked of memory once more: what would be recalled today, beside what
-was recalled then."""
+"""Repeat the recall of a turn today and compare it with the recall at that time."""
 
 from __future__ import annotations
 
@@ -20,7 +19,10 @@ NEW, GONE, UP, DOWN, SAME = "new", "gone", "up", "down", "same"
 
 @dataclass(frozen=True)
 class Compared:
-    """A row of then or of now. ``other``: its place in the other list, None where it isn't."""
+    """A row of the old or the new list.
+
+    ``other``: its place in the other list, None where it isn't there.
+    """
 
     row: RecalledRow
     change: str
@@ -39,7 +41,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class RecallNow:
-    """``impossible``: in words, why nothing can be asked."""
+    """The two lists of recalled texts.
+
+    ``impossible``: the reason, in words, why recall can't be repeated.
+    """
 
     then: Sequence[Compared] = ()
     now: Sequence[Compared] = ()
@@ -48,8 +53,11 @@ class RecallNow:
 
 
 def recall_now(turn: Turn) -> RecallNow:
-    """With the rights that the turn's chat has today, and of messages the same that could be
-    recalled then: those before the turn's message that its prompt didn't hold."""
+    """Repeat the recall of a turn with the rights that the turn's chat has today.
+
+    Only the messages that could be recalled at that time count: those before the turn's message
+    that its prompt didn't hold.
+    """
     message = turn.message
     if message is None or message.revoked_at is not None or not message.content.strip():
         return RecallNow(impossible=_("The question isn't kept any more, so it can't be asked."))

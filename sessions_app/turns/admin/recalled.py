@@ -1,4 +1,4 @@
-"""What was recalled for an answer, and what has become of it since."""
+"""Show what was recalled for an answer, and what happened to it since."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"
 
 @dataclass(frozen=True)
 class Around:
-    """What was said before or after a recalled message."""
+    """A message before or after a recalled message."""
 
     role: str
     content: str
@@ -30,9 +30,11 @@ class Around:
 
 @dataclass(frozen=True)
 class RecalledRow:
-    """One thing that was recalled. ``fate``: what happened to it since, empty for nothing.
-    ``link`` leads to it, ``source_link`` to where it was said. ``score`` and ``similarity`` are
-    in [0, 1], or None."""
+    """One recalled text.
+
+    ``fate``: what happened to it since, empty for nothing. ``link`` leads to it, ``source_link`` to
+    the message that it comes from. ``score`` and ``similarity`` are in [0, 1], or None.
+    """
 
     place: int
     key: str
@@ -77,7 +79,7 @@ class RecalledRow:
 
 
 def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
-    """The rows of a replay record, by as many queries for one as for all."""
+    """Return the rows of a replay record; the number of queries doesn't grow with the rows."""
     listed = list(entries)
     memories = _memories(listed)
     said = _messages(listed)
@@ -151,7 +153,7 @@ def _message_link(message: Message | None) -> str:
 
 
 def message_address(chat_id: UUID, message_id: UUID) -> str:
-    """A message in its conversation."""
+    """Return the address of a message in its conversation."""
     address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
     return f"{address}?at={message_id}#m-{message_id}"
 
@@ -182,7 +184,7 @@ def _keys(entries: Sequence[dict[str, Any]], source: str) -> list[UUID]:
 
 
 def _hundredths(value: float | None) -> int:
-    """Of a bar; a cosine may be below zero."""
+    """Return the width of a bar in hundredths; a cosine may be below zero."""
     return round(min(max(value or 0.0, 0.0), 1.0) * 100)
 
 

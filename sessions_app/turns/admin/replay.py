@@ -1,4 +1,4 @@
-"""The replay of an answer: all that its page shows, gathered by a constant number of queries."""
+"""Gather all that the replay page of an answer shows, with a constant number of queries."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
 
 _FENCED = re.compile(r"(<memories-([0-9a-f]{6,64})>\n?)(.*?)(\n?</memories-\2>)", re.DOTALL)
-# Shown unfolded: the question with what was said just before it.
+# Shown unfolded: the question with the messages just before it.
 UNFOLDED = 2
 
 
 @dataclass(frozen=True)
 class Utterance:
-    """A message as far as it is still kept. ``gone`` says in words why there is no text."""
+    """A message, if it is still stored.
+
+    ``gone`` says in words why there is no text.
+    """
 
     kind: str
     text: str
@@ -38,8 +41,11 @@ class Utterance:
 
 @dataclass(frozen=True)
 class PromptLine:
-    """A message that went to the model. ``before``, ``data`` and ``after``: around what was
-    fenced as data, where anything was."""
+    """A message that went to the model.
+
+    ``before``, ``data`` and ``after``: the text before the fence, the data inside it and the text
+    after it, where the message has a fence.
+    """
 
     role: str
     tokens: int
@@ -81,7 +87,10 @@ class Replay:
 
 
 def replay_of(turn: Turn) -> Replay:
-    """``turn`` comes with its chat, message, reply and replay, and that with its summary."""
+    """Return the replay of a turn.
+
+    ``turn`` comes with its chat, message, reply and replay; the replay comes with its summary.
+    """
     replay = TurnReplay.of(turn)
     spans = spans_of(turn)
     return Replay(
@@ -110,7 +119,7 @@ def replay_of(turn: Turn) -> Replay:
 
 
 def question_of(turn: Turn) -> Utterance:
-    """The message that the turn answers."""
+    """Return the message that the turn answers."""
     message = turn.message
     kind = str(turn.context.get("kind", "text"))
     if message is None:
@@ -131,7 +140,10 @@ def _answer(turn: Turn) -> Utterance | None:
 
 
 def _author(turn: Turn) -> str:
-    """Who of the staff wrote it; empty where the assistant did. The name goes with the account."""
+    """Return the name of the staff member who wrote the reply.
+
+    The name is empty where the assistant wrote it, and where the account was deleted.
+    """
     if not turn.by_hand:
         return ""
     key = turn.context.get(AUTHOR)
@@ -151,7 +163,7 @@ def _link(message: Message | None) -> str:
 def prompt_lines(
     entries: Sequence[dict[str, Any]], *, all_unfolded: bool = False
 ) -> list[PromptLine]:
-    """The messages of a prompt, with what is fenced in them as data set apart."""
+    """Return the messages of a prompt, with their fenced data set apart."""
     last = len(entries)
     return [
         _prompt_line(entry, unfolded=all_unfolded or (place > last - UNFOLDED and place > 1))
@@ -176,7 +188,7 @@ def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
 
 
 def _left_out(record: dict[str, Any]) -> list[str]:
-    """What the budget left out, in sentences."""
+    """Return sentences that say what the budget left out."""
 
     def number(name: str) -> int:
         value = record.get(name, 0)

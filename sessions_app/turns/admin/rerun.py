@@ -1,4 +1,4 @@
-"""Running a turn again: asked first, and done by POST."""
+"""Run a turn again: GET asks for confirmation, POST does it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RIGHTS = ("sessions_app.view_turn", "sessions_app.rerun_turn")
 
 @dataclass(frozen=True)
 class Offer:
-    """What a rerun would do (``what``: send or answer), or why it can't be done."""
+    """What a rerun would do (``what``: send or answer), or why it is impossible."""
 
     what: str = ""
     refused: str = ""
@@ -46,7 +46,7 @@ class Offer:
 
 
 def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
-    """None where there is nothing to offer, or this one may not."""
+    """Return the rerun to offer, or None where there is none or the user has no permission."""
     if not request.user.has_perms(RIGHTS):
         return None
     try:
@@ -58,7 +58,7 @@ def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
 
 
 def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
-    """GET asks, POST does it."""
+    """Ask for confirmation on GET; run the turn again on POST."""
     if not request.user.has_perms(RIGHTS):
         raise PermissionDenied
     if request.method not in ("GET", "HEAD", "POST"):
@@ -106,7 +106,7 @@ def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
 
 
 def _seen(request: HttpRequest) -> datetime | None:
-    """When the turn had ended on the page that was confirmed."""
+    """Return the time at which the turn had ended on the page that was confirmed."""
     try:
         seen = parse_datetime(request.POST.get("seen", ""))
     except ValueError:

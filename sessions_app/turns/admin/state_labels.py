@@ -1,4 +1,4 @@
-"""A turn's states in words."""
+"""Describe the states of a turn in words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MEANS: dict[str, Promise] = {
 
 
 def state_means(turn: Turn) -> str:
-    """The state as a sentence."""
+    """Return the state as a sentence."""
     if turn.state == TurnState.FAILED:
         if turn.reply_id is not None or turn.unstored_reply:
             return _("The answer could not be sent.")
@@ -60,7 +60,7 @@ def state_means(turn: Turn) -> str:
 
 
 def trouble_means(turn: Turn) -> str:
-    """What an error means, where the turn went on all the same; empty where there is none."""
+    """Return what an error means where the turn went on in spite of it, or an empty text."""
     if not turn.error:
         return ""
     if turn.state == TurnState.SENT:

@@ -1,4 +1,4 @@
-"""Where the time of a turn went, as the parts of a bar."""
+"""Divide the time that a turn took into the parts of a bar."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from sessions_app.models import Turn, TurnReplay
 
-# Of the bar's width, so that a short part can still be seen.
+# In hundredths of the bar's width, so that a short part stays visible.
 NARROWEST = 0.5
 
 
@@ -29,7 +29,7 @@ class Span:
 
 
 def duration(ms: float) -> str:
-    """As people read it: 340 ms, 2.1 s, 3 min 5 s, 2 h 4 min."""
+    """Return a duration in readable form: 340 ms, 2.1 s, 3 min 5 s, 2 h 4 min."""
     if ms < 1000:
         return _("%(n)d ms") % {"n": round(ms)}
     seconds = ms / 1000
@@ -43,8 +43,11 @@ def duration(ms: float) -> str:
 
 
 def spans_of(turn: Turn) -> list[Span]:
-    """From the message's arrival to the end of its answer: waiting, recall, the model, the rest
-    of the work, sending. Only what is known; empty where nothing is."""
+    """Return the parts from the arrival of the message to the end of its answer.
+
+    They are waiting, recall, the model, the rest of the work, and sending. Only known parts are
+    included; the list is empty where none is known.
+    """
     timings = TurnReplay.of(turn).timings
     known = {name: int(ms) for name, ms in timings.items() if isinstance(ms, int | float)}
     working = known.get("total_ms", 0)
@@ -61,8 +64,10 @@ def spans_of(turn: Turn) -> list[Span]:
 
 
 def _sending(turn: Turn, before: int) -> int:
-    """What is left until the end. Of turns of old, whose waiting nobody measured, it isn't
-    known."""
+    """Return the time that is left until the end.
+
+    It is unknown for old turns, whose waiting time was not measured.
+    """
     if turn.finished_at is None or (
         "waited_ms" not in TurnReplay.of(turn).timings and not turn.by_hand
     ):

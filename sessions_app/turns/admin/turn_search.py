@@ -1,4 +1,4 @@
-"""How staff find a turn in an endless list: by chat, by state, by model."""
+"""Find a turn in a very long list: by chat, by state, by model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from sessions_app.models import Chat, ChatAddress, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import list_address
 
-# Whose models are offered: nobody reads a million rows for a list of five names.
+# The filter offers the models of these turns only: a million rows is too many to read for five
+# names.
 NEWEST = 2_000
 MAX_COUNTED = 1_000
 MAX_CHATS = 50
@@ -25,7 +26,10 @@ MAX_CHATS = 50
 
 @dataclass(frozen=True)
 class QuickLink:
-    """``count`` None: not counted."""
+    """A link to a filtered list.
+
+    ``count`` None: not counted.
+    """
 
     title: str
     address: str
@@ -40,7 +44,7 @@ class QuickLink:
 
 
 def quick_links() -> list[QuickLink]:
-    """What staff look for first: what failed."""
+    """Return the links that staff need first: to the failed turns."""
     return [
         _link(_("Failed"), TurnState.FAILED, counted=True),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),
@@ -59,7 +63,7 @@ def _link(title: str, state: str, *, counted: bool = False) -> QuickLink:
 
 
 class ModelFilter(admin.SimpleListFilter):
-    """By the chat model that answered."""
+    """Filter by the chat model that answered."""
 
     title = gettext_lazy("model")
     parameter_name = "model"
@@ -80,7 +84,7 @@ class ModelFilter(admin.SimpleListFilter):
 
 
 def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
-    """By a turn's whole id, or by what its chat is called."""
+    """Find turns by the whole id, or by the name of the chat."""
     asked = term.strip().replace("\x00", "")
     if not asked:
         return queryset
@@ -91,8 +95,11 @@ def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
 
 
 def _chats_called(asked: str) -> Sequence[UUID]:
-    """The ids themselves: the few chats then lead to their turns by the index. Of more than
-    MAX_CHATS those that were last written in."""
+    """Return the ids of the chats with this name.
+
+    The ids are returned as values so that the query for their turns uses the index. Of more than
+    MAX_CHATS chats, those with the newest messages count.
+    """
     called = Q(whatsapp_chat__icontains=asked) | Q(client_name__icontains=asked)
     reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=asked)
     found = Chat.objects.filter(called | Q(Exists(reached))).order_by("-updated_at")

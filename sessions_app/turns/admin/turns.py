@@ -1,4 +1,4 @@
-"""Turns: how each answer came about; staff run again what failed."""
+"""Show how each answer was made, and let staff run failed turns again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAX_TROUBLE_LENGTH = 120
 
 
 class TurnAdmin(ConversationAdmin):
-    """The list leads to what went wrong; a turn's own page is its replay."""
+    """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
     list_is_read = True
@@ -96,7 +96,7 @@ class TurnAdmin(ConversationAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """The replay."""
+        """Show the replay."""
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
         turn = self._turn(request, object_id)
@@ -117,7 +117,7 @@ class TurnAdmin(ConversationAdmin):
         return TemplateResponse(request, "admin/sessions_app/turn/replay.html", context)
 
     def recall_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
-        """What would be recalled now, beside what was recalled then."""
+        """Compare what would be recalled now with what was recalled at that time."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
         turn = self._turn(request, str(turn_id))
@@ -220,13 +220,13 @@ class TurnAdmin(ConversationAdmin):
                 now=timezone.now(),
             )
         except (RerunRefusedError, Turn.DoesNotExist, Chat.DoesNotExist):
-            # Also where it is erased or merged meanwhile: the others are run.
+            # Also where one turn is erased or merged meanwhile: the others are run.
             return False
         return True
 
 
 def _kept_whole(text: str) -> str:
-    """On one line."""
+    """Return the whole text on one line."""
     return format_html('<span class="nowrap">{}</span>', text)
 
 

@@ -1,4 +1,4 @@
-"""What a model would be sent."""
+"""REST view of the prompt that a model would receive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from sessions_app.turns.prompt_context import BudgetTooSmallError, context_make
 
 
 class ContextView(ApiView):
-    """POST only because a question may be long: nothing is stored."""
+    """The prompt of a session.
+
+    It is POST only because a question may be long: nothing is stored.
+    """
 
     scopes = {"POST": "read"}
     kinds = {"POST": "read"}
@@ -38,8 +41,11 @@ class ContextView(ApiView):
         ],
     )
     def post(self, request: Request, session_id: UUID) -> Response:
-        """System text with what is remembered, the summary and the history, as the assistant
-        would get it, within `max_tokens`."""
+        """Return what a model would be sent, within `max_tokens`.
+
+        That is the system text with what is remembered, the summary and the history, as the
+        assistant would get it.
+        """
         body = self.body(ContextQuestionSerializer)
         session = session_within(self.caller, session_id)
         context = context_make(

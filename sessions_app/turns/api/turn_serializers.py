@@ -34,7 +34,7 @@ class ContextSerializer(serializers.Serializer[Any]):
 
 
 class TurnSerializer(serializers.Serializer[Any]):
-    """The replay of one answer: of a TurnReplay with its turn and that one's chat."""
+    """The replay of one answer; serializes a TurnReplay with its turn and the turn's chat."""
 
     turn_id = serializers.UUIDField(source="turn.turn_id")
     whatsapp_chat = serializers.CharField(source="turn.chat.whatsapp_chat")

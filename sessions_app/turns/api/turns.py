@@ -1,4 +1,4 @@
-"""Replays."""
+"""REST view of replays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class TurnView(ApiView):
         examples=[answered("A replay", examples.TURN)],
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
-        """What the model was sent, what was recalled with its scores, and what was left out."""
+        """Return the replay of one answer.
+
+        It holds what the model was sent, what was recalled with its scores, and what was left out.
+        """
         turns = Turn.objects.select_related("chat", "replay").filter(self.caller.reach())
         turn = turns.filter(turn_id=turn_id).first()
         if turn is None:

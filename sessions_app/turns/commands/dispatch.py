@@ -1,4 +1,4 @@
-"""Carries out the commands that people write, and says so."""
+"""Execute the commands that people write, and confirm them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
-    """The answer to a command. Running it again for the same turn has no second effect."""
+    """Return the answer to a command; a second run for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
         return say("help", language)

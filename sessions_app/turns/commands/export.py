@@ -1,4 +1,4 @@
-"""/export: what is known about whoever asks."""
+"""/export: list what is known about the person who asks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from sessions_app.turns.commands.memories import visible_to
 from sessions_app.turns.commands.replies import lines_of, person, system_text
 from sessions_app.turns.draft import Draft
 
-# More would flood a phone; who has more gets them from staff.
+# More would flood a phone; staff can export a longer list.
 MAX_COUNT = 200
 MAX_CARDS = 50
 EXPORTED = "exported"
 
 
 def export_reply(*, turn: Turn) -> Draft:
-    """The memories of this chat (the godfather's: also the owner's) and what is stored of the
-    conversation, in counts and by the titles of its cards; nothing of anybody else."""
+    """List the memories of this chat and summarize what is stored of the conversation.
+
+    The godfather's list also has the owner's memories. The conversation is given in counts and by
+    the titles of its cards. Nothing of other people is included.
+    """
     language = turn.chat.language
     rest = "export_rest_godfather" if turn.user_role == GODFATHER else "export_rest_client"
     memories = memories_list(visible_to(turn).filter(_own(turn))).defer("terms")
@@ -83,7 +86,7 @@ def _history(turn: Turn) -> str:
 
 
 def _cards(turn: Turn) -> str:
-    """What is kept of earlier sessions in short, newest first."""
+    """Return the summary cards of earlier sessions, newest first."""
     language = turn.chat.language
     cards = MemoryCard.objects.filter(chat_id=turn.chat_id).order_by("-session_started_at")
     told = list(cards.only("session_started_at", "title")[:MAX_CARDS])
@@ -97,7 +100,7 @@ def _cards(turn: Turn) -> str:
 
 
 def _record(turn: Turn, count: int) -> None:
-    """Once for the turn, however often it runs."""
+    """Record the export once for the turn, however often the turn runs."""
     if EXPORTED in turn.context:
         return
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""/forget <id or words>"""
+"""/forget <id or words>: forget a memory."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ FORGOTTEN = "forgotten"
 
 
 def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft:
-    """Forget the memory with this id, or the only one with these words; ask back where there
-    are several. The answer doesn't repeat what was forgotten."""
+    """Forget the memory with this id, or the only one with these words.
+
+    Where several match, the answer asks which one. The answer doesn't repeat the forgotten text.
+    """
     language = turn.chat.language
     if FORGOTTEN in turn.context:
-        # It was done before a crash kept the answer from being stored.
+        # A crash after the deletion kept the answer from being stored.
         return _done(turn.context[FORGOTTEN], language)
     if not which:
         return say("forget_usage", language)
@@ -68,7 +70,7 @@ def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft
 def _forget(
     memory: Memory, shown: str, turn: Turn, dependencies: Dependencies, check: Callable[[], None]
 ) -> None:
-    """In one transaction with the note that it was done."""
+    """Forget the memory and record that it was done, in one transaction."""
     with transaction.atomic():
         object_forget_within(
             kind=str(ForgottenKind.MEMORY),
@@ -91,7 +93,10 @@ def _done(shown: str, language: str) -> Draft:
 
 
 def may_forget(turn: Turn) -> QuerySet[Memory]:
-    """The godfather may forget any memory, a client what this chat told to remember."""
+    """Return the memories that the person may forget.
+
+    The godfather may forget any memory; a client may forget those that this chat asked to remember.
+    """
     visible = visible_to(turn)
     if turn.user_role == GODFATHER:
         return visible
@@ -99,8 +104,10 @@ def may_forget(turn: Turn) -> QuerySet[Memory]:
 
 
 def _meant(memories: QuerySet[Memory], which: str) -> list[Memory]:
-    """The memories that are meant, at most one more than are listed: by the beginning of the
-    id, else those that say just this, else those with all of the words."""
+    """Return the matching memories, at most one more than are listed.
+
+    They match by the beginning of the id; else by exactly this text; else by all of the words.
+    """
     by_id = _with_id(memories, which)
     if by_id:
         return by_id

@@ -1,4 +1,4 @@
-"""/memories [page]"""
+"""/memories [page]: list what is remembered."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PAGE = re.compile(r"[1-9]\d{0,5}")
 
 
 def visible_to(turn: Turn) -> QuerySet[Memory]:
-    """The memories that whoever wrote may see."""
+    """Return the memories that the author of the message may see."""
     return memories_visible(
         is_owner=turn.user_role == GODFATHER, is_staff=False, chat_id=turn.chat_id
     )
 
 
 def memories_reply(*, turn: Turn, page: str) -> Draft:
-    """A page of what is remembered; the first one where no number is given."""
+    """Return a page of what is remembered; the first page where no number is given."""
     language = turn.chat.language
     memories = memories_list(visible_to(turn)).defer("terms")
     count = memories.count()

@@ -1,4 +1,4 @@
-"""/remember <fact>"""
+"""/remember <fact>: store a memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
-    """Remember it, for the godfather alone or for this chat alone."""
+    """Store the fact as a memory, only for the godfather or only for this chat."""
     language = turn.chat.language
     if not fact:
         return say("remember_usage", language)

@@ -1,4 +1,4 @@
-"""Answers of commands, and how memories are written in them."""
+"""Build the answers of commands, and write memories in them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,35 @@ MAX_LENGTH = 300
 
 
 def say(name: str, language: str, **values: object) -> Draft:
-    """One of our texts as the answer. It is no knowledge and never recalled."""
+    """Return one of our texts as the answer.
+
+    It is not knowledge and never recalled.
+    """
     return system_text(text_for(name, language, **{key: str(each) for key, each in values.items()}))
 
 
 def system_text(text: str, *, shown: Iterable[UUID] = ()) -> Draft:
-    """A text that is put together of ours. ``shown``: the memories that it lists."""
+    """Return a text that is put together from our texts.
+
+    ``shown``: the memories that it lists.
+    """
     return Draft(text=text, is_system_text=True, model="command", shown=list(shown))
 
 
 def failed(name: str, language: str, error: Exception) -> Draft:
-    """One of our texts, with the error for staff."""
+    """Return one of our texts, with the error for staff."""
     draft = say(name, language)
     draft.error = error_text(error)
     return draft
 
 
 def person(turn: Turn) -> Actor:
-    """Whoever wrote the message."""
+    """Return the actor who wrote the message."""
     return Actor("person", chat_id=turn.chat_id)
 
 
 def short_ids(ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The first eight digits of each id; as many more as it takes to tell them apart."""
+    """Return the first eight digits of each id, or as many more as make it unique."""
     length = SHORT_ID
     while len({memory_id.hex[:length] for memory_id in ids}) < len(set(ids)):
         length += 4
@@ -48,7 +54,7 @@ def short_ids(ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
-    """The memories as a numbered list, with what one needs to name them."""
+    """Return the memories as a numbered list, with the details that identify them."""
     language = turn.chat.language
     ids = short_ids([memory.pk for memory in memories])
     names = _chat_names(memories, turn)
@@ -66,13 +72,16 @@ def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
 
 
 def numbered(number: int, content: str, marks: Iterable[str]) -> str:
-    """Marks stand on a line of their own, so that they don't mix with a Hebrew text."""
+    """Return one entry of a numbered list.
+
+    Marks stand on a line of their own, so that they don't mix with a Hebrew text.
+    """
     text = cut_at_word(" ".join(content.split()), MAX_LENGTH)
     return f"{number}. {text}\n    {' · '.join(marks)}"
 
 
 def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str]:
-    """How other chats are called; only the godfather sees memories of any."""
+    """Return the names of other chats; only the godfather sees memories of other chats."""
     others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
     chats = Chat.objects.filter(pk__in=others)
     return {chat.pk: chat.client_name or chat.whatsapp_chat for chat in chats}

@@ -1,4 +1,4 @@
-"""/search <words>"""
+"""/search <words>: search memories and messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sessions_app.turns.draft import Draft
 from sessions_app.turns.turn_dependencies import AnswerRules
 
 MAX_COUNT = 10
-# Who searches looks through the list: better one too many than one too few.
+# A person who searches reads the list: one hit too many is better than one too few.
 LOWER_BAR = 0.5
 
 
 def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRules) -> Draft:
-    """What is remembered about it, and what was said about it in this chat."""
+    """Return the memories that match the words, and the messages of this chat that match them."""
     language = turn.chat.language
     if not words:
         return say("search_usage", language)
