@@ -1,4 +1,4 @@
-"""Memory cards. They stand here because they are made of this app's sessions."""
+"""Admin of memory cards; it is in this app because cards are made of its sessions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from sessions_app.models import CardWork, Chat, ChatSession
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import messages_address
 
-# More are left to the workers.
+# The workers make the cards of a larger selection.
 MADE_AT_ONCE = 20
-# What cards may hold, and what the pages call it.
+# The parts of a card, and their labels on the pages.
 HELD = {
     "decisions": gettext_lazy("decisions"),
     "todos": gettext_lazy("tasks"),
@@ -40,7 +40,7 @@ HELD = {
 
 
 class HoldsFilter(admin.SimpleListFilter):
-    """Cards that say something of a kind."""
+    """Filter cards by the kind of content they hold."""
 
     title = gettext_lazy("what it holds")
     parameter_name = "holds"
@@ -54,14 +54,14 @@ class HoldsFilter(admin.SimpleListFilter):
 
 
 class MakeCards(ConversationAdmin):
-    """The part of a page that makes the cards of what is chosen."""
+    """Mixin for a page that makes the cards of selected sessions."""
 
     def has_make_permission(self, request: HttpRequest) -> bool:
-        """Who only reads changes nothing."""
+        """Return whether the user may change cards; read-only users may not."""
         return bool(request.user.has_perm("sessions_app.review_chat"))
 
     def make_cards(self, request: HttpRequest, session_ids: list[Any]) -> None:
-        """Some at once; of many only the work is put on record."""
+        """Make a few cards at once; mark a larger number as due."""
         if len(session_ids) > MADE_AT_ONCE:
             cards_request(session_ids=session_ids)
             count = len(session_ids)
@@ -116,7 +116,7 @@ class MemoryCardAdmin(MakeCards):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[MemoryCard], search_term: str
     ) -> tuple[QuerySet[MemoryCard], bool]:
-        """By its words as recall reads them, or by a whole id or address."""
+        """Search by words as recall does, or by a whole id or address."""
         asked = search_term.replace("\x00", " ").strip()
         if not asked:
             return queryset, False
@@ -170,7 +170,7 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("first messages"))
     def bullets(self, card: MemoryCard) -> str:
-        """The role apart from the text, which has its own direction."""
+        """Render the role apart from the text, which has its own direction."""
         parts = (bullet.removeprefix("[").partition("] ") for bullet in card.summary_bullets)
         shown = ((shown_message(role, text),) for role, _, text in parts)
         return format_html_join("", "<div>{}</div>", shown) or "–"
@@ -201,7 +201,7 @@ class MemoryCardAdmin(MakeCards):
 
 
 def card_link(session: ChatSession) -> str:
-    """The way to a session's card."""
+    """Return a link to a session's card."""
     card = MemoryCard.objects.filter(pk=session.pk).only("title").first()
     if card is None:
         return _("none yet: it is made when the session ends, or by the list's action")

@@ -48,7 +48,7 @@ def texts(told: str = "") -> serializers.ListField:
 
 
 class CardYamlSerializer(serializers.Serializer[Any]):
-    """A card as YAML; whose, and when it was made, stands above it in a comment."""
+    """A card as YAML; a comment above it names its session and the time it was made."""
 
     title = serializers.CharField()
     summary_bullets = texts("The first messages.")
@@ -60,7 +60,7 @@ class CardYamlSerializer(serializers.Serializer[Any]):
 
 
 class CardSerializer(CardYamlSerializer):
-    """What a session was, made by rules alone and free of personal data."""
+    """The content of a session, made by rules alone and free of personal data."""
 
     session_id = serializers.UUIDField()
     algorithm_version = serializers.CharField()
@@ -96,8 +96,10 @@ class CardView(ApiView):
         ],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """As it was last made: at the session's end, or by POST. 404 where it wasn't yet. YAML
-        by `?format=yaml` or `Accept: application/yaml`."""
+        """Return the card as it was last made: at the session's end, or by POST.
+
+        404 if it wasn't made yet. YAML by `?format=yaml` or `Accept: application/yaml`.
+        """
         session = session_within(self.caller, session_id)
         stored = MemoryCard.objects.defer("terms").filter(pk=session.pk).first()
         if stored is None:
@@ -120,8 +122,11 @@ class CardView(ApiView):
     )
     @idempotent(atomic=False)
     def post(self, request: Request, session_id: UUID) -> Response:
-        """201 for the session's first card; 200 for one that is still right, or was made again
-        because the session went on. 409 for a session that changes all the time."""
+        """Make the card.
+
+        201 for the session's first card; 200 for one that is still current, or was made again
+        because the session went on. 409 for a session that changes all the time.
+        """
         self.body(Nothing)
         session = session_within(self.caller, session_id)
         is_there = MemoryCard.objects.filter(pk=session.pk).exists()

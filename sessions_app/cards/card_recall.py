@@ -1,4 +1,4 @@
-"""The cards of a chat's earlier sessions in the prompts of its turns, and out of them again."""
+"""Add the cards of a chat's earlier sessions to the prompts of its turns, and remove them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from memoryproject.foundation.text.fragments import MARK
 from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
 from sessions_app.models import Turn, TurnReplay
 
-# As the replay record names them.
+# The name in the replay record.
 CARDS = "cards"
 TOKENS_A_CARD = 250
 
 
 @dataclass(frozen=True)
 class CardHit:
-    """The card of an earlier session, told in at most ``TOKENS_A_CARD``."""
+    """The card of an earlier session, rendered in at most ``TOKENS_A_CARD``."""
 
     session_id: UUID
     content: str
     said_on: datetime
 
     def as_dict(self) -> dict[str, Any]:
-        """For the replay record, by the names of a recalled text."""
+        """Return the entry for the replay record, with the field names of a recalled text."""
         return {
             "source": CARDS,
             "id": str(self.session_id),
@@ -41,9 +41,10 @@ class CardHit:
 
 
 def cards_recall(*, turn: Turn, most: int) -> list[CardHit]:
-    """The cards of the latest sessions before the turn's own in its chat, newest first. What
-    was said in other chats is never among them. Sessions in which nothing was said are passed
-    over."""
+    """Return the cards of the latest sessions before the turn's own in its chat, newest first.
+
+    Sessions of other chats are never included. Sessions in which nothing was said are skipped.
+    """
     if most < 1 or turn.session is None:
         return []
     found = cards_before(chat_id=turn.chat_id, before=turn.session.created_at, most=most)
@@ -55,8 +56,10 @@ def cards_recall(*, turn: Turn, most: int) -> list[CardHit]:
 
 
 def cards_retract(*, chat_id: UUID, session_ids: Sequence[UUID]) -> int:
-    """Take the cards of these sessions out of the replays of the chat's turns: what they were
-    made of is to be gone. Returns how many turns had one."""
+    """Redact the cards of these sessions in the replays of the chat's turns.
+
+    The cards' sources are being removed. Returns how many replays had one.
+    """
     cleaned = 0
     for session_id in session_ids:
         had_it = TurnReplay.objects.filter(

@@ -1,4 +1,4 @@
-"""Hand sessions to the workers that make their cards."""
+"""Enqueue sessions for the workers that make their cards."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from django_q.tasks import async_task
 
 
 def enqueue_cards(session_ids: Sequence[UUID]) -> None:
-    """Let a worker make the cards of these sessions."""
+    """Enqueue these sessions."""
     keys = [str(key) for key in session_ids]
     async_task("sessions_app.tasks.make_cards", keys, task_name=f"cards of {len(keys)} sessions")

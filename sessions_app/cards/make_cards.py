@@ -1,4 +1,4 @@
-"""Makes the card of a session from its stored messages."""
+"""Make the card of a session from its stored messages."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from sessions_app.models.messages import Role
 logger = logging.getLogger(__name__)
 
 ROWS_AT_ONCE = 500
-# How often a card is begun anew at once because its session changed meanwhile.
+# How often a card is started again at once because its session changed meanwhile.
 TRIES = 5
 
 OF_OURS = ["command", "system_text"]
 
 
 class SessionNotFoundError(Exception):
-    """There is no session of this id."""
+    """No session has this id."""
 
 
 class SessionBusyError(Exception):
-    """The session changed each time that its card was made. It stays due."""
+    """The session changed each time its card was made. It stays due."""
 
 
 def card_make(*, session_id: UUID) -> MemoryCard:
-    """Make and store the card of a session; the one that is there where it is still right.
+    """Make and store the card of a session; return the stored one if it is still current.
 
-    No row is locked while the messages are read: where the session changes meanwhile, it is
-    read again. Raises SessionNotFoundError and SessionBusyError.
+    No row is locked while the messages are read: if the session changes meanwhile, it is read
+    again. Raises SessionNotFoundError and SessionBusyError.
     """
     for _ in range(TRIES):
         token = _begin(session_id)
@@ -60,9 +60,11 @@ def card_make(*, session_id: UUID) -> MemoryCard:
 
 
 def cards_make(*, session_ids: list[UUID], make: Callable[..., MemoryCard] = card_make) -> int:
-    """Make the cards of these sessions; returns how many. Sessions that are gone are passed
-    over, as are those that change all the time, which stay due. One that can't be made keeps
-    none of the others waiting: it is due again later."""
+    """Make the cards of these sessions; return how many.
+
+    Sessions that are gone are skipped, as are those that change all the time, which stay due. A
+    card that fails doesn't block the others: it is due again later.
+    """
     made = 0
     for session_id in session_ids:
         try:
@@ -78,11 +80,10 @@ def cards_make(*, session_ids: list[UUID], make: Callable[..., MemoryCard] = car
 
 
 def spoken_lines(session_id: UUID) -> Iterator[Line]:
-    """What was said in a session, in its order: what people and the assistant wrote.
+    """Yield the messages of people and of the assistant in a session, in order.
 
-    Commands, what the system itself says, deleted messages and the summaries that were made
-    of the messages aren't part of it. Where the messages were deleted once they were summed
-    up, the summary stands in their place.
+    Commands, the system's own messages, deleted messages and summaries of existing messages are
+    left out. If messages were deleted after they were summarised, the summary takes their place.
     """
     summary = _summary_instead(session_id)
     if summary is not None:
@@ -103,7 +104,7 @@ def _summary_instead(session_id: UUID) -> str | None:
 
 
 def _digested(lines: Iterator[Line], digest: hashlib._Hash) -> Iterator[Line]:
-    """The lines, each told to the digest as it passes."""
+    """Yield the lines, and add each to the digest."""
     for line in lines:
         for part in (line.role, line.content):
             data = part.encode("utf-8", "surrogatepass")
@@ -112,7 +113,7 @@ def _digested(lines: Iterator[Line], digest: hashlib._Hash) -> Iterator[Line]:
 
 
 def _begin(session_id: UUID) -> UUID:
-    """The token of the work; asked for on demand, it is put on record first."""
+    """Return the token of the work; mark the card as due first if it isn't."""
     with transaction.atomic():
         work = CardWork.objects.filter(pk=session_id).first()
         if work is None:
@@ -128,7 +129,7 @@ def _begin(session_id: UUID) -> UUID:
 
 
 def _store(card: Card, digest: str, last_order: int, token: UUID) -> MemoryCard | None:
-    """None where the session has changed since the work was begun."""
+    """Store the card; return None if the session has changed since the work was started."""
     session_id = UUID(card.session_id)
     with transaction.atomic():
         session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
@@ -136,7 +137,7 @@ def _store(card: Card, digest: str, last_order: int, token: UUID) -> MemoryCard 
             raise SessionNotFoundError(f"There is no session {session_id}.")
         work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         if work is None or work.token != token:
-            # Made by somebody else, or changed: then what was read may be old.
+            # Another worker made it, or the session changed: the lines that were read may be old.
             return None
         stored = card_store(
             card=card,

@@ -1,4 +1,4 @@
-"""What pages and REST resources of other packages use of those of cards."""
+"""Presentation code of cards that pages and REST resources of other packages use."""
 
 from sessions_app.cards.admin import MakeCards, card_link
 

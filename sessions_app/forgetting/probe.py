@@ -115,7 +115,7 @@ class Prober:
             if key in doomed.memories:
                 raise self._found(_still("found", "memory", key))
         for message in messages:
-            is_ours = message.role != Role.USER and _tells(texts, message.content)
+            is_ours = message.role != Role.USER and _holds_text(texts, message.content)
             if is_ours or message.pk in doomed.messages:
                 raise self._found(_still("found", "message", message.pk))
 
@@ -125,7 +125,7 @@ class Prober:
             self.record.note("columns", queries=1, names=[column.name])
             for key, told in column.rows():
                 self.record.note("columns", rows=1)
-                if _tells(texts, told):
+                if _holds_text(texts, told):
                     raise self._found(_still("told", column.what, key))
 
     def _found(self, text: str) -> StillFoundError:
@@ -144,12 +144,12 @@ def spread(all_of_them: Sequence[T]) -> list[T]:
     return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
 
 
-def _tells(texts: Fragments, told: Any) -> bool:
+def _holds_text(texts: Fragments, told: Any) -> bool:
     """Return whether any text occurs outside of the redaction marks."""
     if isinstance(told, dict):
-        return any(_tells(texts, part) for pair in told.items() for part in pair)
+        return any(_holds_text(texts, part) for pair in told.items() for part in pair)
     if isinstance(told, list | tuple):
-        return any(_tells(texts, part) for part in told)
+        return any(_holds_text(texts, part) for part in told)
     return isinstance(told, str) and any(texts.are_in(part) for part in told.split(MARK))
 
 
@@ -157,7 +157,7 @@ def _is_ours(hit: Hit, texts: Fragments) -> bool:
     """Return whether an answer of ours still repeats a text; people's own messages stay."""
     if hit.source != "message" or hit.metadata.get("role") == str(Role.USER):
         return False
-    return _tells(texts, hit.content)
+    return _holds_text(texts, hit.content)
 
 
 class _Prepared:

@@ -106,7 +106,7 @@ class RestSweep:
         rows.filter(status__isnull=True).update(withheld=True)
         for row in rows.exclude(body="").only("body", "headers").iterator(ROWS_AT_ONCE):
             about = self._is_about([row.body, row.headers]) or self._is_card(row.body)
-            if about or self._tells(_told(row.body)):
+            if about or self._tells(_parse_body(row.body)):
                 IdempotentAnswer.objects.filter(pk=row.pk).update(
                     body="", headers={}, withheld=True
                 )
@@ -163,7 +163,7 @@ def _bare(key: str) -> str:
     return key.replace("-", "").lower()
 
 
-def _told(body: str) -> Any:
+def _parse_body(body: str) -> Any:
     """Return a response's document, or the body itself if it isn't a document."""
     try:
         return json.loads(body)

@@ -1,7 +1,7 @@
-"""The list of chats as staff work through it: the newest first, with what each has to tell.
+"""List chats as staff work through them: the newest first, with their state.
 
-A page asks as many questions for fifty chats as for one, and none of them reads more than the
-page's own chats once its filters have found those.
+A page makes as many queries for fifty chats as for one. After filtering, each query reads only the
+page's own chats.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ CHATS_A_PAGE = 50
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a list is narrowed by; empty fields narrow nothing. ``assigned``: me, nobody,
-    somebody, or one's id; ``kind``: person or group; ``memory``: on or off; ``active``: something
-    was said or asked from here up to there, as the dashboard counts it."""
+    """The filters of a list; empty fields don't filter.
+
+    ``assigned``: me, nobody, somebody, or a user's id. ``kind``: person or group. ``memory``: on or
+    off. ``active``: a message or a turn in this period, as the dashboard counts it.
+    """
 
     query: str = ""
     unread: bool = False
@@ -69,8 +71,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Row:
-    """A chat in the list. ``unread``: news to who looks, at most MAX_UNREAD; ``failed`` and
-    ``unconfirmed``: turns that went wrong since the last review; ``reviewed``: up to its end."""
+    """A chat in the list.
+
+    ``unread`` counts messages that are new to the user, at most MAX_UNREAD. ``failed`` and
+    ``unconfirmed`` count turns since the last review. ``reviewed`` is True if the chat is reviewed
+    up to its end.
+    """
 
     chat: Chat
     last: Message | None
@@ -85,7 +91,7 @@ class Row:
 
 
 def chats_wanted(wanted: Wanted, user: User, *, memory_default: bool) -> QuerySet[Chat]:
-    """The chats in the order of the list, the newest first."""
+    """Return the filtered chats, the newest first."""
     chats = Chat.objects.filter(activity__isnull=False).select_related("activity")
     if wanted.query:
         chats = chats.filter(_named(wanted.query))
@@ -129,7 +135,7 @@ def inbox_pages(chats: QuerySet[Chat]) -> BoundedPaginator:
 
 
 def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
-    """What the list shows of these chats, by as many queries for one as for a page."""
+    """Return the rows of these chats, with a constant number of queries."""
     keys = [chat.pk for chat in chats]
     lasts = last_message_place(keys)
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
@@ -163,8 +169,10 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
 
 
 def turns_gone_wrong() -> QuerySet[Turn]:
-    """Turns that failed, or of which nobody knows whether they went out, since the page was made
-    on which their chat was reviewed last."""
+    """Return the failed and unconfirmed turns since the last review of their chat.
+
+    The time of a review is the time when its page was made.
+    """
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
     never = Q(chat__reviewed__isnull=True)
@@ -172,16 +180,16 @@ def turns_gone_wrong() -> QuerySet[Turn]:
 
 
 def _pauses() -> QuerySet[ChatPause]:
-    """Those that are in force: the assistant answers nobody there."""
+    """Return the active pauses: the assistant doesn't answer in these chats."""
     in_force = Q(until__isnull=True) | Q(until__gt=timezone.now())
     return ChatPause.objects.filter(in_force)
 
 
 def _named(text: str) -> Q:
-    """Who is called or reached like that, in any part of it."""
+    """Match chats by any part of a name or an address."""
     address = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=text)
     named = Q(client_name__icontains=text) | Q(whatsapp_chat__icontains=text) | Q(Exists(address))
-    # A number is written with blanks and dashes by people, and without them in addresses.
+    # People write a number with blanks and dashes; addresses have neither.
     digits = "".join(character for character in text if character.isdigit())
     if len(digits) >= 4 and not any(character.isalpha() for character in text):
         named |= Q(whatsapp_chat__contains=digits) | Q(client_phone__contains=digits)
@@ -205,7 +213,7 @@ def _unread(keys: Collection[UUID], user: User) -> dict[UUID, int]:
 
 
 def _since_review(keys: Collection[UUID]) -> dict[UUID, int]:
-    """Of the chats that were reviewed: 0 where nothing was said since, else 1."""
+    """Map each reviewed chat to 0 if it has no message since its review, else to 1."""
     marks = ReviewedMark.objects.filter(chat__in=keys)
     places = {mark.chat_id: place_marked(mark) for mark in marks}
     return dict.fromkeys(places, 0) | news_count(places, SAID, 1)

@@ -1,4 +1,4 @@
-"""What every step of a review begins and ends with."""
+"""Lock the chats of a review, and audit it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.models import Chat
 
 
 def chats_lock(chat_ids: Collection[UUID]) -> list[UUID]:
-    """Those of the chats that are there, and stay until the transaction ends."""
+    """Lock these chats until the transaction ends; return the ones that exist."""
     rows = Chat.objects.select_for_update(no_key=True).filter(pk__in=set(chat_ids))
     return list(rows.order_by("pk").values_list("pk", flat=True))
 
@@ -19,7 +19,7 @@ def chats_lock(chat_ids: Collection[UUID]) -> list[UUID]:
 def chats_record(
     action: str, chats: Collection[UUID], actor: Actor, details: Mapping[str, Any] | None = None
 ) -> None:
-    """Tell the audit log what was done with these chats."""
+    """Record an action on these chats in the audit log."""
     audit_record_many(
         events=[Event(action, actor, "chat", key, details=details or {}) for key in chats]
     )

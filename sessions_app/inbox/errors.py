@@ -1,7 +1,7 @@
-"""Why something can't be done in a review."""
+"""Errors of a review."""
 
 from __future__ import annotations
 
 
 class ReviewError(ValueError):
-    """What was asked for makes no sense, or no sense any more. The text is for staff."""
+    """The request is invalid, or not valid any more. The text is for staff."""

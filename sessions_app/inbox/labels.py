@@ -1,4 +1,4 @@
-"""Sorts conversations: bookmarks, labels, and who looks after which."""
+"""Sort conversations by bookmarks, labels and assignees."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from sessions_app.models import Assignment, Bookmark, ChatLabel, Label, Message
 def bookmark_set(
     *, user: User, chat_id: UUID, actor: Actor, wanted: bool, message_id: UUID | None = None
 ) -> bool:
-    """Set or take away one's own bookmark on a chat or on one of its messages; twice is once.
-    Returns whether anything changed. Raises ReviewError where there is no such message."""
+    """Set or remove one's own bookmark on a chat or a message; return whether it changed.
+
+    Setting it twice has no further effect. Raises ReviewError if the message doesn't exist.
+    """
     with transaction.atomic():
         if not chats_lock([chat_id]):
             return False
@@ -42,7 +44,7 @@ def bookmark_set(
 
 
 def chats_label(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> int:
-    """Put a label on chats; returns how many didn't have it."""
+    """Add a label to chats; return how many didn't have it."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         having = ChatLabel.objects.filter(label=label, chat__in=chats)
@@ -53,7 +55,7 @@ def chats_label(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> in
 
 
 def chats_unlabel(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> int:
-    """Take a label off chats; returns how many had it."""
+    """Remove a label from chats; return how many had it."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         having = ChatLabel.objects.filter(label=label, chat__in=chats)
@@ -65,7 +67,7 @@ def chats_unlabel(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> 
 
 @dataclass(frozen=True)
 class Assigned:
-    """How many chats got another assignee, and by username who has those that were left alone."""
+    """The number of reassigned chats, and the assignees of the unchanged ones by username."""
 
     changed: int
     kept_by: Sequence[str] = ()
@@ -78,16 +80,18 @@ def chats_assign(
     actor: Actor,
     was: Mapping[UUID, str] = MappingProxyType({}),
 ) -> Assigned:
-    """Let one of the staff look after chats, or nobody. ``was``: who looked after a chat when
-    that was decided, by the user's key, "" for nobody; where somebody else does by now, the chat
-    is left to them. Of chats that aren't in it that doesn't matter. Raises ReviewError for an
-    assignee who isn't of the staff (any more)."""
+    """Assign chats to a staff member, or to nobody.
+
+    ``was`` maps a chat to the assignee that was shown when the user decided, by primary key, "" for
+    nobody. If another person is assigned by now, the chat keeps them. Chats that aren't in ``was``
+    are always assigned. Raises ReviewError for an assignee who isn't staff (any more).
+    """
     if assignee is not None and not (assignee.is_active and assignee.is_staff):
         raise ReviewError(_("Conversations can only be assigned to staff who can log in."))
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         assigned = Assignment.objects.filter(chat__in=chats).select_related("assignee")
-        # Two who take the same conversation shouldn't both believe that they have it.
+        # If two people take the same conversation, only one of them may believe that they have it.
         taken = {
             each.chat_id: each.assignee.get_username()
             for each in assigned

@@ -1,4 +1,4 @@
-"""What staff noted and marked, where two chats turn out to be one person."""
+"""Merge notes and markers when two chats turn out to be one person."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from sessions_app.models.review import UpTo
 
 
 def review_move(*, from_chat: UUID, to_chat: UUID) -> None:
-    """Notes, bookmarks and labels of both are the chat's that stays; of two who look after them
-    the one who was named last does. Call it before the messages are moved: nothing that was
-    news in either is passed over afterwards."""
+    """Move notes, bookmarks and labels to the remaining chat.
+
+    Of two assignees, the later one stays. Call it before the messages are moved, so that nothing
+    unread in either chat is skipped afterwards.
+    """
     readers = ReadMark.objects.filter(chat__in=[from_chat, to_chat]).values_list("user", flat=True)
     for user_id in set(readers):
         _join(ReadMark.objects.filter(user=user_id), from_chat, to_chat, FROM_PEOPLE)
@@ -36,7 +38,7 @@ def review_move(*, from_chat: UUID, to_chat: UUID) -> None:
 
 
 def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) -> None:
-    """One mark of two: before what is news in either, else at the later one."""
+    """Merge two markers: before the first new message of either chat, or else at the later one."""
     own = {mark.chat_id: mark for mark in marks.filter(chat__in=[from_chat, to_chat])}
     if not own:
         return
@@ -48,7 +50,7 @@ def _join(marks: Any, from_chat: UUID, to_chat: UUID, roles: tuple[str, ...]) ->
     if place == BEGINNING:
         kept.delete()
         return
-    # The chat may be the row's key: it is moved in the table.
+    # The chat may be the row's primary key, so an UPDATE moves it.
     marks.filter(pk=kept.pk).update(chat=to_chat, **place_fields(place))
 
 

@@ -1,4 +1,4 @@
-"""Moves the marks of how far staff have come: what each has looked at, what was reviewed."""
+"""Move the read markers of staff members and the reviewed markers of chats."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from sessions_app.models.review import UpTo
 
 
 def chat_look(*, user: User, chat_id: UUID, place: Place) -> None:
-    """Somebody has seen a chat up to here; whoever has seen more stays where they are."""
+    """Move the user's read marker forward to this place; never move it back."""
     try:
         made, is_new = ReadMark.objects.get_or_create(
             user=user, chat_id=chat_id, defaults=place_fields(place)
         )
     except IntegrityError:
-        # The chat was erased at this very moment.
+        # The chat was erased at the same moment.
         return
     if not is_new and _place(made) < _tuple(place):
         _before(ReadMark.objects.filter(pk=made.pk), place).update(**place_fields(place))
 
 
 def chats_mark_read(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> int:
-    """Nothing in these chats is news to this one any more; returns how many chats."""
+    """Mark these chats as read for the user; return how many."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         places = {key: place for key, (_id, place) in last_message_place(chats).items()}
@@ -51,7 +51,7 @@ def chats_mark_read(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> 
 
 
 def chats_mark_unread(*, user: User, chat_ids: Collection[UUID], actor: Actor) -> int:
-    """The last thing that each person said is news again; returns how many chats."""
+    """Mark the last message of each person as unread; return how many chats."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         found = last_message_place(chats, FROM_PEOPLE)
@@ -68,18 +68,19 @@ def chats_review(
     seen: Mapping[UUID, UUID] | None = None,
     seen_at: datetime | None = None,
 ) -> int:
-    """These chats are reviewed, each up to the message that was ``seen`` last, or up to its
-    last one; what is said later isn't. Answers that failed are reviewed up to ``seen_at``, or
-    up to now: they needn't leave a message. Returns how many chats.
+    """Mark these chats as reviewed; return how many.
 
-    Raises ReviewError where a message that was seen isn't there any more.
+    Each is reviewed up to the message in ``seen``, or up to its last one; later messages aren't.
+    Failed answers are reviewed up to ``seen_at``, or up to now, because they may have no message.
+
+    Raises ReviewError if a message in ``seen`` doesn't exist any more.
     """
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         places = {key: place for key, (_id, place) in last_message_place(chats).items()}
         places |= _places_of({key: seen[key] for key in chats if seen and key in seen})
         now = timezone.now()
-        # What nobody can have seen yet isn't reviewed.
+        # A page can't have shown anything later than now.
         border = min(seen_at or now, now)
         for key, place in sorted(places.items()):
             fields = {**place_fields(place), "reviewed_by": user, "reviewed_at": border}
@@ -87,7 +88,7 @@ def chats_review(
                 chat_id=key, defaults=fields
             )
             if not is_new and _place(mark) <= _tuple(place):
-                # An older page doesn't take back what was reviewed on a newer one.
+                # A form of an older page doesn't move the marker back.
                 fields["reviewed_at"] = max(border, mark.reviewed_at)
                 ReviewedMark.objects.filter(pk=key).update(**fields)
         chats_record("chat.review", chats, actor)
@@ -95,7 +96,7 @@ def chats_review(
 
 
 def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
-    """These chats aren't reviewed any more; returns how many there are."""
+    """Remove the reviewed marker of these chats; return how many chats there are."""
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         ReviewedMark.objects.filter(chat__in=chats).delete()
@@ -127,7 +128,7 @@ def _set_read(user: User, places: Mapping[UUID, Place]) -> None:
 
 
 def _before(marks: Any, place: Place) -> Any:
-    """Those marks that stand before a place."""
+    """Filter markers that are before a place."""
     here = Q(began_at=place.began_at)
     return marks.filter(
         Q(began_at__lt=place.began_at)

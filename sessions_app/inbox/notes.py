@@ -1,4 +1,4 @@
-"""Internal notes: written, changed and deleted by their authors, never sent to anybody."""
+"""Write, change and delete internal notes, which are never sent to anybody."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from sessions_app.models.review import MAX_NOTE_LENGTH
 def note_write(
     *, user: User, chat_id: UUID, text: str, actor: Actor, message_id: UUID | None = None
 ) -> Note:
-    """A note on a chat, or on one of its messages. Raises ReviewError for a text that can't be
-    kept, and where the chat or the message isn't there (any more)."""
+    """Write a note on a chat, or on one of its messages.
+
+    Raises ReviewError for an invalid text, and if the chat or the message doesn't exist (any more).
+    """
     text = _checked(text)
     with transaction.atomic():
-        # Who quotes what is being forgotten at this moment waits, and then finds it gone.
+        # A note may quote a text that is being forgotten: it waits, and then finds the text gone.
         forgetting_wait(Reader(chat_id))
         if not chats_lock([chat_id]):
             raise ReviewError(_("The conversation isn't there any more."))
@@ -52,8 +54,11 @@ def note_edit(
     actor: Actor,
     check: Callable[[Note], None] = lambda _note: None,
 ) -> Note:
-    """Change one's own note. ``check`` sees it locked before it is changed; what it raises goes
-    through. Raises ReviewError for anybody else's."""
+    """Change one's own note.
+
+    ``check`` gets the locked note before it is changed; its errors propagate. Raises ReviewError
+    for another person's note.
+    """
     text = _checked(text)
     with transaction.atomic():
         forgetting_wait(Reader(note_own(note_id=note_id, user=user).chat_id))
@@ -67,7 +72,10 @@ def note_edit(
 
 
 def note_delete(*, note_id: UUID, user: User, actor: Actor) -> UUID:
-    """Delete one's own note; returns its chat's id. Raises ReviewError for anybody else's."""
+    """Delete one's own note; return its chat's id.
+
+    Raises ReviewError for another person's note.
+    """
     with transaction.atomic():
         note = _own(Note.objects.select_for_update(), note_id, user)
         _record("note.delete", note, actor)
@@ -76,7 +84,7 @@ def note_delete(*, note_id: UUID, user: User, actor: Actor) -> UUID:
 
 
 def note_own(*, note_id: UUID, user: User) -> Note:
-    """One's own note. Raises ReviewError for anybody else's."""
+    """Return one's own note. Raises ReviewError for another person's note."""
     return _own(Note.objects.all(), note_id, user)
 
 

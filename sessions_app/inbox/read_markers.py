@@ -1,7 +1,7 @@
-"""How far staff have come in chats, and what was said since.
+"""Read markers: find the last seen place in each chat, and the messages after it.
 
-A mark is a place in the conversation, not a time: of two messages that are stored at the same
-moment none is passed over. Every question is asked for many chats at once.
+A marker is a place in the conversation, not a time: if two messages are stored at the same moment,
+neither is skipped. Every query covers many chats at once.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from sessions_app.models import Chat, ChatSession, Message, ReadMark, ReviewedMa
 from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 
-# More new messages than this are told as "99+".
+# More new messages than this are shown as "99+".
 MAX_UNREAD = 100
 
-# What the person says is news to who reads; to who reviews also what was answered.
+# For readers only a person's messages are new; for reviewers the answers are, too.
 FROM_PEOPLE = (Role.USER,)
 SAID = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 
-# The id of a message, and where it stands.
+# A message's id and its place.
 Found = tuple[UUID, Place]
 
 CHATS, SESSIONS = Chat._meta.db_table, ChatSession._meta.db_table
 MESSAGES = Message._meta.db_table
 
 MARKS = "unnest(%s::uuid[], %s::timestamptz[], %s::uuid[], %s::int[])"
-# Sessions from the mark's on by their index, and of each what comes after it.
+# Find sessions from the marker on by an index, and in each the messages after the marker.
 SINCE = f"""
 FROM {SESSIONS} AS held JOIN {MESSAGES} AS said ON said.session_id = held.session_id
 WHERE held.chat_id = mark.chat_id AND held.created_at >= mark.began_at
@@ -57,7 +57,7 @@ CROSS JOIN LATERAL (
     ORDER BY held.created_at, held.session_id, said.order_num LIMIT 1
 ) AS news
 """  # noqa: S608 constants only
-# Each session's last one stands at its end, and the newest session that has one is the chat's.
+# Takes each session's last message, then the one of the newest session that has any.
 LAST = f"""
 SELECT chat.id, news.message_id, news.created_at, news.session_id, news.order_num
 FROM unnest(%s::uuid[]) AS chat (id)
@@ -74,7 +74,7 @@ CROSS JOIN LATERAL (
 ) AS news
 """  # noqa: S608 constants only
 
-# The same for a list of chats, each with the mark that it may have.
+# The same for a list of chats, each with an optional marker.
 NEWS_THERE = f"""
 EXISTS (
     SELECT FROM (VALUES (1)) AS one
@@ -92,14 +92,14 @@ EXISTS (
 
 
 def place_marked(mark: UpTo | None) -> Place:
-    """Where a mark stands; the beginning where there is none."""
+    """Return the place of a marker; the beginning if there is none."""
     if mark is None:
         return BEGINNING
     return Place(mark.began_at, mark.session_key, mark.order_num)
 
 
 def place_fields(place: Place) -> dict[str, object]:
-    """The fields of a mark that stands there."""
+    """Return the fields of a marker at this place."""
     return {
         "began_at": place.began_at,
         "session_key": place.session_id,
@@ -108,28 +108,32 @@ def place_fields(place: Place) -> dict[str, object]:
 
 
 def news_count(marks: Mapping[UUID, Place], roles: Collection[str], most: int) -> dict[UUID, int]:
-    """How many messages came after each chat's mark, at most ``most``; chats without are left
-    out."""
+    """Count the messages after each chat's marker, at most ``most``.
+
+    Chats without new messages are left out.
+    """
     return dict(_ask(COUNTS, *_columns(marks), list(roles), most))
 
 
 def news_first(marks: Mapping[UUID, Place], roles: Collection[str]) -> dict[UUID, Found]:
-    """The first message after each chat's mark; chats without one are left out."""
+    """Return the first message after each chat's marker; chats without one are left out."""
     return _found(_ask(FIRST, *_columns(marks), list(roles)))
 
 
 def last_message_place(
     chat_ids: Collection[UUID], roles: Collection[str] = SAID
 ) -> dict[UUID, Found]:
-    """The last message of each chat; chats without one are left out."""
+    """Return the last message of each chat; chats without one are left out."""
     return _found(_ask(LAST, list(chat_ids), list(roles)))
 
 
 def news_there(
     marks: type[ReadMark | ReviewedMark], roles: Collection[str], user: User | None = None
 ) -> RawSQL:
-    """For a list of chats: whether anything was said after their mark, or at all where they have
-    none. ``user``: whose marks."""
+    """Annotate chats with whether any message came after their marker.
+
+    A chat without a marker counts all messages. ``user`` is the owner of the markers.
+    """
     whose = "AND mark.user_id = %s" if user else ""
     sql = NEWS_THERE.format(marks=marks._meta.db_table, whose=whose)
     values = [user.pk, list(roles)] if user else [list(roles)]
@@ -141,7 +145,7 @@ def just_before(place: Place) -> Place:
 
 
 def is_after(message: Message, place: Place) -> bool:
-    """Whether a message, read with its session, stands after a place."""
+    """Return whether a message, loaded with its session, comes after a place."""
     at = (message.session.created_at, message.session_id, message.order_num)
     return at > (place.began_at, place.session_id, place.order_num)
 

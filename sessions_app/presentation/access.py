@@ -1,4 +1,4 @@
-"""What is switched off, and who may reach a chat that a body names."""
+"""Check which functions are enabled, and whether the caller may reach a chat."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ LONGTERM_OFF = (
 
 
 def require_memory(chat: Chat | None = None) -> None:
-    """Raises MemoryDisabled where nothing may be stored: at all, or in this chat."""
+    """Raise MemoryDisabled if memory is off, globally or in this chat."""
     own = None if chat is None else chat.memory_enabled
     if not (settings.ENABLE_MEMORY_SYSTEM if own is None else own):
         raise MemoryDisabled
 
 
 def require_longterm() -> None:
-    """Raises MemoryDisabled where long-term memory alone is off."""
+    """Raise MemoryDisabled if long-term memory is off."""
     if not settings.LONGTERM_ENABLED:
         raise MemoryDisabled(LONGTERM_OFF)
 
 
 def chat_in_reach(caller: Caller, whatsapp_chat: str) -> Chat | None:
-    """The chat of this name; None where it is new. Raises NotFound for what a bound token
-    doesn't reach: also for a new one, so that nobody learns which there are."""
+    """Return the chat with this name; None if it is new.
+
+    Raises NotFound for a chat out of reach of a bound token. That includes new chats, so that
+    nobody learns which ones exist.
+    """
     chat = chat_at(whatsapp_chat)
     if caller.is_bound and (chat is None or not caller.may_see(chat.pk)):
         no_chat(whatsapp_chat)
@@ -45,7 +48,7 @@ def no_chat(whatsapp_chat: str) -> NoReturn:
 
 
 def refuse_beyond_chats(caller: Caller, visibility: str) -> None:
-    """Raises PermissionDenied where a bound token writes what other chats recall."""
+    """Raise PermissionDenied if a bound token writes a memory that other chats recall."""
     if caller.is_bound and visibility != "chat":
         raise PermissionDenied(
             "The token is bound to chats: it writes memories of visibility chat only. Name one of "

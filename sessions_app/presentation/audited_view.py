@@ -1,4 +1,4 @@
-"""Pages on which staff read what people said: each view of one is told to the audit log."""
+"""Audit each view of the admin's pages on which staff read messages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from sessions_app.models import Chat, ChatSession
 
 
 class ConversationAdmin(ReadOnlyAdmin):
-    """``read_as``: what is read here, as the audit log calls it. ``list_is_read``: the list
-    shows texts, too."""
+    """Base of the audited pages.
+
+    ``read_as`` is the name of the object in the audit log. ``list_is_read`` is True if the list
+    shows texts, too.
+    """
 
     read_as: ClassVar[str] = ""
     list_is_read: ClassVar[bool] = False
@@ -44,13 +47,13 @@ class ConversationAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         page = super().changelist_view(request, extra_context)
-        # An action, and a filter that makes no sense, are answered with another address.
+        # Actions and invalid filters are answered with a redirect.
         if self.list_is_read and page.status_code == 200:
             self._record_list(request)
         return page
 
     def _record_list(self, request: HttpRequest) -> None:
-        """Of a list that shows one conversation, which one; never what was searched for."""
+        """Audit the conversation that a list is limited to; the search text isn't recorded."""
         session = _first(ChatSession, request.GET.get("session__session_id__exact", ""))
         chat = _first(Chat, request.GET.get("chat__id__exact", ""))
         chat_id = session.chat_id if session else chat.pk if chat else None
@@ -65,7 +68,7 @@ class ConversationAdmin(ReadOnlyAdmin):
 
 
 def _first(model: type[Any], key: str) -> Any:
-    """The row that a list's filter names, if it is there."""
+    """Return the row that a list's filter names, if it exists."""
     try:
         return model.objects.filter(pk=UUID(key)).first()
     except ValueError:
@@ -73,7 +76,7 @@ def _first(model: type[Any], key: str) -> Any:
 
 
 def _chat_of(obj: Model) -> UUID | None:
-    """The chat that a row of a conversation belongs to."""
+    """Return the chat of a conversation's row."""
     if isinstance(obj, Chat):
         return obj.pk
     for way in ("session", "turn"):

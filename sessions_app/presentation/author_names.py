@@ -1,5 +1,7 @@
-"""Who of the staff wrote a message by hand. The name is looked up by the account's id, so that it
-goes with the account."""
+"""Find the staff members who wrote messages by hand.
+
+The name is looked up by the account's id, so that it disappears with the account.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ SOMEBODY = gettext_lazy("somebody of the staff")
 
 
 def author_names(messages: Iterable[Message]) -> dict[int, str]:
-    """The user names by the accounts' ids, in one query; none where nothing is by hand."""
+    """Return user names by account id in one query; empty if no message was written by hand."""
     keys = {message.metadata.get(AUTHOR) for message in messages}
     return names_of({key for key in keys if isinstance(key, int)})
 

@@ -1,4 +1,4 @@
-"""What the schema's examples are made of. All of it is invented."""
+"""Sample values for the schema's examples. All of them are invented."""
 
 from __future__ import annotations
 

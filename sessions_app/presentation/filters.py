@@ -1,4 +1,4 @@
-"""By what lists of conversations are narrowed."""
+"""Filter lists of conversations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
         return rows.filter(chat__in=chats_at(value))
 
     def filter_queryset(self, queryset: QuerySet[ChatSession]) -> QuerySet[ChatSession]:
-        """Archived sessions are left out of default lists."""
+        """Leave archived sessions out of default lists."""
         if not self.form.cleaned_data.get("status"):
             queryset = queryset.exclude(status=SessionStatus.ARCHIVED)
         found: QuerySet[ChatSession] = super().filter_queryset(queryset)
@@ -54,6 +54,6 @@ class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:
-    """The chat of this name, or whose person is reached at this address now; at most one."""
+    """Return the chat with this name or current address of its person; at most one."""
     there = Q(addresses__address=whatsapp_chat, addresses__left_at__isnull=True)
     return Chat.objects.filter(Q(whatsapp_chat=whatsapp_chat) | there)

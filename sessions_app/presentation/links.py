@@ -1,4 +1,4 @@
-"""Links between the admin's pages of one conversation."""
+"""Link the admin's pages of one conversation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sessions_app.models import Chat, ChatSession, Message
 
 
 def list_address(model: str, **filters: object) -> str:
-    """The address of a list, such as ``sessions_app_message``, narrowed by lookups."""
+    """Return the address of a list, such as ``sessions_app_message``, filtered by lookups."""
     return f"{reverse(f'admin:{model}_changelist')}?{urlencode(filters)}"
 
 
 def conversation_address(chat_id: UUID, message_id: UUID | None = None, *, query: str = "") -> str:
-    """A chat's conversation; at a message, found by ``query``."""
+    """Return the address of a chat's conversation, optionally at a message found by ``query``."""
     address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
     if message_id is None:
         return address
@@ -29,7 +29,10 @@ def conversation_address(chat_id: UUID, message_id: UUID | None = None, *, query
 
 
 def messages_address(session: ChatSession) -> str:
-    """A session's messages in reading order: see MessageAdmin.get_ordering."""
+    """Return the address of a session's messages in reading order.
+
+    See MessageAdmin.get_ordering.
+    """
     return list_address("sessions_app_message", session__session_id__exact=session.pk)
 
 
@@ -43,7 +46,7 @@ def message_link(message: Message | None) -> str:
 
 
 def chat_links(chat: Chat) -> SafeString:
-    """What belongs to a chat."""
+    """Return links to the chat's related pages."""
     conversation = reverse("admin:sessions_app_chat_conversation", args=[chat.pk])
     return format_html_join(
         " · ", '<a href="{}">{}</a>', [(conversation, _("conversation")), *_lists(chat)]
@@ -51,7 +54,7 @@ def chat_links(chat: Chat) -> SafeString:
 
 
 def chat_lists(chat: Chat) -> SafeString:
-    """The same, beside the conversation."""
+    """Return the links for the conversation's own page."""
     return format_html_join(" · ", '<a href="{}">{}</a>', _lists(chat))
 
 

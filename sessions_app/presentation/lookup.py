@@ -1,6 +1,6 @@
-"""Finds what an address names, within reach of who calls.
+"""Find the object that a URL names, within the caller's reach.
 
-What is out of reach is answered as what isn't there: nobody learns of it.
+An object out of reach is answered like a missing one, so that nobody learns of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessions_app.models import Chat, ChatSession
 
 
 def session_within(caller: Caller, session_id: UUID) -> ChatSession:
-    """Raises NotFound."""
+    """Return the session; raise NotFound if it is missing or out of reach."""
     rows = ChatSession.objects.select_related("chat").filter(caller.reach())
     session = rows.filter(pk=session_id).first()
     if session is None:
@@ -24,7 +24,7 @@ def session_within(caller: Caller, session_id: UUID) -> ChatSession:
 
 
 def chat_within(caller: Caller, whatsapp_chat: str) -> Chat:
-    """Raises NotFound."""
+    """Return the chat; raise NotFound if it is missing or out of reach."""
     chat = chat_at(whatsapp_chat)
     if chat is None or not caller.may_see(chat.pk):
         raise NotFound(f"There is no chat {whatsapp_chat}.")
@@ -32,6 +32,6 @@ def chat_within(caller: Caller, whatsapp_chat: str) -> Chat:
 
 
 def check_chat(caller: Caller, whatsapp_chat: str) -> None:
-    """Whether this chat may be written to: a bound token makes no new ones. Raises NotFound."""
+    """Raise NotFound if this chat may not be written to: a bound token creates no chats."""
     if caller.is_bound:
         chat_within(caller, whatsapp_chat)

@@ -1,4 +1,4 @@
-"""How staff are shown what isn't text, and how far a message of ours came."""
+"""Icons for messages that aren't text, and ticks for the delivery state of ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions_app.models.messages import DeliveryStatus
 
 @dataclass(frozen=True)
 class Kind:
-    """``icon``: a name of Material Symbols."""
+    """A kind of message; ``icon`` is a name of Material Symbols."""
 
     icon: str
     name: Any
@@ -20,7 +20,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Tick:
-    """As WhatsApp shows it: one tick, two, and two in colour; ``look`` is a class of the page."""
+    """The tick that WhatsApp shows: one, two, or two in colour.
+
+    ``look`` is a CSS class of the page.
+    """
 
     text: str
     look: str
@@ -52,7 +55,7 @@ TICKS = {
 
 
 def kind_of(kind: str) -> Kind | None:
-    """None for plain text."""
+    """Return the kind; None for plain text."""
     if kind == "text":
         return None
     return KINDS.get(kind) or Kind("attach_file", kind)

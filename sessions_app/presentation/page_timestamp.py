@@ -1,4 +1,4 @@
-"""When a page was made, as its forms post it: what happened later wasn't seen by who posts."""
+"""Post the time when a page was made with its forms: later changes weren't visible on it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ SALT = "page made"
 
 
 def made_stamp(when: datetime) -> str:
-    """For a hidden input. Take the time before the page reads anything."""
+    """Return the value of a hidden input. Take the time before the page reads anything."""
     return signing.dumps(when.isoformat(), salt=SALT)
 
 
 def made_at(posted: str) -> datetime | None:
-    """None where it is missing, or not of ours."""
+    """Return the posted time; None if it is missing or invalid."""
     try:
         return datetime.fromisoformat(signing.loads(posted, salt=SALT))
     except signing.BadSignature:

@@ -1,4 +1,4 @@
-"""The services' errors as answers, where several endpoints share them."""
+"""Map errors of services to responses that several endpoints share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def memory_disabled(error: Exception) -> APIException:
     return MemoryDisabled()
 
 
-# The first that fits counts: the narrower error stands before the wider one.
+# The first match counts: a narrower error is listed before a wider one.
 CHAT_MEMORY = {
     ConversationNotFoundError: not_found,
     SessionArchivedError: conflict,

@@ -1,4 +1,4 @@
-"""Answers in other forms than JSON."""
+"""Render responses in formats other than JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cards_app.memory_card import Card
 
 
 class CardData(dict[str, Any]):
-    """A card as JSON shows it, which knows how YAML does."""
+    """A card's data as JSON, with a method that renders it as YAML."""
 
     def __init__(self, card: Card) -> None:
         super().__init__(card.to_dict())
@@ -28,7 +28,7 @@ class CardYaml(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: object | None = None,
     ) -> bytes:
-        """What is no card, such as an error, is JSON all the same."""
+        """Render the card; anything else, such as an error, as JSON."""
         if isinstance(data, CardData):
             return data.yaml.encode()
         return bytes(JSONRenderer().render(data))
@@ -45,7 +45,7 @@ class TranscriptText(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: object | None = None,
     ) -> bytes:
-        """What is no transcript, such as an error, is JSON all the same."""
+        """Render the transcript; anything else, such as an error, as JSON."""
         if isinstance(data, dict) and "text" in data:
             return str(data["text"]).encode()
         return bytes(JSONRenderer().render(data))

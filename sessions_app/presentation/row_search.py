@@ -1,5 +1,7 @@
-"""How staff find rows of endless lists: by whole ids, by the chat, by words as they are indexed.
-Looking for a piece of a text in every row would read a million of them."""
+"""Search rows of long lists by whole ids, by chat, or by indexed words.
+
+A substring search over every row would read a million of them.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,24 @@ from sessions_app.recall.facade import (
 
 MAX_CHATS = 1_000
 MAX_MESSAGES = 2_000
-# A WhatsApp address, or so much of a number that it can't be meant as a word.
+# A WhatsApp address, or so many digits that it can't be a word.
 _ADDRESS = re.compile(r"\S*@\S*|\+?\d{6,}")
-# Providers' ids are long and hold no space.
+# Providers' ids are long and contain no space.
 _MIN_ID_LENGTH = 15
 
 
 def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
-    """By a whole id (of the message, of its session, of its chat, the provider's), by the chat's
-    address, else by words, and where none fits by a part of one."""
+    """Filter messages by a whole id, by the chat's address, or by words.
+
+    The id is the message's, its session's, its chat's or the provider's. If no message has the
+    words, parts of words match.
+    """
     asked = _asked(term)
     if not asked:
         return queryset
     if (key := _uuid(asked)) is not None:
         return queryset.filter(Q(pk=key) | Q(session=key) | Q(chat=key))
-    # Long numbers are said, too: those of orders, say.
+    # People write long numbers, too, such as those of orders.
     if _ADDRESS.fullmatch(asked) and (chats := _chats_addressed(asked)):
         return queryset.filter(chat__in=chats)
     if _may_be_id(asked):
@@ -44,8 +49,7 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
         if same_id:
             return queryset.filter(pk__in=same_id)
     wanted = messages_with(asked)
-    # Not ``exists``: PostgreSQL takes every word for a frequent one, and would look for it from row
-    # to row.
+    # Not ``exists``: PostgreSQL estimates every word as frequent, and would scan row by row.
     if wanted is not None and newest_messages_found(Message.objects.all(), asked, 0, 1):
         return queryset.filter(wanted)
     part = messages_with_parts(Message.objects.all(), asked)
@@ -53,7 +57,7 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
 
 
 def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:
-    """As their messages are found, of which the newest MAX_MESSAGES count."""
+    """Filter vectors by their messages, of which the newest MAX_MESSAGES count."""
     if not _asked(term):
         return queryset
     messages = messages_found(Message.objects.order_by(MAX_UNINDEXED_ROWS), term)
@@ -61,7 +65,7 @@ def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[M
 
 
 def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet[InboundDelivery]:
-    """By a whole id of the provider's, or by the chat's address."""
+    """Filter deliveries by a whole provider id, or by the chat's address."""
     asked = _asked(term)
     if not asked:
         return queryset
@@ -73,7 +77,7 @@ def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet
 
 
 def parts_found(queryset: QuerySet[OutboundPart], term: str) -> QuerySet[OutboundPart]:
-    """By a whole id (the turn's, the provider's), or by the chat's address."""
+    """Filter parts by a whole id (the turn's, the provider's), or by the chat's address."""
     asked = _asked(term)
     if not asked:
         return queryset
@@ -100,7 +104,7 @@ def _may_be_id(asked: str) -> bool:
 
 
 def _chats_addressed(asked: str) -> Sequence[Any]:
-    """The ids themselves: the few chats then lead to their rows by the index."""
+    """Return ids rather than a subquery, so that the index finds the rows of the few chats."""
     asked = asked.lstrip("+")
     addressed = Q(whatsapp_chat__icontains=asked) | Q(addresses__address__icontains=asked)
     chats = Chat.objects.filter(addressed).order_by().values_list("pk", flat=True)

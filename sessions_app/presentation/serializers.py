@@ -1,4 +1,4 @@
-"""Conversations as JSON."""
+"""Serialize conversations as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sessions_app.models.sessions import SessionStatus
 
 MAX_ADDRESS_LENGTH = 255
 
-# No white space, no control characters, nothing invisible. As JSON Schema writes it.
+# No white space, no control characters, nothing invisible. In the syntax of JSON Schema.
 ADDRESS = re.compile(
     r"^[^\u0000-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f"
     r"\u205f-\u206f\u3000\ufeff]+$"
@@ -27,8 +27,10 @@ ADDRESS = re.compile(
     {"type": "string", "minLength": 1, "maxLength": MAX_ADDRESS_LENGTH, "pattern": ADDRESS.pattern}
 )
 class WhatsAppChat(Text):
-    """Who is talked to, such as 15550100123@c.us, …@g.us or …@bsuid. Another form is taken with
-    a WARNING, too (ERR-SESSION-007)."""
+    """The WhatsApp chat, such as 15550100123@c.us, …@g.us or …@bsuid.
+
+    Another form is accepted with a WARNING, too (ERR-SESSION-007).
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("max_length", MAX_ADDRESS_LENGTH)
@@ -102,7 +104,7 @@ class MessagesQuery(Strict):
 
 
 class ReceiptSerializer(serializers.Serializer[Any]):
-    """That something was forgotten."""
+    """The receipt of a forgetting."""
 
     receipt_id = serializers.UUIDField()
     kind = serializers.ChoiceField(ForgottenKind.choices)
@@ -122,8 +124,10 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 
 
 class RecalledField(serializers.DictField):
-    """An entry of a replay record, by the API's names: memory_id or message_id, and times with
-    Z. A card is named by its session_id."""
+    """An entry of a replay record, with the API's field names.
+
+    It has memory_id or message_id, and times with Z. A card is identified by its session_id.
+    """
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         told = {**value, "created_at": value["created_at"].replace("+00:00", "Z")}
@@ -154,6 +158,6 @@ class ChatSerializer(serializers.Serializer[Any]):
     created_at = Moment()
 
     def get_addresses(self, chat: Chat) -> list[str]:
-        """Read along with the chats: see the view's queryset."""
+        """Return the addresses that the view's queryset prefetched with the chats."""
         current = {link.address for link in chat.addresses.all() if link.left_at is None}
         return sorted(current)

@@ -1,4 +1,4 @@
-"""The inbox: the list of chats as staff work through it."""
+"""Serve the inbox: the list of chats as staff work through it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PERIODS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A row with how it is shown. ``short``: the beginning of the last message."""
+    """A row as it is displayed; ``short`` is the beginning of the last message."""
 
     row: Row
     address: str
@@ -70,7 +70,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the staff as an option of a form."""
+    """A staff member as an option of a form."""
 
     pk: int
     name: str
@@ -88,7 +88,7 @@ class Hit:
 def inbox_page(
     request: HttpRequest, site: dict[str, Any], actions: list[tuple[str, str]]
 ) -> TemplateResponse:
-    """``actions``: what else can be done with chosen chats, by the admin's own way."""
+    """Show the inbox; ``actions`` are the admin's own actions for selected chats."""
     user = instance(request.user, User)
     made = made_stamp(timezone.now())
     wanted = wanted_of(request)
@@ -127,7 +127,7 @@ def inbox_page(
 
 
 def wanted_of(request: HttpRequest) -> Wanted:
-    """What the address narrows the list by; what makes no sense narrows nothing."""
+    """Read the filters from the query string, and ignore invalid ones."""
     asked = request.GET
     query = asked.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     return Wanted(
@@ -147,8 +147,11 @@ def wanted_of(request: HttpRequest) -> Wanted:
 
 
 def staff_choices(*, also: int | None = None) -> list[Choice]:
-    """Whom a conversation can be assigned to. ``also``: who is chosen already, who may be switched
-    off by now; without them a form would show somebody else, or nobody."""
+    """Return the staff members to whom a conversation can be assigned.
+
+    ``also`` is the current assignee, whose account may be inactive by now; without this option a
+    form would show another person, or nobody.
+    """
     can_log_in = Q(is_active=True, is_staff=True)
     found = User.objects.filter(can_log_in | Q(pk=also)).order_by("username")
     return [Choice(each.pk, _choice_name(each)) for each in found]
@@ -175,8 +178,10 @@ def _lines(page: Page[Chat], user: User, *, reads: bool) -> Iterator[Line]:
 
 
 def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
-    """The newest messages with these words in all chats, the address of older ones, and whether
-    the words are only parts of theirs."""
+    """Return the newest messages with these words in all chats.
+
+    Also returns the address of older ones, and whether only parts of their words match.
+    """
     first = min(_number(request.GET.get("hits", "")) or 0, MAX_HITS)
     said = Message.objects.all()
     found = newest_messages_found(said, wanted.query, first, HITS + 1)
@@ -201,7 +206,7 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
 
 
 def _record(request: HttpRequest) -> None:
-    """That this one saw the last messages of many; never what was searched for."""
+    """Audit that the user saw the last messages of many chats; the search text isn't recorded."""
     audit_record(
         action="conversation.read",
         actor=staff_actor(request),
@@ -234,14 +239,14 @@ def _one_of(value: str, known: Any) -> str:
 
 
 def _number(value: str) -> int | None:
-    """A key of ours; None for what can't be one."""
+    """Return the value as a primary key; None if it can't be one."""
     if not (value.isascii() and value.isdigit() and len(value) < 10):
         return None
     return int(value)
 
 
 def chosen_chats(request: HttpRequest) -> list[UUID]:
-    """The chats that were ticked; what isn't an id is left out."""
+    """Return the chats that were ticked, without invalid ids."""
     found = []
     for value in request.POST.getlist("_selected_action"):
         try:

@@ -1,4 +1,4 @@
-"""Labels: made, renamed and removed by whoever reviews conversations."""
+"""Admin of labels for users who review conversations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LabelAdmin(StaffAdmin):
         return request.user.has_perm(REVIEW)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """A label takes itself off its chats: nobody needs another right for that."""
+        """Require no further permission to remove a deleted label from its chats."""
         gone, counts, _missing, protected = super().get_deleted_objects(objs, request)
         return gone, counts, set(), protected
 

@@ -1,5 +1,7 @@
-"""The form in which staff change a note of theirs. What is refused stands on a page of its own,
-with what was typed."""
+"""The form in which staff change their own notes.
+
+A refused note is shown on a page of its own, with the typed text.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ from sessions_app.models.review import MAX_NOTE_LENGTH
 
 
 class ChangedNoteError(Exception):
-    """The form says what somebody else made of the note."""
+    """Another person changed the note meanwhile; the form shows the change."""
 
 
 class NoteForm(StampedForm):
-    # What makes no note is told by the service.
+    # The service validates the text.
     text = forms.CharField(
         label=gettext_lazy("The note"),
         required=False,
@@ -35,11 +37,11 @@ class NoteForm(StampedForm):
         fields = ("text",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # A page has many of them.
+        # A page has many of these forms, so ids would repeat.
         super().__init__(*args, auto_id=False, **kwargs)
 
     def save_own(self, *, user: User, actor: Actor) -> bool:
-        """Whether it is saved; where it isn't, the form says why."""
+        """Save the note; return False if it was refused, with the reason in the form."""
         if not self.is_valid():
             return False
         try:
@@ -57,6 +59,6 @@ class NoteForm(StampedForm):
         return not self.errors
 
     def _check(self, note: Note) -> None:
-        """Sees the note as it is now, locked."""
+        """Check the note in its current, locked state."""
         if self.refuse_unseen(NoteForm(instance=note)):
             raise ChangedNoteError

@@ -1,4 +1,4 @@
-"""What staff do with conversations among themselves: posted by forms, also without scripts."""
+"""Handle the forms with which staff review conversations; they work without scripts, too."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_CHATS = 1_000
 
 @dataclass(frozen=True)
 class ReviewRequest:
-    """Who asks for what, about which chats."""
+    """A request of a staff member about some chats."""
 
     request: HttpRequest
     user: User
@@ -52,12 +52,12 @@ class ReviewRequest:
         return _uuid(self.value or self.request.POST.get("message", ""))
 
     def seen(self) -> dict[UUID, UUID]:
-        """The last message that was shown of each chat."""
+        """Return the last message that was shown of each chat."""
         found = {key: _uuid(said) for key, said in self._of_each("seen").items()}
         return {key: message for key, message in found.items() if message is not None}
 
     def was(self) -> dict[UUID, str]:
-        """Who was shown to look after each chat."""
+        """Return the assignee that was shown for each chat."""
         return self._of_each("was")
 
     def _of_each(self, name: str) -> dict[UUID, str]:
@@ -69,7 +69,7 @@ Do = Callable[[ReviewRequest], str]
 
 
 def review_urls(wrap: Callable[..., Any]) -> list[Any]:
-    """``wrap``: what the admin puts around each of its pages."""
+    """Return the URLs; ``wrap`` is the admin's wrapper for each of its pages."""
     return [
         path("review/", wrap(chats_page), name="sessions_app_chat_review_many"),
         path("<uuid:chat_id>/review/", wrap(chat_page), name="sessions_app_chat_review"),
@@ -78,7 +78,7 @@ def review_urls(wrap: Callable[..., Any]) -> list[Any]:
 
 
 def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """One chat: ``do`` says what, after a colon with which label or person."""
+    """Review one chat; ``do`` names the action and, after a colon, the label or person."""
     if Chat.objects.filter(pk=chat_id).exists():
         return _done(request, [chat_id], {**FOR_MANY, **FOR_ONE}, conversation_address(chat_id))
     _check(request)
@@ -90,7 +90,7 @@ def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 
 
 def chats_page(request: HttpRequest) -> HttpResponse:
-    """The chats that were ticked in the inbox."""
+    """Review the chats that were ticked in the inbox."""
     chats = chosen_chats(request)[:MAX_CHATS]
     back = reverse("admin:sessions_app_chat_changelist")
     if chats or request.method != "POST":
@@ -143,8 +143,10 @@ def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse
 def _note_unkept(
     request: HttpRequest, told: str, asked: ReviewRequest | None = None
 ) -> HttpResponse:
-    """Give back what was written: to be kept on the message, or the conversation, if that is
-    still there, else to be copied."""
+    """Show a note that couldn't be stored, so that its text isn't lost.
+
+    It can be stored on the message or the conversation if that still exists, or else copied.
+    """
     chat = Chat.objects.filter(pk=asked.chat).first() if asked else None
     key = asked.message if asked else None
     message = Message.objects.filter(chat=chat, pk=key).only("pk").first() if chat else None
@@ -175,7 +177,7 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
     try:
         messages.success(request, do(asked))
         if name in FOR_ONE and asked.message:
-            # Back to the message that it was about.
+            # Return to the message that the action was about.
             back = conversation_address(asked.chat, asked.message)
     except ReviewError as error:
         if name == "note" and _typed(request).strip():
@@ -191,7 +193,7 @@ def _check(request: HttpRequest) -> User:
 
 
 def _back(request: HttpRequest, otherwise: str) -> str:
-    """Where the form was, if that is a page of ours."""
+    """Return the page of the form if it is one of ours."""
     page = request.POST.get("next", "")
     here = url_has_allowed_host_and_scheme(page, {request.get_host()}, request.is_secure())
     return page if here and page.startswith("/admin/") else otherwise
@@ -338,7 +340,7 @@ FOR_ONE: dict[str, Do] = {"bookmark": _bookmark, "unbookmark": _unbookmark, "not
 
 
 def _typed(request: HttpRequest) -> str:
-    """The note in the form."""
+    """Return the note's text in the form."""
     return request.POST.get("text", "")
 
 
