@@ -68,7 +68,7 @@ def clear_dead_server(places: Places) -> psutil.Process | None:
             if len(deadlines) == 1:
                 raise _stuck(orphans, places.cluster)
             deadlines.pop(0)
-            _tell_to_quit(orphans)
+            _send_quit_signal(orphans)
         time.sleep(_POLL_SECONDS)
     return postmaster
 
@@ -81,7 +81,7 @@ def _stuck(orphans: list[psutil.Process], cluster: Path) -> EmbeddedPostgresErro
     )
 
 
-def _tell_to_quit(orphans: list[psutil.Process]) -> None:
+def _send_quit_signal(orphans: list[psutil.Process]) -> None:
     for process in orphans:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGQUIT)

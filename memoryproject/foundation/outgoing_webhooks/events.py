@@ -101,7 +101,7 @@ def _write(events: Sequence[HookEvent]) -> None:
     told: list[_Told] = []
     for event in joined(events) if endpoints else ():
         wanting = [one.pk for one in endpoints if one.wants(event.type, event.chat_id)]
-        told += _told(event, wanting)
+        told += _delivery_rows(event, wanting)
     if not told:
         return
     with connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def _write(events: Sequence[HookEvent]) -> None:
     transaction.on_commit(wake, robust=True)
 
 
-def _told(event: HookEvent, endpoint_ids: Sequence[int]) -> list[_Told]:
+def _delivery_rows(event: HookEvent, endpoint_ids: Sequence[int]) -> list[_Told]:
     """Return a row for each endpoint, all with the same id."""
     event_id, data = uuid.uuid4(), json.dumps(event.data)
     return [(key, event_id, event.type, data, event.chat_id) for key in endpoint_ids]

@@ -24,7 +24,7 @@ INFINITE = (float("inf"), float("-inf"))
 
 class JsonParser(BaseParser):
     media_type = "application/json"
-    # Tells the schema and the tests' client the format.
+    # States the format for the schema and for the test client.
     renderer_class = Json
 
     def parse(
