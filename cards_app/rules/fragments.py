@@ -38,7 +38,7 @@ _LIST_MARK = re.compile(r"\A[-–•*·]+\s+")
 # Where a sentence that is too long may be parted: after a comma or the like, else a space.
 _PAUSE = re.compile(r"[,;:)–—]\s")
 _NO_PUNCTUATION = {ord(character): " " for character in ".,;:!?…\"'()*_~"}
-_TELLING = frozenset({WordKind.COMMON, WordKind.PLAIN, WordKind.NAME})
+_INFORMATIVE = frozenset({WordKind.COMMON, WordKind.PLAIN, WordKind.NAME})
 
 MANY_NAMES = 3
 MANY_WORDS = 10
@@ -143,7 +143,7 @@ def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
 
 def informative_words(text: str) -> int:
     """How many words of the text say what it is about: not "thanks", "can" or "really"."""
-    return sum(token.part or kind_of(token) in _TELLING for token in tokenize(text))
+    return sum(token.part or kind_of(token) in _INFORMATIVE for token in tokenize(text))
 
 
 def _parts(text: str, longest: int) -> Iterator[str]:

@@ -140,7 +140,7 @@ class Storing:
             self._vectors.append(
                 MemoryEmbedding(memory=memory, model=self._model_id, vector=one.vector)
             )
-        self._tellings.append(self._telling(memory, new))
+        self._tellings.append(self._memory_source(memory, new))
         return memory
 
     def _tell_again(self, memory: Memory, new: NewMemory) -> None:
@@ -152,7 +152,7 @@ class Storing:
         if ended or later:
             memory.expires_at = new.expires_at
         self._touch(memory)
-        self._tellings.append(self._telling(memory, new))
+        self._tellings.append(self._memory_source(memory, new))
 
     def _supersede(self, older: Memory, newer: Memory) -> None:
         older.status = MemoryStatus.SUPERSEDED
@@ -166,7 +166,7 @@ class Storing:
             memory.updated_at = self._now
             self._changed[memory.pk] = memory
 
-    def _telling(self, memory: Memory, new: NewMemory) -> MemorySource:
+    def _memory_source(self, memory: Memory, new: NewMemory) -> MemorySource:
         return MemorySource(
             memory=memory,
             source=new.source,

@@ -20,7 +20,7 @@ from sessions_app.extraction.prompt import FactType
 
 MAX_FACTS = 20
 MAX_FACT_LENGTH = 1_000
-_TELLING = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
+_STATEMENTS = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 _Text = Annotated[
@@ -102,7 +102,9 @@ def is_carried(content: str, *, said: Iterable[str], question: str) -> bool:
     isn't supported.
     """
     theirs, asked = _forms(said), _forms([question])
-    telling = [token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in _TELLING]
+    telling = [
+        token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in _STATEMENTS
+    ]
     own = [token for token in telling if _forms_of(token) & theirs]
     others = [token for token in telling if token not in own]
     borrowed = any(_forms_of(token) & asked for token in others)

@@ -47,7 +47,7 @@ _MERGES = {
     "merge-into-other": gettext_lazy("They are one memory now: the other one."),
 }
 # For each button: what to keep, whether this memory is the older one, and the message.
-_SETTLED = {
+_RESOLVED = {
     "older-instead": (OLDER, False, gettext_lazy("The older memory holds now.")),
     "older-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
     "this-instead": (OLDER, True, gettext_lazy("This memory holds now.")),
@@ -76,7 +76,7 @@ class Pair:
             one_id=self.memory_id, other_id=self.other_id, actor=self.actor, seen=self.seen
         )
 
-    def settle(self, keep: str, this_is_older: bool) -> None:
+    def resolve_pair(self, keep: str, this_is_older: bool) -> None:
         pair = [self.memory_id, self.other_id]
         older, newer = pair if this_is_older else reversed(pair)
         contradiction_resolve(older_id=older, newer_id=newer, keep=keep, actor=self.actor)
@@ -102,9 +102,9 @@ class MemoryDecisions(MemoryRows):
         chosen = posted.get("decision", "")
         if chosen in _MERGES:
             self._execute(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
-        elif chosen in _SETTLED:
-            keep, this_is_older, done = _SETTLED[chosen]
-            self._execute(request, lambda: pair.settle(keep, this_is_older), done)
+        elif chosen in _RESOLVED:
+            keep, this_is_older, done = _RESOLVED[chosen]
+            self._execute(request, lambda: pair.resolve_pair(keep, this_is_older), done)
         elif chosen == "keep-both":
             done = gettext_lazy("Both stay, and won't be proposed to be merged again.")
             self._execute(request, pair.keep_both, done)

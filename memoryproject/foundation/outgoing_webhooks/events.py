@@ -33,7 +33,7 @@ SELECT told.*, clock_timestamp(), clock_timestamp(), 'pending', 0, ''
 FROM unnest(%s::bigint[], %s::uuid[], %s::text[], %s::jsonb[], %s::uuid[]) AS told
 """
 # An endpoint, the event's id, its type, its data as JSON, its chat.
-_Told = tuple[int, UUID, str, str, UUID | None]
+_EventRow = tuple[int, UUID, str, str, UUID | None]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
 
 def _write(events: Sequence[HookEvent]) -> None:
     endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
-    told: list[_Told] = []
+    told: list[_EventRow] = []
     for event in joined(events) if endpoints else ():
         wanting = [one.pk for one in endpoints if one.wants(event.type, event.chat_id)]
         told += _delivery_rows(event, wanting)
@@ -112,7 +112,7 @@ def _write(events: Sequence[HookEvent]) -> None:
     transaction.on_commit(wake, robust=True)
 
 
-def _delivery_rows(event: HookEvent, endpoint_ids: Sequence[int]) -> list[_Told]:
+def _delivery_rows(event: HookEvent, endpoint_ids: Sequence[int]) -> list[_EventRow]:
     """Return a row for each endpoint, all with the same id."""
     event_id, data = uuid.uuid4(), json.dumps(event.data)
     return [(key, event_id, event.type, data, event.chat_id) for key in endpoint_ids]

@@ -46,7 +46,7 @@ ASKING = frozenset(
     + ("איפה", "היכנ", "מי", "למה", "מדוע", "מתי", "איכ", "איזה", "איזו")
 )
 # Kinds of words that a question may ask for besides names.
-TELLING = frozenset({Kind.PLAIN, Kind.COMMON})
+INFORMATIVE = frozenset({Kind.PLAIN, Kind.COMMON})
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def weigh_query(
         information += prior.gain * -math.log(prior.share)
         expected = weight if frequency else weight * prior.unknown
         total += expected
-        if term.kind in TELLING:
+        if term.kind in INFORMATIVE:
             telling.append(expected)
         weighed.append((weight, term.alternatives))
     if len(telling) == 1 and not any(_asks_something(term) for term in terms):

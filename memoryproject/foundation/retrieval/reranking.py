@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memoryproject.foundation.retrieval.relevance import (
     IN_USE,
-    TELLING,
+    INFORMATIVE,
     Constants,
     LexicalQuery,
     fused_log_odds,
@@ -126,7 +126,7 @@ def features_of(
         _lead(fused) * (1 - other),
         behind,
         np.log1p(len(texts) - np.searchsorted(np.sort(shares), shares * _AS_MUCH)),
-        np.array([query.held(match, TELLING) for match in matches]),
+        np.array([query.held(match, INFORMATIVE) for match in matches]),
         _farther([text.semantic for text in texts]),
         answers,
         asks - answers,
@@ -205,7 +205,7 @@ def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
     told = [
         match
         for kind, match in zip(query.kinds, matches, strict=True)
-        if kind in TELLING or kind is Kind.NAME
+        if kind in INFORMATIVE or kind is Kind.NAME
     ]
     return min(1.0, min(told, default=0.0))
 

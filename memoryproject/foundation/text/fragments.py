@@ -38,7 +38,7 @@ class Fragments:
         self._lengths: set[int] = set()
         self._whole: set[tuple[str, ...]] = set()
         # Informative words of texts and their sentences, and an index from words to them.
-        self._telling: list[frozenset[str]] = []
+        self._informative: list[frozenset[str]] = []
         self._holding: defaultdict[str, list[int]] = defaultdict(list)
         self._quoted: list[str] = []
         for text in texts:
@@ -56,8 +56,8 @@ class Fragments:
         for telling in {_informative_words(part) for part in [text, *_pieces(text)]}:
             if len(telling) > 1:
                 for word in telling:
-                    self._holding[word].append(len(self._telling))
-                self._telling.append(telling)
+                    self._holding[word].append(len(self._informative))
+                self._informative.append(telling)
         return True
 
     def add_quoted(self, text: str) -> None:
@@ -92,7 +92,7 @@ class Fragments:
             place for word in set(index_terms(text)) for place in self._holding.get(word, ())
         )
         return any(
-            shared >= max(2, len(self._telling[place]) / 2) for place, shared in held.items()
+            shared >= max(2, len(self._informative[place]) / 2) for place, shared in held.items()
         )
 
     def cut(self, text: str) -> tuple[str, list[str]]:

@@ -50,8 +50,8 @@ _LAST_YEAR = re.compile(r"\blast year\b|בשנה שעברה", re.IGNORECASE)
 _LAST = re.compile(r"\blast\s+$", re.IGNORECASE)
 
 # An event is mentioned on its day, or within this many days after it.
-TOLD_WITHIN = 14
-_TOLD_LATER = 0.8
+MENTIONED_WITHIN = 14
+_MENTIONED_LATER = 0.8
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Period:
     def fits(self, day: date) -> float:
         """Return how well a message of ``day`` may be about the period, in [0, 1].
 
-        It is 1 within the period and falls until ``TOLD_WITHIN`` days after it.
+        It is 1 within the period and falls until ``MENTIONED_WITHIN`` days after it.
         """
         if not self.any_year:
             return self._fits_in(day, 0)
@@ -78,7 +78,9 @@ class Period:
         if first <= day <= last:
             return 1.0
         late = (day - last).days
-        return _TOLD_LATER * (1 - late / TOLD_WITHIN) if 0 < late < TOLD_WITHIN else 0.0
+        return (
+            _MENTIONED_LATER * (1 - late / MENTIONED_WITHIN) if 0 < late < MENTIONED_WITHIN else 0.0
+        )
 
 
 def periods_asked(question: str, *, today: date) -> list[Period]:

@@ -134,7 +134,7 @@ class RecallView(ApiView):
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
-        told = _told(found.hits, self.caller)
+        told = _results(found.hits, self.caller)
         return Response({"results": told, "degraded": found.degraded})
 
 
@@ -181,7 +181,7 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
     return where
 
 
-def _told(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
+def _results(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """The hits with what their rows add; one that is gone meanwhile is left out."""
     memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
     said = Message.objects.only("metadata").in_bulk(

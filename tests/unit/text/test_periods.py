@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.periods import TOLD_WITHIN, best_fit, periods_asked
+from memoryproject.foundation.text.periods import MENTIONED_WITHIN, best_fit, periods_asked
 
 TODAY = date(2026, 11, 21)
 
@@ -60,7 +60,7 @@ def test_what_is_told_soon_after_counts_less_and_less() -> None:
     periods = periods_asked("in May 2023", today=TODAY)
     soon, later = best_fit(periods, date(2023, 6, 2)), best_fit(periods, date(2023, 6, 10))
     assert 1.0 > soon > later > 0.0
-    assert best_fit(periods, date(2023, 5, 31 - TOLD_WITHIN + TOLD_WITHIN)) == 1.0
+    assert best_fit(periods, date(2023, 5, 31 - MENTIONED_WITHIN + MENTIONED_WITHIN)) == 1.0
     assert best_fit(periods, date(2023, 6, 30)) == 0.0
 
 
