@@ -1,11 +1,14 @@
-"""What is wrong with a session that a card is to be made of."""
+"""Errors in the data of a session from which a card is made."""
 
 from __future__ import annotations
 
 
 class SessionDataError(ValueError):
-    """``path`` says where in the session's data it is, such as ``messages[2].role``; the text
-    says what was found there and what is expected."""
+    """The session's data is invalid.
+
+    ``path`` is the place in the data, such as ``messages[2].role``; the text states what was
+    found there and what is expected.
+    """
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")

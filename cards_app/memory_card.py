@@ -1,11 +1,11 @@
-"""The memory card of a session (seed 001): made by rules alone, without Django.
+"""The memory card of a session (seed 001): made by rules only, without Django.
 
     from cards_app.memory_card import generate_memory_card
 
     card = generate_memory_card(session_data)
     print(card.title, card.to_yaml())
 
-The rules are in ``cards_app/rules/``; docs/cards.md tells them.
+The rules are in ``cards_app/rules/``; docs/cards.md describes them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FIELDS = (
 
 @dataclass(frozen=True)
 class Card(CardFields):
-    """A card. ``extracted_at``: when it was made, where that was given; in UTC."""
+    """A card. ``extracted_at``: when it was made, if given; in UTC."""
 
     session_id: str
     algorithm_version: str = ALGORITHM_VERSION
     extracted_at: datetime | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON takes it."""
+        """Return all fields, ready for JSON."""
         return {
             "session_id": self.session_id,
             "algorithm_version": self.algorithm_version,
@@ -50,8 +50,10 @@ class Card(CardFields):
         }
 
     def to_yaml(self) -> str:
-        """Seed 001's template: three comments, then the fields. The same card gives the same
-        bytes, on every platform and in any locale."""
+        """Return seed 001's template: three comments, then the fields.
+
+        The same card gives the same bytes, on every platform and in any locale.
+        """
         return card_yaml(
             self.fields(),
             session_id=self.session_id,
@@ -60,7 +62,7 @@ class Card(CardFields):
         )
 
     def fields(self) -> dict[str, str | list[str]]:
-        """The seven fields of the template, in its order."""
+        """Return the seven fields of the template, in its order."""
         values = {name: getattr(self, name) for name in FIELDS}
         return {
             name: value if isinstance(value, str) else list(value) for name, value in values.items()
@@ -68,13 +70,13 @@ class Card(CardFields):
 
 
 def generate_memory_card(session_data: object, *, extracted_at: datetime | None = None) -> Card:
-    """The card of a session given as ``{"session_id", "messages": [{"role", "content",
-    "timestamp"}]}``. The same session and time give the same card.
+    """Return the card of a session.
 
-    Each message is read once and let go, so ``messages`` may be an iterator over a long
-    session. extracted_at: what the card says about when it was made, with a time zone; the
-    clock is never asked. Raises SessionDataError, a ValueError whose ``path`` says where the
-    data is wrong, and ValueError for a time without a zone.
+    session_data: ``{"session_id", "messages": [{"role", "content", "timestamp"}]}``. The same
+    session and time give the same card. Each message is read once and not kept, so ``messages``
+    may be an iterator over a long session. extracted_at: the time that the card shows, with a time
+    zone; the clock is never read. Raises SessionDataError, a ValueError whose ``path`` is the
+    place of the invalid data, and ValueError for a time without a zone.
     """
     session_id, lines = read_session(session_data)
     return card_of_lines(lines, session_id=session_id, extracted_at=extracted_at)
@@ -83,7 +85,7 @@ def generate_memory_card(session_data: object, *, extracted_at: datetime | None 
 def card_of_lines(
     lines: Iterable[Line], *, session_id: str, extracted_at: datetime | None = None
 ) -> Card:
-    """The same, of lines that were checked already."""
+    """Return the card of lines that were validated already."""
     if extracted_at is not None:
         if extracted_at.tzinfo is None:
             raise ValueError("extracted_at: must have a time zone.")
@@ -93,11 +95,12 @@ def card_of_lines(
 
 
 def check_card(card: object, *, session_data: object = None) -> list[str]:
-    """Seed 001's validation checklist: every failure, each with the path of its field; an empty
-    list for a card that may be stored.
+    """Run seed 001's validation checklist.
 
-    card: a Card, or an object of its fields such as YAML gives. session_data: what it was made
-    of; only with it can be told whether a title was cut without saying so.
+    Return every failure with the path of its field; the list is empty for a valid card.
+
+    card: a Card, or an object with its fields, such as from YAML. session_data: the data of the
+    session. Only with it can the check detect a cut title without "...".
     """
     fields = card.fields() if isinstance(card, Card) else card
     if session_data is None:

@@ -20,11 +20,11 @@ def _texts(verbose_name: _StrPromise) -> ArrayField[list[str], list[str]]:
 
 
 class MemoryCard(models.Model):
-    """One card a session, made of its messages by rules. ``session_id`` and ``chat_id`` are
-    plain columns: this app knows no sessions.
+    """The card of a session, made from its messages by rules.
 
-    ``source_digest`` is of what the card was made of, with the version of the rules: where it
-    is the same, nothing is made again. ``session_started_at`` orders the cards of a chat.
+    ``session_id`` and ``chat_id`` are plain columns: this app knows no sessions.
+    ``source_digest`` is a hash of the card's source and the version of the rules. If it is equal,
+    the card isn't made again. ``session_started_at`` orders the cards of a chat.
     """
 
     session_id = models.UUIDField(verbose_name=_("session"), primary_key=True, editable=False)
@@ -66,7 +66,7 @@ class MemoryCard(models.Model):
 
     @property
     def card(self) -> Card:
-        """As it was generated."""
+        """Return the card as it was generated."""
         fields = {name: getattr(self, name) for name in FIELDS if name != "title"}
         return Card(
             title=self.title,

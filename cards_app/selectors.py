@@ -1,4 +1,4 @@
-"""Reads cards."""
+"""Queries for cards."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from memoryproject.foundation.text.query import informative_terms, query_terms
 
 
 def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:
-    """The cards of the chat's latest sessions that began before ``before``, newest first;
-    those of sessions in which nothing was said are passed over."""
+    """Return the cards of the chat's latest sessions that began before ``before``, newest first.
+
+    Sessions without any text are skipped.
+    """
     earlier = MemoryCard.objects.filter(chat_id=chat_id, session_started_at__lt=before)
     earlier = earlier.exclude(summary_bullets=[])
     return list(earlier.defer("terms").order_by("-session_started_at", "-pk")[:most])
 
 
 def cards_with_words(cards: QuerySet[MemoryCard], text: str) -> QuerySet[MemoryCard]:
-    """Those that hold every telling word of the text, in any of its forms; none where the
-    text has no word."""
+    """Return the cards that contain every content word of the text, in any of its forms.
+
+    Return none if the text has no content word.
+    """
     terms = informative_terms(query_terms(text))
     if not terms:
         return cards.none()

@@ -39,7 +39,8 @@ def _merge_chats(**arguments: Any) -> Any:
 
 
 def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
-    """Hand due cards to the workers, some at a time."""
+    """Queue due cards for the workers, in batches."""
+
     from sessions_app.cards.dependencies import enqueue_cards  # noqa: PLC0415 imports models
 
     for start in range(0, len(session_ids), CARDS_AT_ONCE):
@@ -55,8 +56,10 @@ def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
 
 
 def _sweep_at_start(**_: Any) -> None:
-    """A worker that starts may stand in for one that was killed: what that one left is taken
-    up now, not at the next scheduled sweep."""
+    """Sweep when a worker starts: it may replace a killed one.
+
+    The work of that worker is retried now instead of at the next scheduled sweep.
+    """
     from sessions_app.tasks import sweep_cards, sweep_work  # noqa: PLC0415 imports models
 
     try:

@@ -1,4 +1,4 @@
-"""The work that is done by the clock."""
+"""The schedules of background work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django_q.models import Schedule
 
 @dataclass(frozen=True)
 class Planned:
-    """A task by its dotted name, every so many minutes."""
+    """A task by its dotted name, with its interval in minutes."""
 
     name: str
     task: str
@@ -36,13 +36,15 @@ PLANNED = (
 
 OURS = r"^(sessions_app|memoryproject(\.\w+)+)\.tasks\."
 
-# Any number that nothing else uses: two installers at once must not make twins.
+# An arbitrary lock number: two concurrent installers must not create duplicates.
 _LOCK = 0x5C4ED01E
 
 
 def schedules_install() -> dict[str, bool]:
-    """Make the schedules that are missing, bring those that are there up to date, and remove
-    ours that are no longer planned. Tells for each name whether it was made."""
+    """Create missing schedules, update existing ones, and remove this project's obsolete ones.
+
+    Return for each name whether it was created.
+    """
     made = {}
     with transaction.atomic():
         with connection.cursor() as cursor:

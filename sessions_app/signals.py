@@ -1,17 +1,17 @@
-"""What others may want to know of conversations."""
+"""Signals of conversations."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
 # Sent once for each session, after the commit that ended it. Argument: session_id (UUID).
-# A receiver that fails is logged and harms nothing; it must be quick, or enqueue its work.
+# A receiver's error is only logged. Receivers must be quick, or queue their work.
 session_expired = Signal()
 
-# Sent within the transaction that finds that two chats belong to one person. Arguments: one, other
-# (Chat). The one receiver merges them and returns the chat that stays.
+# Sent in the transaction that detects two chats of the same person. Arguments: one, other
+# (Chat). The only receiver merges them and returns the chat that stays.
 one_person_found = Signal()
 
-# Sent after the commit that made the cards of sessions due: they are new, or to be made again.
-# Argument: session_ids (a list of UUIDs). What nobody makes then, a sweep finds.
+# Sent after the commit that made the cards of sessions due, for the first time or again.
+# Argument: session_ids (a list of UUIDs). A sweep finds cards that nobody made.
 cards_due = Signal()

@@ -1,4 +1,4 @@
-"""The kinds of leased work that one sweep takes up."""
+"""The kinds of leased work that the common sweep retries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sessions_app.turns.facade import pauses_end, sends_resolve, turns_abandoned
 
 
 def leased_kinds() -> Iterator[LeasedKind]:
-    """Return the kinds of work that the settings ask for."""
+    """Return the kinds of work that the settings enable."""
     yield LeasedKind("turns", turns_abandoned, enqueue_chat, _turns_resolve)
     if settings.CHAT_MEMORY_STRATEGY != "none":
         yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)

@@ -1,4 +1,4 @@
-"""What workers do: load, call one service."""
+"""The workers' tasks. Each loads its objects and calls one service."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from sessions_app.webhook_endpoints.dependencies import build_webhook_dependenci
 
 
 def answer_chat(chat_id: str) -> int:
-    """Answer what waits in a chat."""
+    """Answer the waiting messages of a chat."""
     return chat_answer(
         chat_id=UUID(chat_id),
         dependencies=build_turn_dependencies(),
@@ -52,25 +52,26 @@ def answer_chat(chat_id: str) -> int:
 
 
 def sweep_work() -> dict[str, int]:
-    """Enqueue the work that dead workers left or that is due again; return how much of each
-    kind."""
+    """Queue the work that dead workers left or that is due again; return a count by kind."""
     return leases_sweep(list(leased_kinds()))
 
 
 def sweep_turns() -> dict[str, int]:
-    """Enqueue the chats that dead workers left, and let the assistant go on where a pause is
-    over: of the sweep, the turns only."""
+    """Sweep only the turns.
+
+    Queue the chats that dead workers left, and resume the assistant where a pause is over.
+    """
     pauses_end(now=timezone.now())
     return turns_sweep(enqueue=enqueue_chat, unconfirmed_after=unconfirmed_after())
 
 
 def summarize_session(session_id: str) -> int:
-    """Make the summaries that are due in a session."""
+    """Make the due summaries of a session."""
     return build_chat_memory().manage(conversation_id=UUID(session_id))
 
 
 def learn_from_chat(chat_id: str) -> int:
-    """Learn from the chat's turns that are due."""
+    """Extract memories from the chat's due turns."""
     extractor = build_extractor()
     return 0 if extractor is None else chat_learn(chat_id=UUID(chat_id), extractor=extractor)
 
@@ -81,12 +82,12 @@ def make_cards(session_ids: list[str]) -> int:
 
 
 def sweep_cards() -> int:
-    """Take up the cards that are due and were made by nobody."""
+    """Make the cards that are due and that no worker made."""
     return cards_sweep(enqueue=enqueue_cards)
 
 
 def run_forgetting(run_id: str) -> int:
-    """Forget what staff chose and confirmed."""
+    """Forget what staff selected and confirmed."""
     return run_work(
         run_id=UUID(run_id), dependencies=build_forget_dependencies(), enqueue=enqueue_forgetting
     )
@@ -105,19 +106,24 @@ def archive_sessions() -> int:
 
 
 def embed_session(session_id: str) -> int:
-    """Make the vectors that a session's messages lack. An EmbedderError shows as a failed task;
-    until it is done again they are found by their words."""
+    """Make the vectors that a session's messages lack.
+
+    An EmbedderError shows as a failed task; until a retry succeeds, lexical search finds the
+    messages.
+    """
     return session_embed(session_id=UUID(session_id), embedder=embedder())
 
 
 def propose_merges() -> int:
-    """Propose to merge memories that say much the same."""
+    """Propose to merge memories that state much the same."""
     return memories_propose_merges(model_id=embedder().model_id)
 
 
 def read_document(document_id: str) -> str:
-    """Read a document that was uploaded; returns its state. One that another worker is
-    reading, or that was forgotten, is left alone."""
+    """Read an uploaded document; return its state.
+
+    A document that another worker is reading, or that was forgotten, is not changed.
+    """
     files = build_file_dependencies()
     try:
         return document_store(
@@ -131,12 +137,12 @@ def read_document(document_id: str) -> str:
 
 
 def tend_embeddings() -> dict[str, int]:
-    """Make the index of the model in use where it is missing, clear a model out of use."""
+    """Create the active model's missing index, and delete the vectors of retired models."""
     return embeddings_tend(embedder=embedder(), now=timezone.now())
 
 
 def tend_memory_documents() -> dict[str, int]:
-    """Remove old context documents, archive completed handoffs."""
+    """Remove old context documents, and archive completed handoffs."""
     days = settings.MEMORY_DOCUMENTS_CONTEXT_DAYS
     return documents_tend(
         now=timezone.now(), context_older_than=timedelta(days=days) if days else None
@@ -144,27 +150,29 @@ def tend_memory_documents() -> dict[str, int]:
 
 
 def drop_raw_deliveries() -> int:
-    """Empty raw bodies that are past their retention."""
+    """Empty raw bodies whose retention has ended."""
     return raw_deliveries_drop(
         now=timezone.now(), older_than=timedelta(days=settings.RAW_RETENTION_DAYS)
     )
 
 
 def drop_transcript_backups() -> int:
-    """Remove the backups of transcripts that are past their retention, and texts that a save left
-    which was killed."""
+    """Remove backups of transcripts whose retention has ended.
+
+    Also remove texts that a killed save left.
+    """
     leftovers_remove(transcript_texts_folder())
     before = timezone.now() - transcript_retention()
     return build_transcript_backups().prune(before=before)
 
 
 def send_webhooks(endpoint_id: int) -> int:
-    """Send what is due to an endpoint."""
+    """Send the due deliveries of an endpoint."""
     return endpoint_send(endpoint_id=endpoint_id, dependencies=build_webhook_dependencies())
 
 
 def drop_webhook_deliveries() -> int:
-    """Remove deliveries that are past their retention."""
+    """Remove deliveries whose retention has ended."""
     return deliveries_drop(
         now=timezone.now(), older_than=timedelta(days=settings.WEBHOOKS_LOG_DAYS)
     )

@@ -25,9 +25,11 @@ CUT_MARK = "..."
 
 @dataclass(frozen=True)
 class CardFields:
-    """What a card says, free of personal data. Each text is one line: the title of at most 80
-    characters, three bullets, decisions, todos and quotes of at most 100, ten entities and
-    keywords."""
+    """The contents of a card, free of personal data. Each text is one line.
+
+    The title has at most 80 characters; three bullets, decisions, todos and quotes have at most
+    100 each; there are at most ten entities and ten keywords.
+    """
 
     title: str
     summary_bullets: tuple[str, ...]
@@ -39,11 +41,10 @@ class CardFields:
 
 
 def extract_card(lines: Iterable[Line]) -> CardFields:
-    """The card of a conversation. Lines without text (a picture alone) say nothing in it.
+    """Return the card of a conversation. Lines without text (only a picture) are ignored.
 
-    A role is a word of at most 32 letters. Each line is read once and let go, so that a long
-    conversation may be told line by line: what is kept are the fields and how often each word
-    was said.
+    A role is a word of at most 32 letters. Each line is read once and not kept, so that a long
+    conversation can be passed line by line. Only the fields and the word counts are kept.
     """
     making = _Making()
     for line in lines:
@@ -53,7 +54,7 @@ def extract_card(lines: Iterable[Line]) -> CardFields:
 
 
 class _Making:
-    """A card in the making, from redacted texts."""
+    """A card under construction, from redacted texts."""
 
     def __init__(self) -> None:
         self._title: str | None = None
@@ -89,21 +90,23 @@ class _Making:
 
 
 def _bullet(role: str, text: str) -> str:
-    """The text behind its role, both within the length. A long word is cut inside rather than
-    left out, so that something is said."""
+    """Return the text behind its role, both within the length.
+
+    A long word is cut instead of left out, so that the bullet is not empty.
+    """
     head = f"[{role}] "
     return head + _fitted(text, MAX_ITEM_LENGTH - len(head))
 
 
 def _is_todo(sentence: str) -> bool:
-    """A question isn't a task."""
+    """Return whether the sentence is a task. A question isn't one."""
     return tells_todo(sentence) and not is_question(sentence)
 
 
 def _add_item(
     found: list[str], text: str, sentences: Sequence[Sentence], matches: Callable[[str], bool]
 ) -> None:
-    """Of the first messages with a sentence that matches: from that sentence to the end."""
+    """Add items from the first matching messages, each from its matching sentence to the end."""
     if len(found) == MAX_ITEMS:
         return
     start = next((each.start for each in sentences if matches(each.text)), None)
@@ -112,8 +115,10 @@ def _add_item(
 
 
 def _fitted(text: str, longest: int) -> str:
-    """The text on one line, within its length, and still free of personal data: joining lines
-    and cutting can make a telephone number of what was none."""
+    """Return the text on one line, within its length, and still free of personal data.
+
+    Joining lines and cutting can create a telephone number.
+    """
     shown = cut_at_word(one_line(text), longest, mark=CUT_MARK)
     while (clean := redact(shown)) != shown:
         shown = cut_at_word(clean, longest, mark=CUT_MARK)

@@ -1,4 +1,4 @@
-"""The YAML form of a card: seed 001's template, one line a text, the same bytes everywhere."""
+"""The YAML form of a card: seed 001's template, one line a text, deterministic bytes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ HEADER = (
 )
 NOT_GIVEN = "not given"
 
-# What turns the direction of text around, or can't be seen: as it stands in the file, a reader
-# would take the line for another.
+# Characters that change the direction of text or are invisible: unescaped, they would make a
+# line look like another one.
 _UNSEEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069]")
 
 
 class _Text(str):
-    """A text that is written in quotation marks, whatever it looks like."""
+    """A text that is always written in quotation marks."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists stand two spaces further in than their names, as in the template."""
+    """Indent lists by two spaces below their names, as in the template."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
@@ -45,8 +45,10 @@ def card_yaml(
     generated: str | None,
     algorithm_version: str,
 ) -> str:
-    """The fields under a header of three comments. Any text survives: what can't stand in a
-    YAML file (control characters, halves of characters), or can't be seen in one, is escaped.
+    """Return the fields under a header of three comments.
+
+    Every text is preserved: characters that YAML can't hold (control characters, surrogates) or
+    that are invisible are escaped.
     """
     header = HEADER.format(
         session_id=session_id,

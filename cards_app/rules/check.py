@@ -25,8 +25,10 @@ _ROLE_PREFIX = re.compile(r"\[[^\[\]\s]+\] \S")
 
 
 def check_fields(fields: object, *, lines: Iterable[Line] | None = None) -> list[str]:
-    """Every failure of a card's fields, each as "path: what is wrong". ``lines``: what the card
-    was made of."""
+    """Return every failure of a card's fields as "path: problem".
+
+    ``lines``: the source of the card.
+    """
     if not isinstance(fields, Mapping):
         return [f"card: must be an object, not of type {type(fields).__name__}."]
     failures = list(_title(fields.get("title")))
@@ -62,7 +64,7 @@ def _list(name: str, items: object, most: int) -> Iterator[str]:
 
 
 def _text(path: str, text: str, longest: int) -> Iterator[str]:
-    """Truncated, on one line, and free of personal data."""
+    """Check that the text has its length, is one line, and is free of personal data."""
     if len(text) > longest:
         yield f"{path}: has {len(text)} characters, at most {longest} are allowed."
     if text != one_line(text):
@@ -72,10 +74,10 @@ def _text(path: str, text: str, longest: int) -> Iterator[str]:
 
 
 def _title_of(title: str, lines: Iterable[Line]) -> Iterator[str]:
-    """A title that isn't the whole of what the user said first ends with dots."""
+    """Check that a title ends with dots unless it is the whole first text of the user."""
     said = (line.content for line in lines if line.role == "user" and line.content.strip())
     first = next(said, UNTITLED)
-    # Redacted before and after its lines are joined, as the title is.
+    # Redact before and after joining the lines, as for the title.
     whole = redact(one_line(redact(first)))
     if title != whole and not title.endswith(CUT_MARK):
         yield f'title: is cut, so it must end with "{CUT_MARK}".'

@@ -1,4 +1,4 @@
-"""A summary of a conversation in its own words, for when there is no chat model."""
+"""Summarise a conversation with its own sentences, for use without a chat model."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from cards_app.rules.words import folded, split_words, without_points
 MIN_SUMMARY_LENGTH = 40
 MAX_BULLET_LENGTH = 240
 MIN_BULLET_LENGTH = 60
-# In the first round no section takes more than this share, one bullet apart, so that a chat
-# full of tasks doesn't leave its facts without room.
+# In the first round no section takes more than this share, except for one bullet, so that a chat
+# full of tasks leaves room for its facts.
 SECTION_SHARE = 0.4
 NAMES_SHARE = 0.12
 MAX_NAMES = 12
-# A word that is no name stands among the names only if it was said as often as this.
+# The minimum frequency of a keyword in the line of names.
 OFTEN = 3
-# From here on there is room for a line of names beside the bullets.
+# From this length on there is room for a line of names after the bullets.
 ROOM_FOR_NAMES = 300
 
 
 def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
-    """What the conversation was about, in at most ``longest`` characters.
+    """Return the topics of the conversation in at most ``longest`` characters.
 
-    It starts with the first request and lists decisions, open points, questions and whatever
-    else was said, then names that stand in none of them. All of it is verbatim but for
-    section names, speakers, "…" and the niqqud of names; where there isn't room for all,
-    sentences with figures, money, days and names go first, and newer ones before older ones.
+    The summary starts with the first request and lists decisions, open points, questions and
+    other statements, then names that none of them contains. All text is verbatim except section
+    names, speakers, "…" and the niqqud of names. If there isn't room for all, sentences with
+    figures, money, days and names are preferred, and newer ones over older ones.
 
-    Nothing is redacted, unlike on a card: the summary stays in the chat that it is made of,
-    and the numbers and names are what people ask for later. ``lines`` are the messages
-    themselves, not an earlier summary of them. Without anything said: "". Raises ValueError
-    for ``longest`` below 40, where no sentence has room.
+    Nothing is redacted, unlike on a card: the summary stays in its chat, and people ask for the
+    numbers and names later. ``lines`` are the messages themselves, not an earlier summary. The
+    result is "" if there is no text. Raises ValueError for ``longest`` below 40, which is too
+    short for a sentence.
     """
     if longest < MIN_SUMMARY_LENGTH:
         raise ValueError(f"longest must be at least {MIN_SUMMARY_LENGTH}")
@@ -60,7 +60,7 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
     rest = [each for each in fragments if each.worth and same_words(each.text) != told]
     room = longest - len(about)
     names = _candidates(said)
-    # Once with room for names, then with what the names that are still missing leave.
+    # Choose once with room for all names, then with the room that the missing names leave.
     named = " " * (int(longest * NAMES_SHARE) if longest >= ROOM_FOR_NAMES else 0)
     for _ in range(2):
         chosen = _choose(rest, words, room=room - len(named))
@@ -70,7 +70,7 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
 
 
 def _choose(fragments: Sequence[Fragment], words: SectionWords, *, room: int) -> list[Fragment]:
-    """The fragments that are worth most and fit, in the order in which they were said."""
+    """Return the most valuable fragments that fit, in the order of the conversation."""
     ranked = sorted(fragments, key=lambda each: (-each.worth, -each.place))
     chosen: dict[int, Fragment] = {}
     spent = dict.fromkeys(Kind, 0)
@@ -110,10 +110,10 @@ def _bullet(fragment: Fragment, words: SectionWords) -> str:
 
 
 def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
-    """A line of those names that the summary doesn't hold yet; "" without any."""
+    """Return a line of the names that the summary doesn't contain yet; "" if there are none."""
     told = {folded(word) for word in split_words(body)}
     plain = without_points(body)
-    # A Hebrew name may stand there behind prefix letters.
+    # A Hebrew name may have prefix letters there.
     missing = [
         name
         for name in names
@@ -129,7 +129,7 @@ def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -
 
 
 def _candidates(lines: Sequence[Line]) -> list[str]:
-    """Names, then keywords as they were spelled first; the most frequent first."""
+    """Return names, then keywords in their first spelling; the most frequent first."""
     spelled: dict[str, str] = {}
     count: dict[str, int] = {}
     for line in lines:

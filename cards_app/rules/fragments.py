@@ -1,4 +1,4 @@
-"""What a summary chooses from: the sentences of a conversation, and what each is worth."""
+"""Fragments for a summary: the sentences of a conversation, each with its value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DAY = re.compile(
 _FIGURE = re.compile(r"\d")
 _URL = re.compile(URL, re.IGNORECASE)
 _LIST_MARK = re.compile(r"\A[-–•*·]+\s+")
-# Where a sentence that is too long may be parted: after a comma or the like, else a space.
+# A sentence that is too long may be split here: after a comma or the like, else at a space.
 _PAUSE = re.compile(r"[,;:)–—]\s")
 _NO_PUNCTUATION = {ord(character): " " for character in ".,;:!?…\"'()*_~"}
 _INFORMATIVE = frozenset({WordKind.COMMON, WordKind.PLAIN, WordKind.NAME})
@@ -43,12 +43,12 @@ _INFORMATIVE = frozenset({WordKind.COMMON, WordKind.PLAIN, WordKind.NAME})
 MANY_NAMES = 3
 MANY_WORDS = 10
 ASSISTANT_WORTH = 0.8
-# Of two like sentences, the last of a conversation counts as much more than its first.
+# The weight of the first sentence of a conversation; a similar last sentence has 1.
 OLDEST_WORTH = 0.5
 
 
 class Kind(Enum):
-    """What a sentence does, in the order in which a summary tells it."""
+    """The function of a sentence, in the order of a summary's sections."""
 
     DECISION = 0
     TODO = 1
@@ -61,10 +61,10 @@ _KIND_WORTH = {Kind.DECISION: 3.0, Kind.TODO: 2.0, Kind.QUESTION: 1.0, Kind.DETA
 
 @dataclass(frozen=True)
 class Fragment:
-    """A sentence, or a part of one that is too long, with "…" where it is cut.
+    """A sentence, or a part of one that is too long, with "…" at the cuts.
 
-    ``place`` orders fragments as they were said. ``worth``: what keeping it is worth beside
-    others; 0 for what says nothing ("ok, thanks").
+    ``place`` is the order in the conversation. ``worth``: its value compared with others; 0 for a
+    sentence without content ("ok, thanks").
     """
 
     place: int
@@ -75,8 +75,10 @@ class Fragment:
 
 
 def find_fragments(lines: Sequence[Line], *, longest: int) -> list[Fragment]:
-    """The fragments of a conversation as they were said, none longer than ``longest``. What
-    was said twice is there once, as new as when it was said last."""
+    """Return the fragments of a conversation in order, none longer than ``longest``.
+
+    A repeated sentence appears once, with the place of its last occurrence.
+    """
     names = frozenset(find_entities(lines, most=None))
     found: dict[str, Fragment] = {}
     for index, line in enumerate(lines):
@@ -96,8 +98,10 @@ def find_fragments(lines: Sequence[Line], *, longest: int) -> list[Fragment]:
 
 
 def first_request(lines: Sequence[Line], *, longest: int) -> tuple[str, str]:
-    """Role and beginning of the first sentence that says something, of others than the
-    assistant where they said anything. There is at least one line with text."""
+    """Return role and beginning of the first sentence with content.
+
+    Sentences of others than the assistant are preferred. There must be a line with text.
+    """
     by_people = [line for line in lines if line.role not in NOT_PEOPLE] or lines
     sentences = [
         (line.role, _bare(each)) for line in by_people for each in split_sentences(line.content)
@@ -108,12 +112,12 @@ def first_request(lines: Sequence[Line], *, longest: int) -> tuple[str, str]:
 
 
 def _bare(sentence: Sentence) -> str:
-    """The sentence on one line, without the mark of a list before it."""
+    """Return the sentence on one line, without a list marker before it."""
     return _LIST_MARK.sub("", one_line(sentence.text))
 
 
 def same_words(text: str) -> str:
-    """Equal for texts of the same words, whatever stands between them."""
+    """Return a key that is equal for texts with the same words, whatever is between them."""
     return " ".join(folded(text).translate(_NO_PUNCTUATION).split()) or text
 
 
@@ -126,8 +130,8 @@ def _kind(sentence: str) -> Kind:
 
 
 def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
-    """What people ask for later counts most: figures, money, days, names."""
-    # Keys, hashes and addresses are full of figures that nobody asks for.
+    """Return the value: what people ask for later (figures, money, days, names) counts most."""
+    # Keys, hashes and addresses have many digits, but nobody asks for them.
     plain = " ".join(word for word in text.split() if len(word) <= MAX_WORD_LENGTH)
     spoken = _URL.sub(" ", plain)
     words = list(split_words(plain))
@@ -142,12 +146,12 @@ def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
 
 
 def informative_words(text: str) -> int:
-    """How many words of the text say what it is about: not "thanks", "can" or "really"."""
+    """Return how many words of the text carry content: not "thanks", "can" or "really"."""
     return sum(token.part or kind_of(token) in _INFORMATIVE for token in tokenize(text))
 
 
 def _parts(text: str, longest: int) -> Iterator[str]:
-    """The text in pieces of at most ``longest`` characters, with marks where it is cut."""
+    """Yield the text in pieces of at most ``longest`` characters, with marks at the cuts."""
     room = longest - 2 * len(CUT_MARK)
     before = ""
     while len(text) > longest - len(before):
@@ -159,7 +163,7 @@ def _parts(text: str, longest: int) -> Iterator[str]:
 
 
 def _cut(text: str, room: int) -> int:
-    """Where to part the text: after a pause in the second half, a word, a character."""
+    """Return where to split: after a pause in the second half, a word, or a character."""
     pauses = [pause.start() + 1 for pause in _PAUSE.finditer(text, room // 2, room + 1)]
     if pauses:
         return pauses[-1]

@@ -1,8 +1,8 @@
-"""Names in Hebrew, which has no capitals.
+"""Recognise names in Hebrew, which has no capitals.
 
-A word is a name by one of these: a title or the like stands before it, it stands in quotation
-marks, it is an acronym with gershayim (צה״ל), or it is on a list of names that are hardly
-anything else. Once it is one, it counts wherever it stands, with prefix letters, too.
+A word is a name for one of these reasons: it follows a title or the like, it is in quotation
+marks, it is an acronym with gershayim (צה״ל), or it is on a list of unambiguous names. A
+recognised name counts everywhere, also with prefix letters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BEFORE = "|".join([*TITLES, *CALLED, *PLACES])
 _INTRODUCED = re.compile(rf"(?<![א-ת\"״'׳])[ולבמכש]?ה?(?:{_BEFORE})\.?\s+{_WORD}")
 _QUOTED = re.compile(r"(?<![א-ת])[ושהבלמכ]{0,3}[\"״“„]([א-ת]{3,})[\"״”](?![א-ת])")
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
-# A name of the lists with these before it; others make other words of it (משרה, ברות).
+# A listed name may have these before it; other prefixes make other words (משרה, ברות).
 _BEFORE_PEOPLE = ("ול", "ו", "ל")
 _BEFORE_ACRONYMS = "ובלה"
 _BEFORE_TOWNS = tuple(first + then for first in ("ו", "ש", "") for then in ("ב", "ל", "מ", ""))
@@ -46,8 +46,10 @@ def is_hebrew(text: str) -> bool:
 
 
 def mentioned_names(sentence: str, words: Sequence[str]) -> Iterator[str]:
-    """The names that the sentence itself tells to be names: after a title, in quotation marks,
-    acronyms. ``words``: those of the sentence."""
+    """Yield the names that the sentence itself marks: after a title, in quotation marks, acronyms.
+
+    ``words``: the words of the sentence.
+    """
     plain = without_points(sentence)
     for match in [*_INTRODUCED.finditer(plain), *_QUOTED.finditer(plain)]:
         if _may_be_name(match[1]):
@@ -58,7 +60,7 @@ def mentioned_names(sentence: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def towns_of_two_words(words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Where in the sentence the first of two words stands that are one town, and the town."""
+    """Yield the towns of two words in the sentence, each with the place of its first word."""
     plain = [folded(word) for word in words]
     for place, pair in enumerate(zip(plain, plain[1:], strict=False)):
         for first in _without(pair[0], _BEFORE_TOWNS):
@@ -67,8 +69,10 @@ def towns_of_two_words(words: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def name_in(word: str, told: Iterable[str]) -> str | None:
-    """The name that a folded Hebrew word is, perhaps behind prefix letters; None for no name.
-    ``told``: the names that any sentence told."""
+    """Return the name of a folded Hebrew word, maybe with prefix letters; None for no name.
+
+    ``told``: the names that any sentence has marked.
+    """
     if word in told or word in PEOPLE or word in TOWNS:
         return word
     for names, prefixes in ((PEOPLE, _BEFORE_PEOPLE), (TOWNS, _BEFORE_TOWNS)):
@@ -86,14 +90,14 @@ def _without(word: str, prefixes: Iterable[str]) -> Iterator[str]:
 
 
 def _acronym(word: str) -> str:
-    """Without prefix letters, as far as three letters are left: of "ובארה״ב" that is "ארה״ב"."""
+    """Remove prefix letters if three letters are left: "ובארה״ב" becomes "ארה״ב"."""
     while word[0] in _BEFORE_ACRONYMS and len(_MARKS.sub("", word[1:])) >= MIN_NAME_LENGTH:
         word = word[1:]
     return word
 
 
 def _may_be_name(word: str) -> bool:
-    """A word of no list of common words: after "חברת" may stand what firm it is."""
+    """Return whether the word isn't a common one: after "חברת" the firm's trade may follow."""
     bare = _MARKS.sub("", word)
     kind_of_firm = bare in NO_NAMES or bare.removeprefix("ה") in NO_NAMES
     if len(bare) < MIN_NAME_LENGTH or kind_of_firm or _is_abbreviation(word):

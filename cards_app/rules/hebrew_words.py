@@ -1,7 +1,7 @@
-"""Hebrew words by which the card tells names: titles, places, known names, abbreviations.
+"""Hebrew words that mark names: titles, places, known names, abbreviations.
 
-The lists hold what is a name and hardly anything else: a name that is a common word, too
-("חיים", "נתן", "דוד"), needs other evidence.
+The lists hold unambiguous names only: a name that is also a common word ("חיים", "נתן", "דוד")
+needs other evidence.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PLACES = (
     "מלון",
     "מסעדת",
 )
-# What a firm is of or what a place is like, rather than its name.
+# Words for the trade of a firm or the kind of a place, which are not its name.
 NO_NAMES = _words(
     "ביטוח תקשורת ניקיון אבטחה הייטק חשמל השקעות תעופה הובלות הסעות שליחויות אחזקות בנייה "
     "בניה דירוג סלולר גדולה ותיקה מוכרת הראשי הראשית שקט שקטה הזאת הזה הזו"
@@ -82,7 +82,7 @@ TOWNS_OF_TWO_WORDS = frozenset(
     }
 )
 
-# Written with gershayim, but no names. Without the mark.
+# Words with gershayim that are not names, listed without the mark.
 ABBREVIATIONS = _words(
     "שח דר עוד רוח בעמ עי עפ עג קמ סמ ממ מר קג סהכ חול יור מנכל סמנכל דוח דוחות תז מעמ חכ תנך "
     "זל נב אחכ בדכ ככ עש לפנהצ אחהצ חזל רמטכל דואל מטר מל בכ נל הנל וכד וכו תא תד מס יח סג "

@@ -1,4 +1,4 @@
-"""What the rules read."""
+"""The input of the rules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ URL = r"(?:https?://|www\.)\S+"
 
 @dataclass(frozen=True)
 class Line:
-    """One message: who said it ("user", "assistant", …), and what."""
+    """A message: its role ("user", "assistant", …) and its text."""
 
     role: str
     content: str
 
 
 def one_line(text: str) -> str:
-    """The text with each run of white space as one space."""
+    """Return the text with each run of white space replaced by one space."""
     return " ".join(text.split())

@@ -1,10 +1,10 @@
-"""Finds the telephone and card numbers in a text, and tells them from dates and amounts.
+"""Find telephone and card numbers in a text, and distinguish them from dates and amounts.
 
-Whether a number can be one is asked of libraries: ``stdnum`` for a card's check digit,
-``phonenumbers`` for what short international numbers and home numbers without their 0 look
-like. Where numbers stand is found here, because phonenumbers' own finder is made to be sure,
-and redaction to be generous: the finder passes over reserved numbers (+1 555 010 0123), local
-ones (555-0123) and those that lack the prefix of their country.
+Libraries decide whether a number is possible: ``stdnum`` checks a card's check digit,
+``phonenumbers`` short international numbers and home numbers without their 0. This module finds
+the places of numbers itself, because phonenumbers' own finder is strict and redaction must be
+generous: the finder skips reserved numbers (+1 555 010 0123), local ones (555-0123) and those
+that lack the prefix of their country.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from functools import lru_cache
 import phonenumbers
 from stdnum import luhn
 
-# Spaces, and the invisible marks of direction that come along with copied numbers.
+# Spaces, and the invisible direction marks of copied numbers.
 _SPACE = "[ \t\u00a0\u2007\u2009\u200b\u200e\u200f\u202a-\u202f\u2066-\u2069]"
 _DASH = "[-\u2010-\u2015\u2212\u05be]"
-# What may stand between two groups of one number.
+# Separators between two groups of one number.
 _GAP = re.compile(rf"\)?(?:{_SPACE}{{0,3}}{_DASH}?{_SPACE}{{0,3}}|[./])[(+]{{0,2}}")
 _DASH_ALONE = re.compile(_DASH)
 _MAX_GAP = 10
@@ -43,7 +43,7 @@ _GLUED = re.compile(r"[A-Za-z_₪$€£]")
 _MAX_GROUPS = 6
 _CARD_DIGITS = range(13, 20)
 _LOOSE_CARD_DIGITS = range(15, 17)
-# Where people leave out the 0 of a number that they give: 50-0000000.
+# The country where people often leave out the leading 0: 50-0000000.
 HOME_REGION = "IL"
 _HOME_DIGITS = range(8, 10)
 _MIN_ABROAD_LENGTH = 6
@@ -56,7 +56,7 @@ class NumberKind(Enum):
 
 @dataclass(frozen=True)
 class Number:
-    """A number of this kind, from ``start`` to before ``end``."""
+    """A number of this kind, from ``start`` up to ``end`` (exclusive)."""
 
     kind: NumberKind
     start: int
@@ -65,7 +65,7 @@ class Number:
 
 @dataclass(frozen=True)
 class _Group:
-    """Digits in one piece. ``gap``: what parts them from the group before in their run."""
+    """A run of digits. ``gap``: the separator from the group before it."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class _Group:
 
 
 def personal_numbers(text: str) -> list[Number]:
-    """The card and telephone numbers in ``text``, in order, none overlapping another."""
+    """Return the card and telephone numbers in ``text``, in order, without overlaps."""
     found: list[Number] = []
     for run in _runs(text):
         kinds = _kinds(run)
@@ -90,7 +90,7 @@ def personal_numbers(text: str) -> list[Number]:
 
 
 def _number(text: str, kind: NumberKind, groups: Sequence[_Group]) -> Number:
-    """The number of these groups; a bracket that closes after it isn't part of it."""
+    """Return the number of these groups, without a closing bracket after it."""
     start, end = groups[0].start - len(groups[0].lead), groups[-1].end
     if groups[0].lead == "(" and ")" not in text[start:end]:
         start += 1
@@ -98,7 +98,7 @@ def _number(text: str, kind: NumberKind, groups: Sequence[_Group]) -> Number:
 
 
 def _runs(text: str) -> Iterator[list[_Group]]:
-    """Groups of digits that may belong to one number, by what stands between them."""
+    """Yield groups of digits that may belong to one number, by their separators."""
     others = _other_numbers(text)
     run: list[_Group] = []
     for match in _DIGITS.finditer(text):
@@ -121,7 +121,7 @@ def _runs(text: str) -> Iterator[list[_Group]]:
 
 
 def _other_numbers(text: str) -> set[int]:
-    """Where digits start that are part of a date, a time or the like."""
+    """Return the places of digits that are part of a date, a time or the like."""
     starts: set[int] = set()
     for other in _OTHER_NUMBERS.finditer(text):
         starts.update(digits.start() for digits in _DIGITS.finditer(text, *other.span()))
@@ -129,14 +129,14 @@ def _other_numbers(text: str) -> set[int]:
 
 
 def _is_glued(text: str, digits: re.Match[str]) -> bool:
-    """True for digits of a name ("INV001234567") and for an amount ("₪1500")."""
+    """Return True for digits of a name ("INV001234567") and for an amount ("₪1500")."""
     before = text[max(0, digits.start() - 1) : digits.start()]
     after = text[digits.end() : digits.end() + 1]
     return bool(_GLUED.match(before) or _GLUED.match(after))
 
 
 def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
-    """For each group, which kind of number it is part of."""
+    """Return for each group the kind of number that it is part of."""
     kinds: list[NumberKind | None] = [None] * len(run)
     tests = (
         (NumberKind.CARD, _is_card),
@@ -158,13 +158,15 @@ def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
 
 
 def _digits(groups: Sequence[_Group]) -> str:
-    """The digits of all groups as 0 to 9, whatever script they are written in."""
+    """Return the digits of all groups as 0 to 9, from any script."""
     return "".join(str(int(digit)) for group in groups for digit in group.digits)
 
 
 def _is_card(groups: Sequence[_Group]) -> bool:
-    """13 to 19 digits with a valid check digit, in one piece or grouped as on a card; with 15
-    or 16 digits in any groups."""
+    """Return whether this is a card: 13 to 19 digits with a valid check digit.
+
+    They must be in one piece or grouped as on a card; 15 or 16 digits may have any groups.
+    """
     digits = _digits(groups)
     if len(digits) not in _CARD_DIGITS or not luhn.is_valid(digits):
         return False
@@ -174,7 +176,7 @@ def _is_card(groups: Sequence[_Group]) -> bool:
 
 
 def _is_surely_phone(groups: Sequence[_Group]) -> bool:
-    """A number that starts as telephone numbers do: "+", 0, or an area code in brackets."""
+    """Return whether it starts like a telephone number: "+", 0, or an area code in brackets."""
     digits = _digits(groups)
     if "+" in groups[0].lead:
         return 8 <= len(digits) <= 15 or _is_abroad(digits)
@@ -183,8 +185,10 @@ def _is_surely_phone(groups: Sequence[_Group]) -> bool:
 
 
 def _is_likely_phone(groups: Sequence[_Group]) -> bool:
-    """9 to 15 digits in one piece, or 10 to 15 in groups, most of them in groups of three or
-    more; a list of years or prices isn't one."""
+    """Return whether this is 9 to 15 digits in one piece, or 10 to 15 in groups.
+
+    Most groups must have three or more digits; a list of years or prices isn't a number.
+    """
     digits = _digits(groups)
     if len(groups) == 1:
         return 9 <= len(digits) <= 15
@@ -195,7 +199,7 @@ def _is_likely_phone(groups: Sequence[_Group]) -> bool:
 
 
 def _is_local_phone(groups: Sequence[_Group]) -> bool:
-    """Three digits, a dash and four, unless they read as a range of round numbers."""
+    """Return whether this is three digits, a dash and four, but no range of round numbers."""
     if [len(group.digits) for group in groups] != [3, 4]:
         return False
     round_numbers = all(int(group.digits) % 10 == 0 for group in groups)
@@ -203,7 +207,7 @@ def _is_local_phone(groups: Sequence[_Group]) -> bool:
 
 
 def _is_home_phone(groups: Sequence[_Group]) -> bool:
-    """A number of the home region without its 0, grouped as it is said: 50-0000000, 3 600 0000."""
+    """Return whether this is a home number without its 0, in groups: 50-0000000, 3 600 0000."""
     lengths = [len(group.digits) for group in groups]
     if lengths[0] > 2 or lengths[1:] not in ([7], [3, 4]) or sum(lengths) not in _HOME_DIGITS:
         return False
@@ -212,7 +216,7 @@ def _is_home_phone(groups: Sequence[_Group]) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _is_home(digits: str) -> bool:
-    """Whether a number of the home region has these digits."""
+    """Return whether a number of the home region may have these digits."""
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(digits, HOME_REGION))
     except phonenumbers.NumberParseException:
@@ -221,7 +225,7 @@ def _is_home(digits: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _is_abroad(digits: str) -> bool:
-    """Whether a number with the country's code may be as short as this one: +683 4002."""
+    """Return whether a number with its country code may be as short as this: +683 4002."""
     if len(digits) < _MIN_ABROAD_LENGTH:
         return False
     try:

@@ -1,5 +1,7 @@
-"""The words by which the card's rules tell a decision or a task, and the words that say
-nothing. The English ones are seed 001's, in its order; the Hebrew ones are our addition."""
+"""Words that mark a decision or a task, and words without content.
+
+The English ones are seed 001's, in its order; the Hebrew ones are this project's addition.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ STOP_WORDS = _words(
     "should will with this that from they which their what there about when make like just "
     "over into also some than them then very after before being other those these"
 )
-# They start a sentence, or stand with a capital wherever they are.
+# Not entities, although they start a sentence or always have a capital.
 NO_ENTITIES = _words("i the this that it we you they")
 
 # Patterns of whole words; each may have one of the prefixes "and", "that", "when", "the".
@@ -81,7 +83,7 @@ _CALLING = re.compile("[?!؟？！]")
 
 
 def _pattern(english: tuple[str, ...], hebrew: tuple[str, ...]) -> re.Pattern[str]:
-    # An underscore inside a name is no boundary, one around a word (WhatsApp's italics) is.
+    # An underscore inside a name is no word boundary; one around a word (WhatsApp's italics) is.
     words = rf"(?<![^\W_])(?<!\w_)(?:{'|'.join(english)})(?![^\W_])(?!_\w)"
     ours = rf"(?<![א-ת]){_HEBREW_PREFIX}(?:{'|'.join(hebrew)})(?![א-ת])"
     return re.compile(f"{words}|{ours}", re.IGNORECASE)
@@ -96,12 +98,12 @@ def tells_decision(sentence: str) -> bool:
 
 
 def tells_todo(sentence: str) -> bool:
-    """Without regard to whether the sentence is a question."""
+    """Return whether the sentence marks a task; it may also be a question."""
     return _TODO.search(_plain(sentence)) is not None
 
 
 def asks_or_calls(sentence: str) -> bool:
-    """True if there is a "?" or "!" in the sentence, outside the addresses of web pages."""
+    """Return whether the sentence has a "?" or "!" outside web addresses."""
     return _CALLING.search(_URL.sub(" ", sentence)) is not None
 
 

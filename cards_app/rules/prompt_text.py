@@ -1,4 +1,4 @@
-"""A card told in a few lines, for a prompt."""
+"""Render a card in a few lines, for a prompt."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ MIN_LENGTH = 80
 
 
 def render_card(card: CardFields, *, longest: int) -> str:
-    """The title, then decisions, tasks, questions, names and keywords, as many lines of them as
-    fit into ``longest`` characters (80 or more). In the language of the title."""
+    """Return the title, then decisions, tasks, questions, names and keywords.
+
+    Return as many lines as fit into ``longest`` characters (80 or more), in the language of the
+    title.
+    """
     words = section_words([Line("user", card.title)])
     lines = [
         f"{words.about}: {card.title}",

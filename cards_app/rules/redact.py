@@ -1,7 +1,7 @@
-"""Takes personal data out of a text: e-mail addresses, telephone, card and account numbers.
+"""Redact personal data in a text: e-mail addresses, telephone, card and account numbers.
 
-Whether an account number checks out, and how long it is in its country, ``stdnum`` knows; a
-country's own check digits inside it aren't asked for, since a number too many may go.
+``stdnum`` validates an account number and its length in its country. A country's own check digits
+inside it are not validated, since redacting a number too many is acceptable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ IBAN = "[iban]"
 NUMBER_MARKS = {NumberKind.CARD: "[card]", NumberKind.PHONE: "[phone]"}
 MARKS = (EMAIL, IBAN, *NUMBER_MARKS.values())
 
-# Addresses of WhatsApp chats (15550100123@c.us) are of this form, too.
+# Addresses of WhatsApp chats (15550100123@c.us) have this form, too.
 _LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
 _EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
 
@@ -27,13 +27,13 @@ _MIN_IBAN_LENGTH, _MAX_IBAN_LENGTH = 15, 34
 
 
 def redact(text: str) -> str:
-    """The text with a mark such as "[phone]" for each piece of personal data.
+    """Return the text with a mark such as "[phone]" for each piece of personal data.
 
-    What counts as a telephone number is generous: a number too many is redacted rather than
-    one too few. Dates, times, IP addresses and amounts stay. Redacting twice is redacting once.
+    Telephone numbers are recognised generously: redacting a number too many is better than one
+    too few. Dates, times, IP addresses and amounts stay. The function is idempotent.
     """
     while True:
-        # Where one thing goes, another may come to light ("a@b.example@c.example").
+        # A redaction may reveal another match ("a@b.example@c.example").
         clean = _redact_once(text)
         if clean == text:
             return text
@@ -63,10 +63,9 @@ def _without_ibans(text: str) -> str:
 
 
 def _iban_end(text: str, start: int) -> int | None:
-    """Where the account number that starts here ends; None if there is none.
+    """Return where the account number that starts here ends; None if there is none.
 
-    Words may follow it after a space, so each place where a group ends is tried, the farthest
-    first.
+    Words may follow it after a space, so the end of each group is tried, the farthest first.
     """
     # Twice the length leaves room for a space or a hyphen before each character.
     rest = _IBAN_REST.match(text, start, start + 2 * _MAX_IBAN_LENGTH)

@@ -1,5 +1,4 @@
-"""Takes a text apart into its sentences, in English, Hebrew and whatever else ends its
-sentences with a mark."""
+"""Split a text into sentences, in English, Hebrew and other languages with final marks."""
 
 from __future__ import annotations
 
@@ -8,9 +7,9 @@ from dataclasses import dataclass
 
 from memoryproject.foundation.text.characters import is_mark
 
-# A line's end ends a sentence: lists and short messages have no full stops.
+# The end of a line ends a sentence: lists and short messages have no full stops.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# What stands between spaces; the full stops of Chinese and Japanese need no space.
+# The pieces between spaces; the full stops of Chinese and Japanese need no space.
 _PIECE = re.compile(r"[^\s。！？]*[。！？]+[」』）”]*|[^\s。！？]+")
 _ASKING_OR_CALLING = frozenset("!?؟。！？‽⁇⁈⁉")
 _ENDING = _ASKING_OR_CALLING | frozenset(".…")
@@ -23,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# With a full stop they don't end a sentence …
+# Abbreviations whose full stop doesn't end a sentence …
 _NEVER_LAST = _words("mr mrs ms dr prof st vs e.g i.e eg ie cf approx messrs")
 # … unless a capital letter follows …
 _SELDOM_LAST = _words("etc inc ltd co corp jr sr dept est incl excl min max")
@@ -37,14 +36,14 @@ _HEBREW_DOTTED = re.compile(r"(?:[א-ת]\.)+[א-ת]")
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and where it starts in its text; without white space around it."""
+    """A sentence and its start in the text; without white space around it."""
 
     start: int
     text: str
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """The sentences of ``text`` in order; together they hold all of it but white space."""
+    """Return the sentences of ``text`` in order; only white space between them is left out."""
     found: list[Sentence] = []
     for line in _LINE.finditer(text):
         pieces = list(_PIECE.finditer(text, line.start(), line.end()))
@@ -59,12 +58,12 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def is_question(sentence: str) -> bool:
-    """True if the sentence ends in a question mark; quotes, brackets and smileys may follow."""
+    """Return whether the sentence ends in "?"; quotes, brackets and smileys may follow."""
     return not _QUESTION_MARKS.isdisjoint(_ending(sentence))
 
 
 def _ending(piece: str) -> str:
-    """What follows the last letter or digit."""
+    """Return the characters after the last letter or digit."""
     place = len(piece)
     while place and not (piece[place - 1].isalnum() or is_mark(piece[place - 1])):
         place -= 1
@@ -72,8 +71,11 @@ def _ending(piece: str) -> str:
 
 
 def _is_last(piece: str, following: str | None, *, leads: bool) -> bool:
-    """True if the piece is the last of its sentence. ``following``: the next piece on the
-    line, if any. ``leads``: whether the piece is the first one on its line."""
+    """Return whether the piece is the last of its sentence.
+
+    ``following``: the next piece on the line, if any. ``leads``: the piece is the first on its
+    line.
+    """
     if following is None:
         return True
     ending = _ending(piece)
@@ -92,7 +94,7 @@ def _is_last(piece: str, following: str | None, *, leads: bool) -> bool:
 
 
 def _is_abbreviation(word: str, next_letter: str, *, leads: bool) -> bool:
-    """True if the full stop after ``word`` belongs to it and doesn't end the sentence."""
+    """Return whether the full stop after ``word`` belongs to it and doesn't end the sentence."""
     small = word.lower()
     goes_on = next_letter.islower() or next_letter.isdigit()
     if small in _NEVER_LAST or _HEBREW_DOTTED.fullmatch(word):

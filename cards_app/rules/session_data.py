@@ -1,5 +1,7 @@
-"""Reads a session as a card takes it: ``{"session_id", "messages": [{"role", "content",
-"timestamp"}]}`` (seed 001). What else stands there is left alone."""
+"""Read the data of a session for a card, and ignore unknown fields.
+
+The form is ``{"session_id", "messages": [{"role", "content", "timestamp"}]}`` (seed 001).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from cards_app.rules.lines import Line
 MAX_SESSION_ID_LENGTH = 255
 MAX_ROLE_LENGTH = 32
 
-# It stands in a comment of the YAML form: a line break in it would end that.
+# The id is written into a YAML comment, which a line break would end.
 _SESSION_ID = re.compile(
     f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]{{1,{MAX_SESSION_ID_LENGTH}}}"
 )
-# Letters alone: no personal data, and no bracket that would end the bullet's "[role]".
+# Only letters: no personal data, and no bracket that would end the bullet's "[role]".
 _ROLE = re.compile(r"[^\W\d_]+(?:[-_][^\W\d_]+)*")
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::[0-5]\d(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?",
@@ -26,9 +28,11 @@ _TIMESTAMP = re.compile(
 
 
 def read_session(session_data: object) -> tuple[str, Iterator[Line]]:
-    """The session's id, and its messages in their order, each checked as it is read.
-    ``messages`` may be any iterable of objects. Raises SessionDataError, for a message when it
-    is read."""
+    """Return the session's id and its messages in order; each message is validated when it is read.
+
+    ``messages`` may be any iterable of objects. Raises SessionDataError, for a message when it is
+    read.
+    """
     session = _object("session_data", session_data)
     messages = session.get("messages")
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
@@ -72,7 +76,7 @@ def _object(path: str, value: object) -> Mapping[str, object]:
 
 
 def _check_timestamp(path: str, timestamp: object) -> None:
-    """No rule reads it, but a wrong one shows that the data isn't what it is taken for."""
+    """Validate a timestamp. No rule uses it, but an invalid one reveals wrong data."""
     if timestamp is None or isinstance(timestamp, datetime):
         return
     if not isinstance(timestamp, str):

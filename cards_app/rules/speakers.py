@@ -1,4 +1,4 @@
-"""The words that a summary adds to what was said, in English and Hebrew."""
+"""The words that a summary adds to the messages, in English and Hebrew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cards_app.rules.lines import Line
 from memoryproject.foundation.text.language import detect_language
 from memoryproject.foundation.text.shorten import cut_at_word
 
-# The roles of those who ask nothing: a conversation is about what somebody else says.
+# Roles that ask nothing: the topic of a conversation comes from others.
 NOT_PEOPLE = frozenset({"assistant", "system", "tool", "summary"})
 MAX_SPEAKER_LENGTH = 24
 MIN_SPOKEN_LENGTH = 12
@@ -17,7 +17,7 @@ MIN_SPOKEN_LENGTH = 12
 
 @dataclass(frozen=True)
 class SectionWords:
-    """Names of sections and speakers in one language. ``left_out`` has a place for a number."""
+    """Names of sections and speakers in a language. ``left_out`` has a placeholder for a number."""
 
     about: str
     decisions: str
@@ -31,7 +31,7 @@ class SectionWords:
     assistant: str
 
     def speaker(self, role: str) -> str:
-        """ "client: ", or whoever speaks in this role; nothing for a role that is no name."""
+        """Return "client: " or the like for a role; nothing for a role without a name."""
         known = {
             "user": self.client,
             "client": self.client,
@@ -70,8 +70,10 @@ HEBREW = SectionWords(
 
 
 def spoken(speaker: str, text: str, *, longest: int) -> str:
-    """The text behind its speaker, cut to the length; without the speaker where hardly
-    anything of the text would be left."""
+    """Return the text behind its speaker, cut to the length.
+
+    The speaker is left out if there would be hardly any room for the text.
+    """
     room = longest - len(speaker)
     if room < min(len(text), MIN_SPOKEN_LENGTH):
         return cut_at_word(text, longest)
@@ -79,6 +81,6 @@ def spoken(speaker: str, text: str, *, longest: int) -> str:
 
 
 def section_words(lines: Iterable[Line]) -> SectionWords:
-    """In the language of the conversation; English where it is in another."""
+    """Return the words in the language of the conversation; English for other languages."""
     hebrew = detect_language("\n".join(line.content for line in lines)) == "he"
     return HEBREW if hebrew else ENGLISH

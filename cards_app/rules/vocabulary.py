@@ -1,4 +1,4 @@
-"""The entities and keywords of a card, counted message by message."""
+"""Count the entities and keywords of a card, message by message."""
 
 from __future__ import annotations
 
@@ -26,26 +26,25 @@ MIN_ENTITY_LENGTH = 3
 MIN_KEYWORD_LENGTH = 5
 
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
-# "and", "that", "when", "the": written together with any word.
+# "and", "that", "when", "the": written as prefixes of any word.
 _BEFORE_STOP_WORDS = ("וכש", "כש", "וש", "וה", "ו", "ש", "ה")
 
 
 class EntityCounter:
-    """Capitalised words of three letters or more; in Hebrew what is told to be a name.
+    """Capitalised words of three letters or more; in Hebrew recognised names.
 
-    At a sentence's start every word has a capital, so there a word counts only if it has
-    further ones ("PostgreSQL"), stands among Hebrew words, or stands with a capital within a
-    sentence, too.
+    Every word at the start of a sentence has a capital. There a word counts only if it has more
+    capitals ("PostgreSQL"), is among Hebrew words, or also has a capital within a sentence.
     """
 
     def __init__(self) -> None:
-        # In the order of first appearance: capitalised words, and all words in Hebrew.
+        # In order of first appearance: capitalised words, and all words in Hebrew.
         self._seen: Counter[str] = Counter()
         self._sure: set[str] = set()
         self._told: set[str] = set()
 
     def add(self, sentences: Iterable[Sentence]) -> None:
-        """Those of one message."""
+        """Count the entities of one message."""
         for sentence in sentences:
             words = list(split_words(sentence.text))
             hebrew = is_hebrew(sentence.text)
@@ -66,7 +65,7 @@ class EntityCounter:
                 self._told.update(mentioned_names(sentence.text, words))
 
     def found(self, most: int | None = MAX_ENTITIES) -> list[str]:
-        """The most frequent first, then the one that came first."""
+        """Return the most frequent first; for equal counts the one that appeared first."""
         counts: Counter[str] = Counter()
         for word, count in self._seen.items():
             name = word if word in self._sure else self._hebrew_name(word)
@@ -86,13 +85,15 @@ class KeywordCounter:
         self._seen: Counter[str] = Counter()
 
     def add(self, text: str) -> None:
-        """A message."""
+        """Count the keywords of a message."""
         words = map(folded, split_words(text))
         self._seen.update(word for word in words if letter_count(word) >= MIN_KEYWORD_LENGTH)
 
     def found(self, most: int | None = MAX_KEYWORDS) -> list[str]:
-        """The most frequent first, then the one that came first. A Hebrew word with prefix
-        letters counts as the word without them where that stands by itself, too."""
+        """Return the most frequent first; for equal counts the one that appeared first.
+
+        A Hebrew word with prefix letters counts as the word without them if that also occurs alone.
+        """
         counts: Counter[str] = Counter()
         for word, count in self._seen.items():
             if is_keyword(word):
@@ -108,7 +109,7 @@ class KeywordCounter:
 
 
 def find_entities(lines: Iterable[Line], *, most: int | None = MAX_ENTITIES) -> list[str]:
-    """The entities of a conversation: see EntityCounter."""
+    """Return the entities of a conversation: see EntityCounter."""
     entities = EntityCounter()
     for line in lines:
         entities.add(split_sentences(line.content))
@@ -116,7 +117,7 @@ def find_entities(lines: Iterable[Line], *, most: int | None = MAX_ENTITIES) -> 
 
 
 def is_keyword(word: str) -> bool:
-    """True for a folded word that may be a keyword."""
+    """Return whether a folded word may be a keyword."""
     return letter_count(word) >= MIN_KEYWORD_LENGTH and not _is_stop_word(word)
 
 
@@ -130,7 +131,7 @@ def _is_stop_word(word: str) -> bool:
 
 
 def _ranked(counts: Counter[str]) -> list[str]:
-    """By count; sorting keeps the order of first appearance among equals."""
+    """Sort by count; sorting keeps the order of first appearance among equal counts."""
     return sorted(counts, key=lambda word: -counts[word])
 
 

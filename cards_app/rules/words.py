@@ -1,4 +1,4 @@
-"""Takes a text apart into words, without tearing letters from their accents or niqqud."""
+"""Split a text into words, without separating letters from their accents or niqqud."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cards_app.rules.lines import URL
 from cards_app.rules.redact import MARKS
 from memoryproject.foundation.text.characters import is_mark
 
-# What is longer is no word but a key, a hash or a text without spaces.
+# Anything longer is no word, but a key, a hash or a text without spaces.
 MAX_WORD_LENGTH = 50
 
 _RUN = re.compile(r"[^\W_]+")
 _NO_WORDS = re.compile("|".join([URL, *map(re.escape, MARKS)]), re.IGNORECASE)
-# A letter before a number makes no word of it ("ל0501234567").
+# A letter before a number doesn't make it a word ("ל0501234567").
 _LONG_NUMBER = re.compile(r"\d{7}")
 _APOSTROPHES = "'’ʼ׳"
 _GERSHAYIM = '"״”'
@@ -27,9 +27,11 @@ _SHORT_FORM = re.compile(r"(?:n['’ʼ]t|['’ʼ](?:s|re|ve|ll|d|m|t))$", re.IGN
 
 
 def split_words(text: str) -> Iterator[str]:
-    """The words that start with a letter, in order, as they are spelled; neither addresses of
-    web pages nor marks of redaction. Hyphens part words; an English short form gives the word
-    it is short for ("Docker's": Docker, "shouldn't": should)."""
+    """Yield the words that start with a letter, in order, in their spelling.
+
+    Web addresses and marks of redaction are left out. Hyphens separate words; an English short
+    form gives its base word ("Docker's": Docker, "shouldn't": should).
+    """
     for word in _joined_runs(_NO_WORDS.sub(" ", text)):
         whole = _SHORT_FORM.sub("", word)
         if whole[:1].isalpha() and len(whole) <= MAX_WORD_LENGTH and not _LONG_NUMBER.search(whole):
@@ -37,22 +39,22 @@ def split_words(text: str) -> Iterator[str]:
 
 
 def letter_count(word: str) -> int:
-    """How many letters and digits the word has: accents and niqqud belong to their letter."""
+    """Return the number of letters and digits; accents and niqqud belong to their letter."""
     return sum(1 for character in word if character.isalnum())
 
 
 def folded(word: str) -> str:
-    """The word in the one spelling under which it is counted: lower case, no niqqud."""
+    """Return the spelling under which the word is counted: lower case, no niqqud."""
     return without_points(unicodedata.normalize("NFC", word.lower()))
 
 
 def without_points(text: str) -> str:
-    """The text without niqqud, and with straight apostrophes."""
+    """Return the text without niqqud, and with straight apostrophes."""
     return re.sub("[’ʼ]", "'", _HEBREW_POINTS.sub("", text))
 
 
 def _joined_runs(text: str) -> Iterator[str]:
-    """Runs of letters and digits, together with what joins them to one word."""
+    """Yield runs of letters and digits, with the characters that join them to one word."""
     start = end = 0
     for run in _RUN.finditer(text):
         gap = text[end : run.start()]
@@ -71,7 +73,7 @@ def _joined_runs(text: str) -> Iterator[str]:
 
 
 def _joins(gap: str, before: str, after: str) -> bool:
-    """True if what stands between two runs makes them one word."""
+    """Return whether the characters between two runs join them to one word."""
     if gap[0].isspace():
         return False
     bare = "".join(character for character in gap if not is_mark(character))
@@ -83,7 +85,7 @@ def _joins(gap: str, before: str, after: str) -> bool:
 
 
 def _opens(before: str, gap: str, after: str) -> bool:
-    """True for quotation marks that open behind prefix letters: ב״שולחן״, unlike מנכ״לית."""
+    """Return whether these are quotation marks behind prefix letters: ב״שולחן״, not מנכ״לית."""
     return gap in _GERSHAYIM and len(after) > 2 and _PREFIX_LETTERS.fullmatch(before) is not None
 
 

@@ -1,4 +1,4 @@
-"""Stores cards, moves them along with their chats, and takes them away."""
+"""Store cards, move them to another chat, and delete them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from memoryproject.foundation.text.terms import index_text
 
 
 class CardCheckError(Exception):
-    """A card doesn't pass its checklist. ``failures`` says where and why; the text says how
-    many: a card's own text is in no log."""
+    """A card fails its checklist. ``failures`` lists the places and reasons.
+
+    The text only gives their number: a card's own text never appears in a log.
+    """
 
     def __init__(self, failures: list[str]) -> None:
         super().__init__(f"The card fails its checklist in {len(failures)} points: {failures}")
@@ -31,9 +33,11 @@ def card_store(
     source_digest: str,
     last_order: int,
 ) -> MemoryCard:
-    """Store a session's card, in place of the one before it. One that was made of the same by
-    the same rules is left as it is, and nobody is told. Raises CardCheckError; then nothing is
-    stored."""
+    """Store a session's card in place of the previous one.
+
+    A card from the same source and rules changes nothing and publishes no event. Raises
+    CardCheckError; then nothing is stored.
+    """
     known = MemoryCard.objects.filter(pk=card.session_id).defer("terms").first()
     if known is not None and known.source_digest == source_digest:
         if known.last_order != last_order:
@@ -63,29 +67,29 @@ def card_store(
 
 
 def _made(card: MemoryCard) -> HookEvent:
-    """What integrators are told: nothing of what it says."""
+    """Return the event for integrators, without the card's content."""
     data = {"session_id": str(card.session_id), "algorithm_version": card.algorithm_version}
     return HookEvent(CARD_MADE, card.session_id, data, card.chat_id)
 
 
 def searched_text(card: Card) -> str:
-    """By which words a card is found."""
+    """Return the text whose words find the card."""
     lists = (getattr(card, name) for name in FIELDS if name != "title")
     return "\n".join([card.title, *(text for items in lists for text in items)])
 
 
 def cards_delete(*, session_ids: Collection[UUID]) -> int:
-    """Delete the cards of these sessions; returns how many there were."""
+    """Delete the cards of these sessions; return their number."""
     deleted, _ = MemoryCard.objects.filter(pk__in=list(session_ids)).delete()
     return deleted
 
 
 def chat_cards_delete(*, chat_id: UUID) -> int:
-    """Delete the cards of a chat; returns how many there were."""
+    """Delete the cards of a chat; return their number."""
     deleted, _ = MemoryCard.objects.filter(chat_id=chat_id).delete()
     return deleted
 
 
 def cards_move(*, from_chat: UUID, to_chat: UUID) -> None:
-    """Two chats turned out to be one person's."""
+    """Move all cards of a chat to another one of the same person."""
     MemoryCard.objects.filter(chat_id=from_chat).update(chat_id=to_chat)

@@ -1,1 +1,1 @@
-"""REST over conversations, and over what spans apps."""
+"""REST resources of conversations, and of data that spans apps."""

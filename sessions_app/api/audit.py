@@ -1,4 +1,4 @@
-"""The audit log: what was done, by whom and when; and whether all of it still stands."""
+"""The audit log over HTTP: its events, and the check of its integrity."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REPORT: dict[str, Any] = {
 
 
 class EventSerializer(serializers.Serializer[Any]):
-    """One thing that was done. There is no text in it that anybody wrote."""
+    """An audited action. It holds no text that anybody wrote."""
 
     id = serializers.IntegerField()
     seq = serializers.IntegerField(
@@ -110,7 +110,7 @@ class AuditView(ListView):
         examples=[answered("One event", EVENT)],
     )
     def get(self, request: Request) -> Response:
-        """Who did what to what, and when; see docs/audit.md for the actions."""
+        """Events with actor, action, object and time; see docs/audit.md for the actions."""
         return self.page_of(self.get_queryset())
 
 
@@ -154,6 +154,7 @@ class AuditVerifyView(ApiView):
         examples=[answered("All is as it was sealed", REPORT)],
     )
     def get(self, request: Request) -> Response:
-        """Seals what waits, then checks every event and every line of the log file: about a
-        minute for a million. 200 also where something is wrong: look at `verified`."""
+        """Seal the waiting events, then check every event and every line of the log file. This
+        takes about a minute for a million events. The status is 200 also if a problem is found:
+        look at `verified`."""
         return Response(audit_verify(key=audit_key(), log_path=log_path()).as_dict())

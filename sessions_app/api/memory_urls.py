@@ -1,4 +1,4 @@
-"""The addresses of memories and of what is kept beside conversations, under /api/v1/."""
+"""The addresses of memories, and of data stored next to conversations, under /api/v1/."""
 
 from __future__ import annotations
 

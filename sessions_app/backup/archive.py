@@ -1,5 +1,7 @@
-"""The archive of a backup: a zip file with the rows of each table, as PostgreSQL's COPY writes
-them, the keys, and a manifest with a checksum for each. Knows no Django.
+"""The archive of a backup, independent of Django.
+
+It is a zip file with the rows of each table in the format of PostgreSQL's COPY, the keys, and a
+manifest with a checksum for each file.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ MAX_MANIFEST_SIZE = 16 * BLOCK
 OWNER_ONLY = 0o600
 
 
-# What zipfile raises for files that aren't what they were, beyond its own BadZipFile.
+# The errors that zipfile raises for damaged files, in addition to its own BadZipFile.
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -39,13 +41,15 @@ DAMAGED = (
 
 
 class ArchiveError(Exception):
-    """The archive can't be written or trusted; the text says why."""
+    """The archive can't be written or trusted; the text states the reason."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """One file of the archive: its size without compression, and its checksum. ``rows`` and
-    ``columns`` are a table's."""
+    """A file of the archive with its uncompressed size and its checksum.
+
+    ``rows`` and ``columns`` are those of a table.
+    """
 
     name: str
     size: int
@@ -56,8 +60,11 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the archive holds. ``sequences``: last value, and whether it was given out, by name.
-    ``migrations``: the applied ones as "app.name"."""
+    """The contents of the archive.
+
+    ``sequences``: by name, the last value and whether it was used. ``migrations``: the applied
+    ones as "app.name".
+    """
 
     product_version: str
     created_at: str
@@ -81,11 +88,13 @@ def key_member(key: str) -> str:
 
 
 class ArchiveWriter:
-    """Writes an archive under a temporary name beside ``path``. Only ``publish`` gives it its
-    name; without that, nothing is left when the block ends."""
+    """Write an archive under a temporary name next to ``path``.
+
+    Only ``publish`` gives it its final name. Without that, the end of the block removes it.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Raises ArchiveError where the file exists or can't be made."""
+        """Raises ArchiveError if the file exists or can't be created."""
         if path.exists():
             raise ArchiveError(f"{path} exists already: choose another name.")
         self.path = path
@@ -101,7 +110,7 @@ class ArchiveWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Closing writes the zip's end, which is of no use to a file that is removed.
+        # Closing writes the zip's end, which a file that is removed doesn't need.
         with suppress(OSError, ValueError):
             self._zip.close()
         with suppress(OSError):
@@ -111,7 +120,7 @@ class ArchiveWriter:
     def add(
         self, name: str, blocks: Iterable[bytes], *, columns: list[str] | None = None
     ) -> Member:
-        """Write one file. Each line feed ends a row: in COPY's text form no other stands."""
+        """Write one file. Each line feed ends a row: COPY's text format escapes all others."""
         digest = hashlib.sha256()
         size = rows = 0
         try:
@@ -126,7 +135,7 @@ class ArchiveWriter:
         return Member(name, size, digest.hexdigest(), rows, columns or [])
 
     def publish(self, manifest: Manifest) -> None:
-        """Finish the archive, read it back, and give it its name. Raises ArchiveError."""
+        """Finish the archive, verify it, and give it its name. Raises ArchiveError."""
         text = json.dumps({"format": FORMAT, **asdict(manifest)}, ensure_ascii=False, indent=1)
         try:
             self._zip.writestr(MANIFEST, text)
@@ -148,10 +157,10 @@ class ArchiveWriter:
 
 
 class ArchiveReader:
-    """An archive whose manifest is read; the files in it are checked as they are read."""
+    """An archive with a parsed manifest; its files are verified as they are read."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ArchiveError for what is no archive of ours."""
+        """Raises ArchiveError if the file is not a valid archive of this program."""
         self.path = path
         try:
             self._zip = zipfile.ZipFile(path)
@@ -174,7 +183,7 @@ class ArchiveReader:
         self._zip.close()
 
     def blocks(self, member: Member) -> Iterator[bytes]:
-        """A file's content. Raises ArchiveError at its end where it isn't what was written."""
+        """Yield a file's content. Raises ArchiveError at its end if the checksum differs."""
         digest = hashlib.sha256()
         rows = 0
         try:
@@ -191,7 +200,7 @@ class ArchiveReader:
             raise ArchiveError(f"{self.path}: {member.name} holds {rows} rows, not {member.rows}.")
 
     def check_all(self) -> None:
-        """Read every file to its end. Raises ArchiveError."""
+        """Verify every file. Raises ArchiveError."""
         members = [*self.manifest.tables.values(), *self.manifest.keys.values()]
         named = {MANIFEST, *(member.name for member in members)}
         found = set(self._zip.namelist())
@@ -225,7 +234,7 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
 
 
 def verify(path: Path) -> Manifest:
-    """Check every file of an archive. Raises ArchiveError."""
+    """Verify every file of an archive and return its manifest. Raises ArchiveError."""
     with ArchiveReader(path) as reader:
         reader.check_all()
         return reader.manifest

@@ -1,4 +1,4 @@
-"""Whether a backup may be restored into this database."""
+"""Check whether a backup may be restored into this database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psycopg import sql
 from sessions_app.backup.archive import Manifest
 from sessions_app.backup.tables import Table, all_tables, sequences
 
-# What `migrate` and `make run` put into a fresh database. It gives way to the backup's own.
+# Rows that `migrate` and `make run` create in a new database. The backup's rows replace them.
 OF_A_FRESH_DATABASE = {
     "django_migrations",
     "django_content_type",
@@ -29,7 +29,7 @@ OF_A_FRESH_DATABASE = {
     "audit_auditverification",
     "audit_auditsealjob",
 }
-# Of these the rows that this says are somebody's data; the others give way, too.
+# For these tables: the condition for rows that are user data. Other rows are replaced, too.
 DATA_WHERE = {
     "auth_group": "name NOT IN ('Viewer', 'Reviewer', 'Memory manager', 'Auditor', "
     "'Administrator')",
@@ -39,16 +39,16 @@ DATA_WHERE = {
 
 
 class RestoreError(Exception):
-    """The backup can't be restored here; the text says why and what to do."""
+    """The backup can't be restored here; the text states the reason and what to do."""
 
 
 def migrations_of_this_version() -> set[str]:
-    """The migrations that this program brings, as "app.name", whatever is applied here."""
+    """Return the migrations of this program version as "app.name", applied or not."""
     return {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
 
 
 def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
-    """``here``: the migrations to compare with. Raises RestoreError where they differ."""
+    """Compare the backup's migrations with ``here``. Raises RestoreError if they differ."""
     ours, theirs = set(here), set(manifest.migrations)
     if ours == theirs:
         return
@@ -64,7 +64,7 @@ def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
 
 
 def check_form(manifest: Manifest, tables: list[Table]) -> None:
-    """Raises RestoreError where the tables here aren't those of the backup."""
+    """Raises RestoreError if the tables here differ from those of the backup."""
     columns = {table.name: list(table.columns) for table in tables}
     there = {name: member.columns for name, member in manifest.tables.items()}
     if columns != there or set(manifest.sequences) != set(sequences()):
@@ -75,7 +75,7 @@ def check_form(manifest: Manifest, tables: list[Table]) -> None:
 
 
 def check_empty(cursor: Any) -> None:
-    """Raises RestoreError where any table of ours holds data. Tables may be missing."""
+    """Raises RestoreError if any table of this project holds data. Tables may be missing."""
     there = set(connection.introspection.table_names(cursor))
     tables = [table for table in all_tables() if table.name in there]
     full = [table.name for table in tables if _holds_data(cursor, table)]
@@ -96,9 +96,9 @@ def _holds_data(cursor: Any, table: Table) -> bool:
 
 
 def others_connected() -> int:
-    """How many other programs are connected to this database: a server, workers, a shell."""
+    """Return the number of other programs connected to this database: server, workers, shell."""
     with connection.cursor() as cursor:
-        # Of another role's connections PostgreSQL doesn't tell the type.
+        # PostgreSQL doesn't show the type of other roles' connections.
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
             "AND pid <> pg_backend_pid() "

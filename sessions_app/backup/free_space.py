@@ -1,4 +1,4 @@
-"""Frees space on the disk without losing what was said (RECOVERY-003)."""
+"""Free disk space without losing conversations (RECOVERY-003)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Freed:
-    """How many rows were emptied or deleted, and how many bytes the database has now and had."""
+    """The numbers of emptied and deleted rows, and the size of the database before and after."""
 
     deliveries: int
     replays: int
@@ -30,12 +30,12 @@ class Freed:
 
 
 def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -> Freed:
-    """Empty the providers' raw bodies and the replays of answers that are older than
-    ``older_than``, and drop the results of finished jobs. Messages, summaries and memories
-    stay, and of a replay its model, tokens and timings.
+    """Empty old provider bodies and replay records, and delete the results of finished jobs.
 
-    Works on a disk that is full: what is dead already is given back first, and each batch
-    before the next one is written.
+    Bodies and replay records are emptied if they are older than ``older_than``. Messages,
+    summaries and memories stay, and the model, tokens and timings of a replay record.
+
+    It works on a full disk: space of dead rows is released first, and after each batch.
     """
     limit = now - older_than
     deliveries = InboundDelivery.objects.filter(received_at__lt=limit, raw__isnull=False)
@@ -65,7 +65,7 @@ def _in_batches(rows: QuerySet, change: Callable[[QuerySet], int]) -> int:  # ty
 
 
 def _vacuum() -> None:
-    """Give dead rows' space back, to the disk where it lies at a table's end."""
+    """Release the space of dead rows, to the disk if it is at the end of a table."""
     with connection.cursor() as cursor:
         for model in (InboundDelivery, TurnReplay, Task):
             name = connection.ops.quote_name(model._meta.db_table)

@@ -1,4 +1,4 @@
-"""The keys that belong to a database: they sign its logins and its audit log."""
+"""The keys of a database, which sign its logins and its audit log."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ KEY_FILES = ("secret.key", "audit.key")
 
 
 def keys_read(data_dir: Path) -> dict[str, bytes]:
-    """The keys kept in ``data_dir``, by file name. One set in the environment isn't there."""
+    """Return the keys in ``data_dir`` by file name, without keys from the environment."""
     found = {name: data_dir / name for name in KEY_FILES}
     return {name: path.read_bytes() for name, path in found.items() if path.is_file()}
 
 
 def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
-    """Put the keys of a backup in the place of those of the empty database."""
+    """Replace the keys of the empty database with those of the backup."""
     for name in KEY_FILES:
         if name in keys:
             fresh = data_dir / f".{name}.{os.getpid()}"

@@ -1,4 +1,4 @@
-"""Gives a finished file its name. Knows no Django."""
+"""Give a finished file its final name. Independent of Django."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-# What file systems without hard links answer: FAT and exFAT, some network folders.
+# The errors of file systems without hard links: FAT and exFAT, some network folders.
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 Link = Callable[[Path, Path], None]
 
 
 def name_file(temporary: Path, path: Path, *, link: Link = os.link) -> None:
-    """Let the file ``temporary`` be at ``path`` for good. Raises FileExistsError where one is
-    there, and other OSError; then ``path`` is as it was."""
+    """Move the file ``temporary`` to ``path``.
+
+    Raises FileExistsError if ``path`` exists, and other OSError; then ``path`` is unchanged.
+    """
     try:
-        # Unlike a rename, a link never replaces a file that came to be there meanwhile.
+        # Unlike a rename, a link never replaces a file that was created meanwhile.
         link(temporary, path)
     except OSError as error:
         if error.errno not in NO_LINKS:
@@ -27,7 +29,7 @@ def name_file(temporary: Path, path: Path, *, link: Link = os.link) -> None:
 
 
 def _rename(temporary: Path, path: Path) -> None:
-    """Take the name first, so that only a file of our own is replaced."""
+    """Reserve the name first, so that only this program's own file is replaced."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         os.replace(temporary, path)

@@ -1,4 +1,4 @@
-"""Restores a backup into an empty database."""
+"""Restore a backup into an empty database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sessions_app.backup.write import Report, RowCount, migrations_applied, repo
 
 logger = logging.getLogger(__name__)
 
-# Any number that nothing else uses.
+# An arbitrary lock number that nothing else uses.
 _LOCK = 0x2E5708E
 LOCK_TIMEOUT = "10s"
 
@@ -46,13 +46,12 @@ def backup_restore(
     progress: Callable[[int, int], None],
     actor: Actor = COMMAND_LINE,
 ) -> Report:
-    """Check the whole archive, then put all of it into the database, which must be empty.
+    """Verify the whole archive, then restore it into the database, which must be empty.
 
-    ``make_tables`` is called once nothing speaks against the restore any more. The rows come
-    in one transaction: a process that is killed anywhere leaves the tables as they were. Before
-    the commit every table is read back and compared with the archive, and ``write_keys`` is
-    given the archive's keys. Raises ArchiveError, RestoreError and DatabaseError; then nothing
-    was restored.
+    ``make_tables`` is called after all checks have passed. The rows are written in one
+    transaction: a killed process leaves the tables unchanged. Before the commit every table is
+    read back and compared with the archive, and ``write_keys`` gets the archive's keys. Raises
+    ArchiveError, RestoreError and DatabaseError; then nothing was restored.
     """
     with ArchiveReader(path) as archive:
         archive.check_all()
@@ -71,7 +70,7 @@ def backup_restore(
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Refuses a second restore, also while the first one makes the tables."""
+    """Refuse a second restore, also while the first one creates the tables."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
         if not cursor.fetchone()[0]:
@@ -79,7 +78,7 @@ def _alone() -> Iterator[None]:
     try:
         yield
     finally:
-        # A connection that is lost has given up its lock.
+        # A lost connection has released its lock.
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
@@ -90,14 +89,14 @@ def _put_back(
     progress: Callable[[int, int], None],
     actor: Actor,
 ) -> None:
-    """The one transaction."""
+    """Restore the rows in one transaction."""
     manifest = archive.manifest
     tables = all_tables()
     try:
         with transaction.atomic(durable=True), connection.cursor() as cursor:
             use_fixed_form(cursor)
             _lock(cursor, tables)
-            # Again: nobody can change it from here on.
+            # Check again: from here on nobody can change the tables.
             check_migrations(manifest, migrations_applied(cursor))
             check_form(manifest, tables)
             check_empty(cursor)
@@ -110,7 +109,7 @@ def _put_back(
             _set_sequences(cursor, manifest)
             for table in tables:
                 _check_same(cursor, manifest, table, count)
-            # What would fail at the commit fails here, before any key is replaced.
+            # Errors of the commit occur here, before any key is replaced.
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             count.finish()
             _record(manifest, actor)
@@ -124,14 +123,14 @@ def _put_back(
 
 
 def _record(manifest: Manifest, actor: Actor) -> None:
-    """A worker seals it later, with the key that comes back."""
+    """Record the restore. A worker seals it later, with the restored key."""
     details = {"made_at": manifest.created_at, "rows": manifest.rows}
     event = Event("backup.restore", actor, "backup", details=details)
     audit_record_many(events=[event], seal=False)
 
 
 def _lock(cursor: Any, tables: list[Table]) -> None:
-    """Nobody else writes until the end."""
+    """Block other writers until the end."""
     cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
     names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
     cursor.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(names))
@@ -157,7 +156,7 @@ def _set_sequences(cursor: Any, manifest: Manifest) -> None:
 
 
 def _check_same(cursor: Any, manifest: Manifest, table: Table, count: RowCount) -> None:
-    """What stands in the table now must be what stood in the one that was backed up."""
+    """Check that the restored table is equal to the one in the backup."""
     digest = hashlib.sha256()
     for block in rows_of(table, cursor):
         digest.update(block)

@@ -78,7 +78,7 @@ class Command(BaseCommand):
         call_command("createcachetable", verbosity=0)
 
     def _write_log(self) -> None:
-        """The audit log file of the restored database; one of another database is set aside."""
+        """Write the log file of the restored database; move a log of another database aside."""
         try:
             aside = log_set_aside(log_path=log_path(), name="before-restore")
             log_write(log_path=log_path())

@@ -1,4 +1,4 @@
-"""What of the database a backup holds."""
+"""The tables and rows that a backup holds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from psycopg import sql
 
 from memoryproject.foundation.process.narrowing import present
 
-# Who is logged in to the admin: after a restore staff log in again.
+# Logins to the admin: after a restore staff log in again.
 LEFT_OUT: tuple[type[Model], ...] = (Session,)
-# Figures, which are counted anew from what comes back.
+# Figures, which are computed again from the restored data.
 COUNTED_ANEW = ("dashboard.Quarter", "dashboard.Day", "dashboard.Mark")
 
-# A server, database or role may have its own taste. The archive's text must be the same
-# everywhere, and a copy may take as long as it takes. A setting that a server lacks is skipped.
+# Servers, databases and roles may have different settings. The archive's text must be the same
+# everywhere, and a copy must not time out. A setting that a server lacks is skipped.
 FIXED_FORM = {
     "DateStyle": "ISO, YMD",
     "IntervalStyle": "postgres",
@@ -36,7 +36,7 @@ FIXED_FORM = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table with the columns that are written; what PostgreSQL computes is left out."""
+    """A table with its stored columns; columns that PostgreSQL computes are left out."""
 
     name: str
     columns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Table:
     key_is_text: bool
 
     def copy_out(self) -> sql.Composed:
-        """All rows as text, in the order of the key, the same on every server."""
+        """Return SQL that copies all rows as text, ordered by key, the same on every server."""
         query = "COPY (SELECT {columns} FROM {table} ORDER BY {key}{collation}) TO STDOUT"
         return sql.SQL(query).format(
             columns=_names(self.columns),
@@ -64,7 +64,7 @@ def _names(columns: tuple[str, ...]) -> sql.Composed:
 
 
 def all_tables() -> list[Table]:
-    """Every table of ours, Django's own among them, by name."""
+    """Return every table of this project and of Django, by name."""
     models: list[type[Model]] = [
         model
         for model in apps.get_models(include_auto_created=True)
@@ -84,7 +84,7 @@ def _table(model: type[Model]) -> Table:
 
 
 def sequences() -> list[str]:
-    """The sequences that give our tables their keys; what else is in the schema isn't ours."""
+    """Return the sequences of this project's keys; others in the schema are ignored."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sequence.relname FROM pg_class sequence"
@@ -99,7 +99,7 @@ def sequences() -> list[str]:
 
 
 def use_fixed_form(cursor: Any) -> None:
-    """Let values be written and read in one form until the end of the transaction."""
+    """Fix the text format of values until the end of the transaction."""
     cursor.execute(
         "SELECT set_config(name, wanted.value, true) FROM pg_settings"
         " JOIN unnest(%s::text[], %s::text[]) AS wanted (name, value) USING (name)",
@@ -108,7 +108,7 @@ def use_fixed_form(cursor: Any) -> None:
 
 
 def rows_of(table: Table, cursor: Any) -> Iterator[bytes]:
-    """A table's rows as COPY writes them, in blocks. Raises DatabaseError."""
+    """Yield a table's rows in COPY's format, in blocks. Raises DatabaseError."""
     with connection.wrap_database_errors, cursor.copy(table.copy_out()) as copy:
         for block in copy:
             yield bytes(block)

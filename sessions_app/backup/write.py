@@ -1,4 +1,4 @@
-"""Makes a backup."""
+"""Write a backup."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Report:
-    """What was backed up or restored. ``sha256`` is the archive's own."""
+    """The result of a backup or restore. ``sha256`` is that of the archive."""
 
     path: Path
     tables: int
@@ -50,10 +50,11 @@ def backup_write(
     progress: Callable[[int, int], None],
     actor: Actor = COMMAND_LINE,
 ) -> Report:
-    """Write the whole database, as it is at one moment, into an archive at ``path``.
+    """Write a snapshot of the whole database into an archive at ``path``.
 
-    Web server and workers may go on meanwhile. ``progress`` is told how many of how many
-    tables are done. Raises ArchiveError and DatabaseError; then there is no file at ``path``.
+    Web server and workers may continue meanwhile. ``progress`` is called with the number of
+    finished tables and their total. Raises ArchiveError and DatabaseError; then there is no
+    file at ``path``.
     """
     with ArchiveWriter(path) as archive:
         with transaction.atomic(durable=True), connection.cursor() as cursor:
@@ -83,7 +84,7 @@ def backup_write(
 
 
 def _record(report: Report, actor: Actor) -> None:
-    """Told when it is done. It is worth having also where nothing more can be stored."""
+    """Record the finished backup. The backup is valid also if the record can't be stored."""
     details = {"rows": report.rows, "tables": report.tables}
     try:
         audit_record(
@@ -98,7 +99,7 @@ def _record(report: Report, actor: Actor) -> None:
 
 
 class RowCount:
-    """Tells ``progress`` how many of about how many rows are done."""
+    """Report to ``progress`` the number of finished rows and an estimate of the total."""
 
     def __init__(self, progress: Callable[[int, int], None], total: int) -> None:
         self._progress = progress
@@ -138,7 +139,7 @@ def _add(archive: ArchiveWriter, table: Table, cursor: Any, count: RowCount) -> 
 
 
 def _in_blocks(rows: Iterator[bytes], count: RowCount) -> Iterator[bytes]:
-    """Rows come one by one; compressing them so would take long."""
+    """Join single rows to blocks, which compress faster."""
     buffer = bytearray()
     for row in rows:
         buffer += row

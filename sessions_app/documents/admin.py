@@ -1,5 +1,7 @@
-"""Documents: staff upload them, see what became of them, and forget them. They stand here
-because they are read by this app's workers and belong to its chats."""
+"""Pages of documents: staff upload them, see their state, and forget them.
+
+They are in this app because its workers read documents, and because documents belong to chats.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ STATES = {
 
 
 class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What staff say of a file; its text is read by a worker."""
+    """The properties of a file that staff enter; a worker reads its text."""
 
     file = forms.FileField(
         label=gettext_lazy("File"),
@@ -116,7 +118,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SourceDocument]:
-        """Passages are counted for the rows that are shown, not for all documents."""
+        """Count passages only for the shown rows, not for all documents."""
         own = Memory.objects.filter(document=OuterRef("pk")).order_by().values("document")
         counted = own.annotate(count=Count("pk")).values("count")
         passages = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
@@ -142,7 +144,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
         return {"visibility": str(Visibility.OWNER), **initial}
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Take the upload in and leave it to a worker."""
+        """Receive the upload and queue it for a worker."""
         received = document_upload(
             blocks=form.cleaned_data["file"].chunks(),
             name=form.cleaned_data["file"].name,
@@ -152,7 +154,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
             visibility=form.cleaned_data["visibility"],
             actor=_staff(request),
         )
-        # The form's own record is none: the one that is stored stands for it.
+        # The stored document replaces the form's own unsaved record.
         obj.__dict__.update(received.document.__dict__)
         if received.duplicate:
             self.message_user(request, _("This file was read before."), messages.WARNING)

@@ -1,4 +1,4 @@
-"""Hand uploaded documents to the workers."""
+"""Queue uploaded documents for the workers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from django_q.tasks import async_task
 
 
 def enqueue_document(document_id: UUID) -> None:
-    """Let a worker read this document."""
+    """Queue this document for a worker."""
     name = f"read {document_id}"
     async_task("sessions_app.tasks.read_document", str(document_id), task_name=name)

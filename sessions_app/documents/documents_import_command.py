@@ -68,7 +68,7 @@ class Command(BaseCommand):
             raise CommandError(f"{failed} of {len(results)} files could not be read.")
 
     def _checked(self, options: dict[str, Any]) -> Chat | None:
-        """The chat, once it is sure that all files are there."""
+        """Return the chat after checking that all files exist."""
         missing = [str(path) for path in options["files"] if not path.is_file()]
         if missing:
             raise CommandError(f"No such file: {', '.join(missing)}", returncode=2)

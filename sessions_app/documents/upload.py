@@ -1,4 +1,4 @@
-"""Takes in a document that somebody uploads, for a chat or for the business as a whole."""
+"""Receive a document that somebody uploads, for a chat or for the business as a whole."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def document_upload(
     chat: Chat | None = None,
     visibility: str = "",
 ) -> Received:
-    """Take in an uploaded file; reading it is left to a worker, or to the caller. Without
-    ``visibility`` it is the chat's where one is given, else the owner's.
+    """Receive an uploaded file; a worker or the caller reads it later.
 
-    Raises DocumentError where it is too large; ValueError, OSError and DatabaseError as
+    Without ``visibility`` it is visible to the given chat, or to the owner if there is none.
+
+    Raises DocumentError if it is too large; ValueError, OSError and DatabaseError like
     document_receive.
     """
     default = Visibility.OWNER if chat is None else Visibility.CHAT

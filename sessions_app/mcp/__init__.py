@@ -1,8 +1,8 @@
-"""The MCP server: what assistants call as tools is the REST API, operation by operation.
+"""The MCP server: its tools call the operations of the REST API.
 
-A tool (tools.py) turns its arguments into calls of REST views within this process (rest.py), so
-that scopes, bound chats, throttles, checks, errors and the audit log are those of the API and
-exist once. Its schemas are made of the API's serializers (schemas.py). server.py makes the
-package's server for one token; it is spoken to over HTTP (view.py, bridge.py) and over stdio
-(the command ``mcp_server``).
+A tool (tools.py) converts its arguments to calls of REST views in this process (rest.py). So
+scopes, bound chats, throttles, validation, errors and the audit log are those of the API and
+exist only once. The schemas come from the API's serializers (schemas.py). server.py creates the
+server of the ``mcp`` package for one token; clients reach it over HTTP (view.py, bridge.py) and
+over stdio (the command ``mcp_server``).
 """

@@ -1,4 +1,4 @@
-"""What tools take where it isn't the body of the operation that they call."""
+"""Arguments of tools that differ from the body of their operation."""
 
 from __future__ import annotations
 

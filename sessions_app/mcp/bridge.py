@@ -1,4 +1,4 @@
-"""One HTTP exchange with the package's transport, from a thread without an event loop."""
+"""Run one HTTP exchange with the package's transport, from a thread without an event loop."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE
 
 @async_to_sync
 async def exchange(server: Server[Any], headers: Mapping[str, str], body: bytes) -> httpx.Response:
-    """Block until the answer is there. The tools' work is done in the calling thread, so that it
-    has its own database connection, and no event loop runs there."""
+    """Block until the response is complete.
+
+    The tools run in the calling thread, so that they use its database connection outside the
+    event loop.
+    """
     manager = StreamableHTTPSessionManager(
         app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_SIZE
     )
-    # Not a client, which would add headers of its own.
+    # Not a client, which would add its own headers.
     transport = httpx.ASGITransport(manager.handle_request)
     named = httpx.Headers(dict(headers), encoding="latin-1")
     async with manager.run():

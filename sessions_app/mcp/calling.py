@@ -1,4 +1,4 @@
-"""Lists and calls tools for a token; whatever goes wrong is told in words."""
+"""List and call tools for a token; every error becomes a readable result."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 
 def tools_of(rest: Rest) -> list[types.Tool]:
-    """Those that the token may use. Raises AuthenticationFailed."""
+    """Return the tools that the token may use. Raises AuthenticationFailed."""
     caller = caller_with(rest.secret)
     return [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(caller)]
 
 
 def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
-    """Never raises: what is refused or fails is a result that says so."""
+    """Call a tool. Never raises: refusals and errors are part of the result."""
     try:
         return _answer(tool.run(rest, _checked(tool, given)))
     except APIException as error:
@@ -48,7 +48,7 @@ def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
 
 
 def _checked(tool: Tool, given: Arguments) -> Arguments:
-    """Raises ValidationError."""
+    """Return the validated arguments. Raises ValidationError."""
     refuse_unstorable(given)
     if tool.is_body:
         return given

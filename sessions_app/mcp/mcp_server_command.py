@@ -50,14 +50,14 @@ class Command(BaseCommand):
             raise CommandError(f"The database can't be used: {error}".strip()) from error
         if not settings.ENABLE_MEMORY_SYSTEM:
             self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
-        # Nothing is to be ended by us, and a thread that reads stdin would keep Ctrl-C waiting.
+        # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        # No request begins here, which elsewhere looks after the connection.
+        # There is no request cycle, which otherwise manages the connection.
         async_to_sync(serve_stdio)(server_for(rest, prepare=close_old_connections))
 
 
 def _secret(file: Path | None) -> str:
-    """Raises CommandError."""
+    """Return the token. Raises CommandError."""
     if file is None:
         found = os.environ.get(VARIABLE, "")
         where = VARIABLE

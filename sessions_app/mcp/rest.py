@@ -1,4 +1,4 @@
-"""Calls the REST API's views within this process, as one token."""
+"""Call the REST API's views within this process, with one token."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ FAILED = "Something went wrong on the server, whose log tells more. Try again la
 
 
 class Refused(Exception):
-    """The API's errors, of which each has a detail and an attr; the text says what was wrong, and
-    where."""
+    """The API refused the call. Each error has a detail and an attr.
+
+    The text states what was wrong and where.
+    """
 
     def __init__(self, errors: Sequence[Mapping[str, Any]]) -> None:
         super().__init__("\n".join(map(_line, errors)))
@@ -35,7 +37,7 @@ def _line(error: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of a view."""
+    """A method of a view."""
 
     view: type[ApiView]
     method: str
@@ -45,13 +47,13 @@ class Operation:
         return self.view.scopes[self.method]
 
     def is_open_to(self, caller: Caller) -> bool:
-        """Whether the view lets who calls in at all."""
+        """Return whether the view grants access to the caller at all."""
         return self.scope in caller.scopes and (self.view.bound_tokens or not caller.is_bound)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``document``: the body; ``response``: all of it."""
+    """``document``: the body; ``response``: the whole response."""
 
     document: dict[str, Any]
     response: HttpResponse
@@ -59,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Rest:
-    """``secret``: the token, which is looked up with each call: it may be revoked meanwhile."""
+    """``secret``: the token. Each call looks it up, because it may be revoked meanwhile."""
 
     secret: str
 
@@ -71,8 +73,11 @@ class Rest:
         body: Any = None,
         **path: Any,
     ) -> Answer:
-        """``path``: what stands in the address. Raises Refused for every answer that is no 2xx,
-        and what the view lets through, such as that the disk is full."""
+        """Call an operation. ``path``: the parameters in the address.
+
+        Raises Refused for every response without a 2xx status, and errors that the view doesn't
+        handle, such as a full disk.
+        """
         request = _InProcessRequest(self._environ(operation, query or {}, body))
         response = operation.view.as_view()(request, **path)
         if isinstance(response, Response):
@@ -88,7 +93,7 @@ class Rest:
         raw = b"" if body is None else json.dumps(body).encode()
         return {
             "REQUEST_METHOD": operation.method,
-            # For the log alone.
+            # Only for the log.
             "PATH_INFO": f"/mcp/{operation.view.__name__}",
             "QUERY_STRING": urlencode(query),
             "CONTENT_TYPE": "application/json",
@@ -100,7 +105,7 @@ class Rest:
 
 
 class _InProcessRequest(WSGIRequest):
-    """It came to no host: addresses in answers are read for their cursors only."""
+    """A request without a host: only the cursors of addresses in answers are read."""
 
     def get_host(self) -> str:
         return "localhost"

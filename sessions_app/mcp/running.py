@@ -1,4 +1,4 @@
-"""What each tool does: from its arguments to calls of the API, and from these to what is told."""
+"""Run tools: convert arguments to calls of the API, and responses to results."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True)
 class ToolResult:
-    """``document``: the API's answer; ``text``: it in another form than JSON; ``note``: what the
-    API says by its status or headers."""
+    """The result of a tool. ``document``: the API's body.
+
+    ``text``: the body in a form other than JSON; ``note``: information from the status or the
+    headers.
+    """
 
     document: dict[str, Any]
     text: str | None = None
@@ -109,7 +112,7 @@ def load_document(rest: Rest, given: Arguments) -> ToolResult:
 
 
 def _place(answer: Answer) -> str:
-    """Which document it was: in context the date belongs to the name."""
+    """Return the document's name: in context the date is part of it."""
     address = urlsplit(answer.response.headers["Content-Location"])
     category, name = address.path.strip("/").split("/")[-2:]
     return f"{category}/{unquote(name)}{' in the archive' if address.query else ''}"

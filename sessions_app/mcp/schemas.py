@@ -30,7 +30,7 @@ BOUNDS = {
 
 
 def schema_of(serializer_class: type[serializers.Serializer[Any]], *examples: Any) -> Schema:
-    """An object's schema; of a strict serializer it takes no fields that aren't known."""
+    """Return an object's schema; for a strict serializer it allows no unknown fields."""
     schema = _object(serializer_class())
     return {**schema, "examples": list(examples)} if examples else schema
 
@@ -77,7 +77,7 @@ def _plain(field: Field) -> Schema:
 
 
 def _nullable(schema: Schema) -> Schema:
-    """Which may be null, too."""
+    """Allow null, too."""
     told = dict(schema)
     if "type" in told:
         told["type"] = [told["type"], "null"]

@@ -1,4 +1,4 @@
-"""Speaks over stdin and stdout, until stdin ends."""
+"""Serve over stdin and stdout until stdin ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNREADABLE = "The line is no message of JSON-RPC: each is one JSON object on a l
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """While it runs, what others print to stdout goes to stderr: the package sees to that."""
+    """Serve. Meanwhile the package redirects other output from stdout to stderr."""
     readable, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with stdio_server() as (lines, writing), anyio.create_task_group() as tasks:
         tasks.start_soon(_pass_on, lines, readable, writing.clone())
@@ -21,7 +21,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 async def _pass_on(lines: Any, readable: Any, writing: Any) -> None:
-    """The messages, and an answer to each line that is none, which the package would drop."""
+    """Forward messages, and answer invalid lines, which the package would ignore."""
     error = types.ErrorData(code=types.PARSE_ERROR, message=UNREADABLE)
     refusal = SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error))
     async with readable, writing:

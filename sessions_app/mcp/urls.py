@@ -1,4 +1,4 @@
-"""The address of the MCP server; clients write it with a slash at its end or without."""
+"""The address of the MCP server; clients may write it with or without a slash at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP over HTTP: the streamable transport, without sessions, each POST by itself."""
+"""MCP over HTTP: the streamable transport without sessions, each POST on its own."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
-# Meant for one hop, or said anew by this server.
+# Headers for one hop, or set again by this server.
 NOT_PASSED_ON = {"connection", "content-length", "transfer-encoding"}
 PASSED_IN = ("accept", "content-type", "mcp-")
 
 
 class BearerAuthentication(TokenAuthentication):
-    """``Authorization: Bearer …``, as MCP's clients say it, or ``Token …``. No staff sessions."""
+    """Accept ``Authorization: Bearer …``, as MCP clients send it, or ``Token …``; no sessions."""
 
     words = ("Bearer", "Token")
 
 
 class FromHere(BasePermission):
-    """Whoever has a token; a page in a browser only where its host is one of ours, since it may
-    have got here by a name that points to this machine (DNS rebinding)."""
+    """Allow clients with a token; pages in a browser only if their host is one of ours.
+
+    Otherwise a page could reach this server by a name that points to this machine (DNS
+    rebinding).
+    """
 
     def has_permission(self, request: Request, view: Any) -> bool:
         origin = request.headers.get("Origin")
@@ -54,14 +57,14 @@ def is_ours(origin: str) -> bool:
 
 
 class Unnegotiated(DefaultContentNegotiation):
-    """The package's transport looks at Accept itself."""
+    """Ignore Accept: the package's transport checks it."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type
 
 
 class McpView(ApiView):
-    """Tools are throttled as the operations that they call."""
+    """The MCP endpoint. Tools have the throttles of the operations that they call."""
 
     http_method_names = ["post"]
     authentication_classes = [BearerAuthentication]
@@ -73,11 +76,11 @@ class McpView(ApiView):
     schema = None
 
     def post(self, request: Request) -> HttpResponse:
-        # The package takes a second to import: only a web server that is asked pays for it.
+        # The import takes a second, so only a web server that needs the package imports it.
         from sessions_app.mcp.bridge import exchange  # noqa: PLC0415
         from sessions_app.mcp.server import server_for  # noqa: PLC0415
 
-        # An empty body is read by no parser.
+        # No parser reads an empty body.
         if not isinstance(request.data, str):
             raise ParseError("The body is empty: it must be a message of JSON-RPC.")
         headers = {
@@ -90,7 +93,7 @@ class McpView(ApiView):
         return HttpResponse(answer.content, status=answer.status_code, headers=told)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """What the API says of it, as an error of JSON-RPC."""
+        """Return the API's error as an error of JSON-RPC."""
         response = super().handle_exception(exc)
         code = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
         if isinstance(exc, ParseError):
@@ -102,5 +105,5 @@ class McpView(ApiView):
 
 
 def secret_of(request: Request) -> str:
-    """The token, which was found to be one."""
+    """Return the token, which was authenticated before."""
     return get_authorization_header(request).split()[1].decode("ascii")

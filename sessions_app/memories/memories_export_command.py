@@ -62,8 +62,10 @@ class Command(BaseCommand):
 
 
 def _write(path: Path, lines: Iterable[str], total: int) -> int:
-    """Beside the file, then in its place, so that it is never half a file; for the owner's
-    eyes only."""
+    """Write a temporary file next to the target and then rename it.
+
+    So the file is never incomplete. Only its owner can read it.
+    """
     progress = ProgressBar(sys.stderr)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     written = 0

@@ -19,7 +19,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.memories.transfer import ImportReport, memories_import
 
 SHOWN = 20
-# A memory with vectors of several models has a tenth of it.
+# A memory with vectors of several models is a tenth of this size.
 MAX_LINE_CHARACTERS = 8 * 1024 * 1024
 
 
@@ -75,7 +75,7 @@ def _import(name: str, *, with_vectors: bool) -> ImportReport:
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """The lines; of one that is too long its beginning, which is no JSON and is refused."""
+    """Yield the lines; of an overlong line only its beginning, which is refused as invalid JSON."""
     progress = ProgressBar(sys.stderr)
     done = 0
     while line := file.readline(MAX_LINE_CHARACTERS):
@@ -89,7 +89,7 @@ def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def as_text(report: ImportReport) -> str:
-    """The report for people."""
+    """Return the report for people."""
     refused = len(report.errors) + report.errors_left_out
     lines = [
         f"{report.created} memories came in, {report.duplicates} were there already, "

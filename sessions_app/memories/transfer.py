@@ -1,4 +1,4 @@
-"""Exports and imports memories as lines of JSON; chats go by their WhatsApp addresses."""
+"""Export and import memories as lines of JSON; chats are named by their WhatsApp addresses."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import MAX_LENGTH, chat_at, chat_at_or_new
 from sessions_app.models import Chat
 
-# More of them are counted only, so that a file that is all wrong can't fill the memory.
+# Further errors are only counted, so that an invalid file can't exhaust the memory.
 MAX_ERRORS = 1_000
 _MAX_CHATS = 10_000
-# How Python begins to say so; where it was follows.
+# The beginning of Python's own message; the position follows it.
 TOO_DEEP = "maximum recursion depth exceeded"
 
 
 @dataclass
 class ImportReport:
-    """``errors`` are [{line, detail}], lines counted from 1."""
+    """The result of an import. ``errors`` are [{line, detail}], lines counted from 1."""
 
     created: int = 0
     duplicates: int = 0
@@ -63,8 +63,10 @@ class ImportReport:
 def memories_export(
     *, memories: QuerySet[Memory], actor: Actor, embeddings: bool = False
 ) -> Iterator[str]:
-    """Each memory as a line without its line end. That somebody exports is audited before
-    the first line is made; few memories are held at once."""
+    """Yield each memory as a line without a line feed.
+
+    The export is audited before the first line; only a few memories are in memory at once.
+    """
     with transaction.atomic():
         audit_record(
             action="export",
@@ -79,12 +81,14 @@ def memories_export(
 def memories_import(
     *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor
 ) -> ImportReport:
-    """Bring in what ``memories_export`` wrote. A memory that is there already, by its id or
-    by its fact in its scope, is a duplicate; a chat that is new is made; a line that can't be
-    used is told with its number and the rest goes on. Blank lines count, and are passed over.
+    """Import lines that ``memories_export`` wrote.
 
-    embedder: makes the vectors that the lines lack; None: they are left out.
-    Raises EmbedderError and DatabaseError; what came before stays, and it can be run again.
+    A memory whose id exists, or whose fact exists in its scope, is a duplicate. New chats are
+    created. An invalid line is reported with its number, and the import continues. Blank lines
+    count, and are ignored.
+
+    embedder: makes the vectors that the lines lack; None: they get no vectors.
+    Raises EmbedderError and DatabaseError; earlier lines stay, and a retry is safe.
     """
     report = ImportReport()
     bring_in = MemoryImport(embedder=embedder, actor=actor)
@@ -123,7 +127,7 @@ def _read(line: bytes, chats: _Chats) -> Record:
     if name is None:
         return read_record(record, chat_id=None, now=timezone.now())
     known = chats.find(name)
-    # A chat is made only for a line that can be used.
+    # A chat is created only for a valid line.
     read = read_record(record, chat_id=known or uuid4(), now=timezone.now())
     if known is None:
         read.new = replace(read.new, chat_id=chats.make(name))
@@ -146,13 +150,13 @@ def _json_fault(error: ValueError | RecursionError) -> str:
 
 
 class _Chats:
-    """Finds and makes chats, each address once."""
+    """Find and create chats, each address once."""
 
     def __init__(self) -> None:
         self._known: dict[str, UUID] = {}
 
     def find(self, whatsapp_chat: Any) -> UUID | None:
-        """None where it is new. Raises RecordError for what is no address."""
+        """Return the chat's id; None for a new chat. Raises RecordError for an invalid address."""
         if not isinstance(whatsapp_chat, str) or not _is_address(whatsapp_chat):
             raise RecordError("whatsapp_chat: " + _("is not a chat's address"))
         if whatsapp_chat in self._known:

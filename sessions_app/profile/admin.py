@@ -1,4 +1,4 @@
-"""The assistant's profile: one row, always there, with a preview of the prompt that it makes."""
+"""The page of the assistant's profile: one row that always exists, with a prompt preview."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STALE = 409
 
 @admin.register(AssistantProfile)
 class AssistantProfileAdmin(StaffAdmin):
-    """The list leads straight to the one profile, made on the way."""
+    """The list redirects to the only profile, which is created if it is missing."""
 
     search_fields = ("name",)
 
@@ -53,8 +53,11 @@ class AssistantProfileAdmin(StaffAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """GET shows the form, POST saves it. A form that was made of an older profile is given
-        back with what was typed in it and what is stored by now."""
+        """Show the form on GET, save it on POST.
+
+        A form that was based on an older profile is shown again, with the typed and the stored
+        values.
+        """
         if object_id != "1":
             return redirect("admin:sessions_app_assistantprofile_changelist")
         if request.method == "POST":
@@ -67,8 +70,11 @@ class AssistantProfileAdmin(StaffAdmin):
         return self._page(request, ProfileForm(instance=profile))
 
     def preview(self, request: HttpRequest) -> HttpResponse:
-        """POST the form, with ``kind`` and ``language``: the page with what was typed and the
-        prompt that it makes; with the header ``X-Part`` the prompt alone. Nothing is saved."""
+        """Return the page with the typed values and the prompt that they produce, without saving.
+
+        POST the form with ``kind`` and ``language``. With the header ``X-Part``, return only the
+        prompt.
+        """
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not self.has_change_permission(request):
@@ -79,7 +85,7 @@ class AssistantProfileAdmin(StaffAdmin):
             if "X-Part" in request.headers:
                 return TemplateResponse(request, PART, {"problems": _words(form)}, status=422)
             return self._page(request, form, status=422)
-        # The form has put what was typed into its own, unsaved copy.
+        # The form has put the typed values into its own, unsaved copy.
         shown = prompt_preview(
             form.instance,
             kind=request.POST.get("kind", ""),
@@ -98,7 +104,7 @@ class AssistantProfileAdmin(StaffAdmin):
         form = ProfileForm(request.POST, instance=profile)
         if not form.is_valid():
             return self._page(request, form, status=422)
-        # Made under the lock, it knows what is stored now.
+        # Created under the lock, it has the stored values.
         if form.refuse_unseen(now=form):
             return self._page(request, form, status=STALE)
         if form.changed_data:
@@ -149,7 +155,7 @@ class AssistantProfileAdmin(StaffAdmin):
 
 
 def _words(form: ProfileForm) -> list[tuple[str, str]]:
-    """What is wrong, by the fields' names as staff read them."""
+    """Return the problems with the fields' names as staff see them."""
     return [
         (str(form.fields[name].label), " ".join(str(error) for error in errors))
         for name, errors in form.errors.items()

@@ -1,4 +1,4 @@
-"""The form of the assistant's profile: it loses nobody's words."""
+"""The form of the assistant's profile. It never discards concurrent or typed changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODES = re.compile(r"[a-z]{2,3}(?:\s*,\s*[a-z]{2,3})*\s*,?")
 
 
 class TextField(forms.CharField):
-    """Lines end as everywhere here; browsers send them in the network's form."""
+    """Normalise line ends; browsers send them as CRLF."""
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)
@@ -27,7 +27,7 @@ class TextField(forms.CharField):
 
 
 def _area(label: Any, help_text: Any = "", rows: int = 6) -> TextField:
-    # Hebrew is written from the right as soon as it begins.
+    # Text that begins in Hebrew is written from right to left.
     widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": rows})
     return TextField(
         label=label, help_text=help_text, required=False, max_length=MAX_LENGTH, widget=widget

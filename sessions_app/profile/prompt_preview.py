@@ -1,4 +1,4 @@
-"""What the chat model would be sent by a profile that isn't saved yet."""
+"""Build the prompt that the chat model would get for an unsaved profile."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LANGUAGES: dict[str, Promise] = {
     "en": gettext_lazy("English"),
     "he": gettext_lazy("Hebrew"),
 }
-# What people write isn't the interface: it is in the language that is chosen.
+# Example content isn't interface text: it is in the chosen language.
 QUESTIONS = {"en": "When are you open tomorrow?", "he": "מתי אתם פתוחים מחר?"}
 MEMORIES = {
     "en": "They prefer to be called in the afternoon",
     "he": "מעדיפים שיתקשרו אליהם אחר הצהריים",
 }
-# Each real prompt has a mark of its own, which nobody can guess.
+# Each real prompt has its own unguessable mark.
 FENCE = "000000000000"
 
 
@@ -53,7 +53,10 @@ def prompt_preview(
     time_zone: str,
     max_context_tokens: int | None = None,
 ) -> Preview:
-    """By an example: one memory, one question. Unknown kinds and languages are the first."""
+    """Return an example prompt with one memory and one question.
+
+    Unknown kinds and languages are replaced by the first ones.
+    """
     kind = kind if kind in KINDS else CLIENT
     language = language if language in QUESTIONS else "en"
     memory = Recalled(MEMORIES[language], "memory", now - timedelta(days=7))

@@ -1,4 +1,4 @@
-"""API tokens: made here, shown once, revoked."""
+"""The pages of API tokens: create, show once, revoke."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         return names
 
     def clean(self) -> dict[str, Any]:
-        """What the service would refuse, told in the form; nothing is made yet."""
+        """Report in the form what the service would refuse, before anything is created."""
         cleaned = super().clean() or {}
         expires = cleaned.get("expires_at")
         if expires is not None and expires <= timezone.now():
@@ -70,7 +70,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(StaffAdmin):
-    """A token is made and revoked, never changed or deleted: the audit log names it."""
+    """Tokens are created and revoked, never changed or deleted: the audit log refers to them."""
 
     form = TokenForm
     list_before_template = "admin/operations/list_tabs.html"
@@ -104,11 +104,11 @@ class ApiTokenAdmin(StaffAdmin):
         return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Who may change tokens; the page itself offers no changes."""
+        """Allow users who may change tokens; the page itself offers no changes."""
         return super().has_change_permission(request)
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
-        """The service makes the row, with its digest and its line in the audit log."""
+        """Let the service create the row, with its digest and its audit event."""
         data = form.cleaned_data
         made = token_create(
             name=data["name"],
@@ -124,7 +124,7 @@ class ApiTokenAdmin(StaffAdmin):
     def response_add(
         self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Shown on this page alone: a notice would lie in the session."""
+        """Show the token only on this page: a notice would be stored in the session."""
         made: NewToken = request.__dict__["made_token"]
         context = {
             **self.admin_site.each_context(request),

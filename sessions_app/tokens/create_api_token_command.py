@@ -71,7 +71,7 @@ class Command(BaseCommand):
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A time as the option tells it. Raises CommandError."""
+    """Parse the option's time. Raises CommandError."""
     if text is None:
         return None
     if days := DAYS.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Outgoing webhooks: endpoints are made and managed here, and what was sent is seen."""
+"""The pages of outgoing webhooks: manage endpoints, and see their deliveries."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class EndpointForm(ConflictCheckedForm):
             self.fields["chats"].initial = _names(self.instance)
 
     def clean(self) -> dict[str, Any]:
-        """What the service would refuse, told in the form; nothing is made yet."""
+        """Report in the form what the service would refuse, before anything is created."""
         cleaned = super().clean() or {}
         try:
             hook_chats_check(cleaned.get("chats", []))
             if "url" in cleaned and "name" in cleaned:
-                # A URL that stays was checked when it was given; each send checks it again.
+                # An unchanged URL was checked when it was entered; each delivery checks it again.
                 endpoint_check(
                     name=cleaned["name"],
                     url=cleaned["url"],
@@ -101,8 +101,10 @@ class EndpointForm(ConflictCheckedForm):
         return cleaned
 
     def guard(self) -> None:
-        """Chats are locked before endpoints, as where two chats become one; those that are new
-        are there only where it is saved."""
+        """Lock chats before endpoints, in the same order as merging chats does.
+
+        New chats exist only after saving.
+        """
         with transaction.atomic():
             if "chats" in self.changed_data:
                 hook_chats(self.cleaned_data["chats"])
@@ -134,7 +136,7 @@ class TroubleFilter(admin.SimpleListFilter):
 
 @admin.register(WebhookEndpoint)
 class WebhookEndpointAdmin(StaffAdmin):
-    """The services write; the secret is shown once, when it is made."""
+    """Services write the rows; the secret is shown once, when it is created."""
 
     form = EndpointForm
     list_title = gettext_lazy("Webhook endpoints")
@@ -174,7 +176,7 @@ class WebhookEndpointAdmin(StaffAdmin):
         return self.shown if obj else ()
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Those that are removed are removed one by one, with their page before one's eyes."""
+        """Offer no bulk removal: endpoints are removed one by one, on their page."""
         found = super().get_actions(request)
         found.pop("delete_selected", None)
         return found
@@ -182,7 +184,7 @@ class WebhookEndpointAdmin(StaffAdmin):
     def save_model(
         self, request: HttpRequest, obj: WebhookEndpoint, form: Any, change: bool
     ) -> None:
-        """The service writes the row, with its line in the audit log."""
+        """Let the service write the row, with its audit event."""
         data = form.cleaned_data
         given = {"name": data["name"], "url": data["url"], "event_types": data["event_types"]}
         rules, actor = build_address_rules(), staff_actor(request)
@@ -196,14 +198,14 @@ class WebhookEndpointAdmin(StaffAdmin):
         given["enabled"] = data["enabled"]
         if "chats" in form.changed_data:
             given["chat_ids"] = hook_chats(data["chats"])
-        # The form has resolved its host: here its row is locked.
+        # The form has resolved the host; here the row is locked.
         endpoint_change(endpoint_id=obj.pk, changes=given, rules=rules, actor=actor, resolve=False)
 
     def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
         endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Its deliveries go along, too many to be listed and for nobody to be asked about."""
+        """Leave out the deliveries that are deleted, too: they are too many to list."""
         shown = [_("Endpoint: %(name)s, with its log") % {"name": each} for each in objs]
         return shown, {_("endpoints"): len(shown)}, set(), []
 
@@ -216,7 +218,7 @@ class WebhookEndpointAdmin(StaffAdmin):
     def give_new_secret(
         self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]
     ) -> HttpResponse | None:
-        """Shown on a page of its own, as when it was made."""
+        """Show the new secret on its own page, as after the creation."""
         keys = list(queryset.values_list("pk", flat=True))
         if len(keys) != 1:
             self.message_user(request, _("Choose one endpoint."), messages.WARNING)
@@ -240,7 +242,7 @@ class WebhookEndpointAdmin(StaffAdmin):
             self.message_user(request, text % {"count": left}, messages.WARNING)
 
     def _secret_page(self, request: HttpRequest, made: NewSecret) -> HttpResponse:
-        """Shown on this page alone: a notice would lie in the session."""
+        """Show the secret only on this page: a notice would be stored in the session."""
         context = {
             **self.admin_site.each_context(request),
             "title": _("The new secret"),
@@ -306,7 +308,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     search_help_text = gettext_lazy("An event's whole id, as webhook-id tells it.")
     list_select_related = ("endpoint",)
     actions = ("send_again",)
-    # All that an outage of a receiver left, in a few queries.
+    # An outage of a receiver leaves many deliveries; a few queries retry all of them.
     unbounded_actions = actions
     fieldsets = (
         (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
@@ -321,7 +323,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[WebhookDelivery], search_term: str
     ) -> tuple[QuerySet[WebhookDelivery], bool]:
-        """Whole ids only: they are found by an index."""
+        """Search for whole ids only, which use an index."""
         term = search_term.strip().removeprefix("evt_")
         if not term:
             return queryset, False
@@ -331,7 +333,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
             return queryset.none(), False
 
     def has_again_permission(self, request: HttpRequest) -> bool:
-        """Who may change endpoints; the log itself can't be changed."""
+        """Allow users who may change endpoints; the log itself can't be changed."""
         return request.user.has_perm("hooks.change_webhookendpoint")
 
     @admin.action(description=gettext_lazy("Send again"), permissions=["again"])
@@ -344,7 +346,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
             again,
         )
         self.message_user(request, text % {"count": again}, messages.SUCCESS)
-        # By their keys: the list may have been filtered by the state that they had before.
+        # Select by key: the list may be filtered by the state before the change.
         sent = WebhookDelivery.objects.filter(pk__in=keys, state=DeliveryState.PENDING)
         if waiting := sent.filter(endpoint__enabled=False).count():
             text = ngettext(

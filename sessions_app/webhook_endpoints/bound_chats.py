@@ -1,4 +1,4 @@
-"""The chats that an endpoint is to be bound to."""
+"""The chats to which an endpoint is bound."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from sessions_app.conversations.facade import check_chats, token_chats
 
 
 def hook_chats(whatsapp_chats: Iterable[str]) -> list[UUID] | None:
-    """The ids of these chats, made where they are new, as for tokens; None where none is named.
-    Raises EndpointError."""
+    """Return the ids of these chats; None if none is named.
+
+    New chats are created, as for tokens. Raises EndpointError.
+    """
     names = list(whatsapp_chats)
     hook_chats_check(names)
     return token_chats(names) if names else None
 
 
 def hook_chats_check(whatsapp_chats: Iterable[str]) -> None:
-    """Raises EndpointError for what can't be the name of a chat."""
+    """Raises EndpointError for an invalid name of a chat."""
     try:
         check_chats(whatsapp_chats)
     except TokenError as error:

@@ -1,4 +1,4 @@
-"""Build from the settings what sending outgoing webhooks depends on."""
+"""Build the dependencies of outgoing webhooks from the settings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sessions_app.conversations.facade import chat_name
 
 
 def enqueue_webhooks(endpoint_id: int) -> None:
-    """Let a worker send what is due to this endpoint."""
+    """Queue the due deliveries of this endpoint for a worker."""
     name = f"webhooks to endpoint {endpoint_id}"
     async_task("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
 
 
 def build_address_rules() -> AddressRules:
-    """Which addresses webhooks may be posted to."""
+    """Return the rules for addresses to which webhooks may be sent."""
     return AddressRules.of(
         settings.WEBHOOKS_PRIVATE_NETWORKS, allow_http=settings.WEBHOOKS_ALLOW_HTTP
     )
 
 
 def build_webhook_dependencies() -> WebhookDependencies:
-    """With what webhooks are sent."""
+    """Return the dependencies of sending webhooks."""
     return WebhookDependencies(
         poster=HttpPoster(build_address_rules()),
         chat_name=chat_name,

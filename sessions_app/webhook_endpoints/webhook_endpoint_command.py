@@ -153,14 +153,14 @@ class Command(BaseCommand):
 
 
 def _named(actions: Any, name: str, text: str) -> ArgumentParser:
-    """A subcommand about one endpoint."""
+    """Add a subcommand for one endpoint."""
     parser: ArgumentParser = actions.add_parser(name, help=text, description=text)
     parser.add_argument("name", help="The endpoint's name.")
     return parser
 
 
 def _key(options: dict[str, Any]) -> int:
-    """Raises EndpointNotFoundError."""
+    """Return the endpoint's key. Raises EndpointNotFoundError."""
     found = WebhookEndpoint.objects.filter(name=options["name"]).values_list("pk", flat=True)
     key = found.first()
     if key is None:

@@ -1,4 +1,4 @@
-"""The pages of memories and proposals, with what only this app knows: embedder and chats."""
+"""The pages of memories and proposals, with the parts that need the embedder and the chats."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Best first, unless another order is asked for."""
+        """Sort by relevance unless another order is requested."""
         found, note = search_memories(request, queryset, search_term, self.embedder())
         page: Any = request
         page.memory_search = note
         return found.order_by(*queryset.query.order_by) if "o" in request.GET else found, False
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Of what is searched for the score, in the place of how often it was told."""
+        """Show the score of search results in place of the number of mentions."""
         first, *others = super().get_list_display(request)
         if not request.GET.get("q"):
             return (first, *others)
@@ -58,7 +58,7 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
 
     @admin.display(description=gettext_lazy("score, similarity"))
     def shown_score(self, memory: Any) -> str:
-        """What would be recalled for a turn is marked."""
+        """Mark memories that would be recalled for a turn."""
         if memory.score is None:
             return "–"
         relevant = memory.score >= settings.RECALL_MIN_SIMILARITY

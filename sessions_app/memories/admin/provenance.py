@@ -1,4 +1,4 @@
-"""Where memories come from and where they went: messages in their conversations, and answers."""
+"""The messages that memories come from, and the answers that recalled them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 
-# Among so many of the newest answers is looked for those that recalled a memory.
+# Only so many of the newest answers are searched for those that recalled a memory.
 ANSWERS_LOOKED_AT = 500
 ANSWERS_SHOWN = 10
 
 
 def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
-    """The addresses of those that are still there, each in its conversation."""
+    """Return the links of existing messages, each in its chat."""
     found = Message.objects.filter(pk__in=list(message_ids)).values_list("pk", "chat_id")
     return {
         pk: f"{reverse('admin:sessions_app_chat_conversation', args=[chat_id])}?at={pk}#m-{pk}"
@@ -25,15 +25,18 @@ def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
 
 
 def chat_titles(chat_ids: Collection[UUID]) -> dict[UUID, str]:
-    """What staff call these chats."""
+    """Return staff's names of these chats."""
     if not chat_ids:
         return {}
     return {chat.pk: str(chat) for chat in Chat.objects.filter(pk__in=list(chat_ids))}
 
 
 def answers_that_recalled(memory_id: UUID, chat_id: UUID | None) -> list[dict[str, Any]]:
-    """The newest of the newest answers, of the memory's chat where only that sees it, for which
-    the memory was recalled, each with its score then."""
+    """Return the newest answers for which the memory was recalled, each with its score then.
+
+    Only the newest answers are searched, and only those of the memory's chat if it is visible
+    to that chat alone.
+    """
     turns = Turn.objects.order_by("-id")
     if chat_id is not None:
         turns = turns.filter(chat=chat_id)

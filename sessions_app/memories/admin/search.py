@@ -1,4 +1,4 @@
-"""The search box of the list of memories: the product's recall, as staff see everything."""
+"""The search box of the list of memories: recall with the visibility of staff."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from sessions_app.conversations.facade import chat_at
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
 MAX_HITS = 100
-# Below this nothing but chance is left; what a turn recalls scores RECALL_MIN_SIMILARITY.
+# Lower scores are chance; a turn recalls from RECALL_MIN_SIMILARITY on.
 MIN_SCORE = 0.1
 MAX_LENGTH = 2_000
-# Parts of words are looked for in so many of the newest memories.
+# Partial words are searched in so many of the newest memories.
 RECENT = 5_000
 _ID_BEGINS = re.compile("[0-9a-f]{8,32}")
-# Parts of the list's address that narrow nothing.
+# Parameters of the list's address that are no filters.
 _NOT_FILTERS = {"q", "p", "o", "e", "all"}
 
 
 @dataclass(frozen=True)
 class SearchNote:
-    """What the page says of a search. ``by_meaning``: recall was asked, so that there are
-    scores; ``degraded``: a part of it failed; ``by_words``: also memories that aren't recalled
-    were looked for, by their words; ``in_part``: nothing fitted, and these of the newest hold the
-    text as a part of a word."""
+    """The remarks of the page about a search.
+
+    ``by_meaning``: recall was used, so there are scores. ``degraded``: a part of recall failed.
+    ``by_words``: memories that aren't recalled were searched, too, by their words. ``in_part``:
+    nothing matched, and these of the newest memories contain the text as a part of a word.
+    """
 
     by_meaning: bool = False
     degraded: bool = False
@@ -44,8 +46,10 @@ class SearchNote:
 def search_memories(
     request: HttpRequest, queryset: QuerySet[Memory], asked: str, embedder: Embedder
 ) -> tuple[QuerySet[Any], SearchNote]:
-    """The rows of the list that fit, best first, with ``score`` and ``similarity`` where they
-    were recalled. A whole id, the beginning of a memory's or a chat's address finds what has it."""
+    """Return the matching rows, best first, with ``score`` and ``similarity`` if recalled.
+
+    A whole id, or the beginning of a memory's id or a chat's address, finds its memories.
+    """
     asked = asked.replace("\x00", " ").strip()[:MAX_LENGTH]
     if not asked:
         return _scored(queryset, []), SearchNote()
@@ -74,8 +78,10 @@ def search_memories(
 
 
 def _id_began(queryset: QuerySet[Memory], asked: str) -> QuerySet[Memory] | None:
-    """Memories whose id begins so, as people are shown ids on WhatsApp; None for what is no
-    beginning, or of none."""
+    """Return the memories whose id begins with the text; people see such ids on WhatsApp.
+
+    Return None if the text is no beginning of an id, or there is no such memory.
+    """
     digits = asked.replace("-", "").lower()
     if not _ID_BEGINS.fullmatch(digits):
         return None
@@ -85,12 +91,12 @@ def _id_began(queryset: QuerySet[Memory], asked: str) -> QuerySet[Memory] | None
 
 
 def _in_part(queryset: QuerySet[Memory], asked: str) -> Q:
-    """The newest with this very text, if only as a part of a word: no index finds it."""
+    """Return a filter for the newest memories that contain this text; no index can find it."""
     newest = queryset.order_by("-created_at").values("pk")[:RECENT]
     return Q(pk__in=newest, content__icontains=asked)
 
 
-# Filters under which nothing is shown that recall would find.
+# Filters that exclude everything that recall would find.
 _UNRECALLED = {"proposed", "superseded", "expired"}
 
 
@@ -106,14 +112,14 @@ def _recalled(
         min_similarity=MIN_SCORE,
         sources=(MEMORIES,),
         memories_where=Q(pk__in=queryset.order_by().values("pk")) if narrowed else None,
-        # People wait for the page; what is that far scores below anything they look for.
+        # The user waits for the page, and results below this score are not relevant.
         sure=False,
     )
     return result.hits, result.degraded
 
 
 def _scored(queryset: QuerySet[Memory], hits: list[Hit]) -> QuerySet[Any]:
-    """Best first; what has no score comes last, in the list's own order."""
+    """Sort by score; rows without a score come last, in the list's own order."""
     scores = [When(pk=hit.id, then=Value(hit.score)) for hit in hits]
     cosines = [
         When(pk=hit.id, then=Value(hit.similarity)) for hit in hits if hit.similarity is not None

@@ -1,4 +1,4 @@
-"""Memories out of the admin and into it, as lines of JSON."""
+"""Export and import of memories in the admin, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sessions_app.memories.transfer import ImportReport, memories_export, memori
 logger = logging.getLogger(__name__)
 
 EXPORT = "memories_app.export_memory"
-# A browser waits for the answer; manage.py memories_import takes more.
+# A browser waits for the response; manage.py memories_import accepts more.
 MAX_BYTES = 16 * 1024 * 1024
 SHOWN_ERRORS = 200
 
@@ -84,7 +84,7 @@ class MemoryTransfer(ReadOnlyAdmin):
         return self._export(request, queryset)
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
-        """Everything that the list's search and filters, which stand in the address, find."""
+        """Export the memories that the list's search and filters match, given in the address."""
         if not self.has_export_permission(request):
             raise PermissionDenied
         refuse_nul(request)
@@ -92,13 +92,13 @@ class MemoryTransfer(ReadOnlyAdmin):
         return self._export(request, found)
 
     def _export(self, request: HttpRequest, queryset: QuerySet[Memory]) -> Any:
-        # Without the list's order and columns, which an export has its own of.
+        # Without the list's order and columns: an export has its own.
         chosen = Memory.objects.filter(pk__in=queryset.order_by().values("pk"))
         lines = memories_export(memories=chosen, actor=staff_actor(request))
         return lines_answer(lines, name="memories.ndjson")
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        """The form, and after it what became of each line."""
+        """Show the form, and after an import the result of each line."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ImportForm(request.POST or None, request.FILES or None)
@@ -121,7 +121,7 @@ class MemoryTransfer(ReadOnlyAdmin):
         )
 
     def _import(self, request: HttpRequest, file: Any, vectors: bool) -> ImportReport | None:
-        """None where it broke off; what came before stays, and it can be run again."""
+        """Import the file; None if it was interrupted. Earlier lines stay; a retry is safe."""
         try:
             return memories_import(
                 lines=Lines(file.file, ""),

@@ -53,7 +53,7 @@ class MemoryView(ApiView):
     raises = RAISES
 
     def memory(self, memory_id: UUID) -> Any:
-        """With its chat's name. Raises NotFound also for one out of reach."""
+        """Return the memory with its chat's name. Raises NotFound also for an inaccessible one."""
         found = memories_named(self.caller.reach()).prefetch_related("revisions")
         memory = found.filter(pk=memory_id).first()
         if memory is None:
@@ -68,7 +68,7 @@ class MemoryView(ApiView):
         examples=[answered("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """Whatever its status. The `ETag` is for `If-Match` when it is changed."""
+        """The memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
         headers = {"ETag": memory_etag(memory)}
         if is_known(request, headers["ETag"]):

@@ -1,4 +1,4 @@
-"""What the schema's examples of memories are made of. All of it is invented."""
+"""Data of the schema's examples of memories. All of it is invented."""
 
 from __future__ import annotations
 

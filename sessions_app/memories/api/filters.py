@@ -1,4 +1,4 @@
-"""By what lists of memories are narrowed."""
+"""Filters of lists of memories."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from sessions_app.recall.facade import memories_named
 
 
 def memory_etag(memory: Any) -> str:
-    """Of a memory with its chat's name; it changes with all that is shown."""
+    """Return the ETag of a memory with its chat's name; it covers all shown fields."""
     version = memory.updated_at.isoformat()
     return etag_of(memory.pk, version, memory.whatsapp_chat, memory.superseded_by_id)
 
@@ -76,7 +76,7 @@ class MemoriesView(ListView):
             answered("Known already", {**examples.MEMORY, "told_count": 2}),
         ],
     )
-    # It finds its own memory when it is run again.
+    # A retry finds its own memory.
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
         new = memories_to_store([self.body(NewMemorySerializer)], self.caller)

@@ -139,7 +139,7 @@ class RecallView(ApiView):
 
 
 def _viewer(name: str | None, chat: Chat | None) -> Viewer:
-    """Who writes in the chat; staff where none is named. Nobody has written in a new one."""
+    """Return the viewer in the chat; staff if none is named. A new chat has no sender yet."""
     memory = build_chat_memory()
     if chat is not None:
         return Viewer(memory.role_in(chat), chat.pk)
@@ -155,7 +155,7 @@ def _viewer(name: str | None, chat: Chat | None) -> Viewer:
 
 
 def _sources(asked: dict[str, Any], *, has_chat: bool) -> list[str]:
-    """Messages have no type and no tags: what is narrowed by these is a memory."""
+    """Return the sources. Messages have no type and no tags, so these filters exclude them."""
     sources: list[str] = asked.get("sources", [MEMORIES, MESSAGES])
     if MEMORIES not in sources and not has_chat:
         raise refuse("Messages are searched within one chat: name it.", attr="whatsapp_chat")
@@ -169,7 +169,7 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
     if caller.is_bound:
         reach = caller.reach()
         if not has_chat:
-            # What only the owner sees isn't for whoever writes in those chats.
+            # Memories that only the owner sees are excluded for other people in those chats.
             reach &= Q(visibility=Visibility.CHAT)
         where &= memories_for_bound(reach)
     if asked.get("type"):
@@ -182,7 +182,7 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
 
 
 def _results(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
-    """The hits with what their rows add; one that is gone meanwhile is left out."""
+    """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
     memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
     said = Message.objects.only("metadata").in_bulk(
         [hit.id for hit in hits if hit.source == "message"]
@@ -208,7 +208,7 @@ def _shared(hit: Hit) -> dict[str, Any]:
 
 
 def _of_memory(memory: Any, caller: Caller) -> dict[str, Any]:
-    """A public memory of another chat doesn't tell whose it was."""
+    """Hide the source chat of a public memory from tokens that can't access that chat."""
     chat_id: UUID | None = memory.chat_id
     return {
         "type": memory.type,

@@ -21,7 +21,7 @@ from sessions_app.presentation.serializers import WhatsAppChat
 
 
 class Metadata(serializers.DictField):
-    """An object of names and values, whatever they are."""
+    """An object of names and arbitrary values."""
 
     child = serializers.JSONField(allow_null=True)
 
@@ -30,18 +30,18 @@ class Metadata(serializers.DictField):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """What could only be stored in part is refused."""
+        """Refuse values that could only be stored in part."""
         if isinstance(data, dict) and storable_metadata(data, log=False) != data:
             raise serializers.ValidationError("It is nested too deeply.")
         return dict(super().to_internal_value(data))
 
 
 class Words(Text):
-    """A text that isn't white space alone."""
+    """A text that isn't only white space."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        # What Python counts as white space, as JSON Schema writes it.
+        # Python's definition of white space, as JSON Schema writes it.
         said = r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
         self.validators.append(RegexValidator(said, "It is empty."))
 
@@ -51,7 +51,7 @@ def tags_field(**options: Any) -> serializers.ListField:
 
 
 class ChangeMemorySerializer(Strict):
-    """What is given is changed."""
+    """Only the given fields are changed."""
 
     content = Words(required=False, max_length=MAX_CONTENT)
     type = Words(required=False, max_length=MAX_LABEL)
@@ -64,7 +64,7 @@ class ChangeMemorySerializer(Strict):
 
 
 class NewMemorySerializer(ChangeMemorySerializer):
-    """A memory to be stored."""
+    """A memory to store."""
 
     content = Words(max_length=MAX_CONTENT, help_text="Kept byte for byte.")
     visibility = serializers.ChoiceField(
@@ -116,7 +116,7 @@ class MemorySerializer(serializers.Serializer[Any]):
 
 
 class RevisionSerializer(serializers.Serializer[Any]):
-    """What a memory said before."""
+    """An earlier content of a memory."""
 
     number = serializers.IntegerField()
     content = serializers.CharField()

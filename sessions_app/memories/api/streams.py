@@ -1,4 +1,4 @@
-"""Lines of JSON, out and in: few are held at once, however many there are."""
+"""Lines of JSON in requests and responses; only a few are in memory at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from memoryproject.foundation.rest_kit.errors import BodyTooLarge
 
 NDJSON = "application/x-ndjson"
 MAX_IMPORT_SIZE = 1024 * MEGABYTE
-# A memory with vectors of several models has a tenth of it.
+# A memory with vectors of several models is a tenth of this size.
 MAX_LINE_CHARACTERS = 8 * MEGABYTE
 SPOOL_BYTES = 8 * MEGABYTE
 
 
 class Lines:
-    """A body that was taken in, line by line; as a text it is its own hash, by which calls with
-    one Idempotency-Key are compared."""
+    """A received body, line by line.
+
+    As a text it is its own hash, which is compared for calls with the same Idempotency-Key.
+    """
 
     def __init__(self, file: IO[bytes], sha256: str) -> None:
         self._file = file
@@ -36,7 +38,7 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Of a line that is too long its beginning, which is no JSON and is refused."""
+        """Yield the lines; of an overlong one only its start, which is refused as no JSON."""
         self._file.seek(0)
         while line := self._file.readline(MAX_LINE_CHARACTERS):
             rest = line
@@ -46,8 +48,10 @@ class Lines:
 
 
 class LinesParser(BaseParser):
-    """Takes the whole body in before anything is done with it, so that a client that goes away
-    leaves nothing half done. The view finds it as ``taken_in``, and closes it."""
+    """Receive the whole body before processing it.
+
+    So an interrupted upload has no effect. The view gets the body as ``taken_in``, and closes it.
+    """
 
     media_type = "*/*"
     largest = MAX_IMPORT_SIZE
@@ -75,7 +79,7 @@ class LinesParser(BaseParser):
 
 
 class NdJson(BaseRenderer):
-    """Lets clients ask for lines; the view writes them itself."""
+    """Let clients request lines; the view writes them itself."""
 
     media_type = NDJSON
     format = "ndjson"
@@ -87,12 +91,12 @@ class NdJson(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: object | None = None,
     ) -> bytes:
-        """What isn't a stream, such as an error, is JSON all the same: one line of it."""
+        """Render everything but a stream, such as an error, as one line of JSON."""
         return bytes(JSONRenderer().render(data))
 
 
 def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
-    """Each line as it is made."""
+    """Stream each line as soon as it exists."""
     return StreamingHttpResponse(
         (line.encode() + b"\n" for line in lines),
         content_type=f"{NDJSON}; charset=utf-8",

@@ -70,8 +70,8 @@ class MemoryExportView(ApiView):
         examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """All of them, superseded and proposed ones too, with revisions and tellings; streamed,
-        oldest first. That somebody exports is in the audit log."""
+        """All memories, including superseded and proposed ones, with revisions and tellings;
+        streamed, oldest first. The audit log records the export."""
         name = self.query.get("whatsapp_chat")
         memories = memories_for_staff().filter(self.caller.reach())
         if name:
@@ -86,7 +86,7 @@ class MemoryExportView(ApiView):
 
 
 class MemoryImportView(ApiView):
-    """Whatever visibility the lines have they get, so that bound tokens can't import."""
+    """Lines may have any visibility, so bound tokens can't import."""
 
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
@@ -94,7 +94,7 @@ class MemoryImportView(ApiView):
     bound_tokens = False
     raises = {EmbedderError: no_vector}
     parser_classes = [LinesParser]
-    # No lines are no memories.
+    # An empty body has no memories.
     needs_body = False
     taken_in: Lines | None = None
 

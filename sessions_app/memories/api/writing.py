@@ -1,4 +1,4 @@
-"""From bodies to memories that can be stored, and from the services' errors to answers."""
+"""Convert bodies to memories, and errors of the services to HTTP errors."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class DuplicateFact(Conflict):
 
 
 def invalid_memory(error: Exception) -> APIException:
-    """Every problem by its field."""
+    """List every problem by its field."""
     return _refused(
         [(each.field, each.detail) for each in instance(error, MemoryValidationError).problems]
     )
 
 
 def invalid_batch(error: Exception) -> APIException:
-    """Every problem by its place and field, such as memories.3.content."""
+    """List every problem by its place and field, such as memories.3.content."""
     told = [
         (f"memories.{each.place}.{each.field}", each.detail)
         for each in instance(error, MemoryValidationError).problems
@@ -78,8 +78,10 @@ RAISES: dict[type[Exception], Callable[[Exception], APIException]] = {
 
 
 def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[NewMemory]:
-    """What the bodies ask for; chats that are new are made, once all the rest is right. Raises
-    MemoryDisabled, NotFound, PermissionDenied, MemoryValidationError."""
+    """Return the memories of the bodies, and create new chats after all other checks.
+
+    Raises MemoryDisabled, NotFound, PermissionDenied, MemoryValidationError.
+    """
     require_longterm()
     names = list(dict.fromkeys(each.get("whatsapp_chat") for each in bodies))
     known = {name: chat_in_reach(caller, name) for name in names if name}
@@ -106,7 +108,7 @@ def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemor
     return NewMemory(
         content=body["content"],
         visibility=body.get("visibility", str(default)),
-        # A chat that is yet to be made gets its id later.
+        # A new chat gets its id later.
         chat_id=chat.pk if chat else uuid.uuid4() if name else None,
         type=body.get("type", "fact"),
         category=body.get("category", ""),
