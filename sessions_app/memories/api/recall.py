@@ -134,7 +134,7 @@ class RecallView(ApiView):
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
-        told = _told(found.hits, self.caller)
+        told = _render_hits(found.hits, self.caller)
         return Response({"results": told, "degraded": found.degraded})
 
 
@@ -181,7 +181,7 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
     return where
 
 
-def _told(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
+def _render_hits(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
     memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
     said = Message.objects.only("metadata").in_bulk(
