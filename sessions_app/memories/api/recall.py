@@ -139,7 +139,7 @@ class RecallView(ApiView):
 
 
 def _viewer(name: str | None, chat: Chat | None) -> Viewer:
-    """Return the viewer in the chat; staff if none is named. A new chat has no sender yet."""
+    """Return the viewer of the named chat, which may be new; staff if none is named."""
     memory = build_chat_memory()
     if chat is not None:
         return Viewer(memory.role_in(chat), chat.pk)
