@@ -48,7 +48,7 @@ class MemoryValidationError(MemoryOperationError, ValueError):
     code = "invalid"
 
     def __init__(self, problems: Sequence[Problem], *, many: bool = False) -> None:
-        parts = [_problem_text(problem, many) for problem in problems[:_MAX_REPORTED]]
+        parts = [_render_problem(problem, many) for problem in problems[:_MAX_REPORTED]]
         if len(problems) > _MAX_REPORTED:
             parts.append(_("and %(count)s more") % {"count": len(problems) - _MAX_REPORTED})
         super().__init__("; ".join(parts))
@@ -60,7 +60,7 @@ def field_words(name: str) -> str:
     return str(_FIELDS.get(name, name))
 
 
-def _problem_text(problem: Problem, many: bool) -> str:
+def _render_problem(problem: Problem, many: bool) -> str:
     field = field_words(problem.field)
     if not many:
         return f"{field}: {problem.detail}"

@@ -106,7 +106,7 @@ def _is_todo(sentence: str) -> bool:
 def _add_item(
     found: list[str], text: str, sentences: Sequence[Sentence], matches: Callable[[str], bool]
 ) -> None:
-    """Add items from the first matching messages, each from its matching sentence to the end."""
+    """Add the message from its first matching sentence on, unless there are enough items."""
     if len(found) == MAX_ITEMS:
         return
     start = next((each.start for each in sentences if matches(each.text)), None)

@@ -31,7 +31,7 @@ MIN_SHARED = 0.6
 MIN_COSINE = 0.8
 # A word that occurs in this many memories of a scope doesn't distinguish them.
 MAX_WITH_WORD = 200
-# Only the newest memories of a scope are compared with each other.
+# At most so many of the newest memories of a scope are compared with each other.
 MAX_IN_SCOPE = 20_000
 MAX_TOGETHER = 10
 

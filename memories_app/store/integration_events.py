@@ -53,17 +53,17 @@ def passages_created(memories: Iterable[Memory]) -> None:
 
 def passages_forgotten(document_id: UUID) -> None:
     """Publish that a document is about to be deleted with all its memories. Call it before."""
-    rows = _with_event_fields(Memory.objects.filter(document=document_id)).order_by("position")
+    rows = _without_texts(Memory.objects.filter(document=document_id)).order_by("position")
     hooks_raise([_event(MEMORY_FORGOTTEN, memory) for memory in rows])
 
 
 def memories_moved(*, memory_ids: Collection[UUID]) -> None:
     """Publish that these memories moved to another chat."""
-    rows = _with_event_fields(Memory.objects.filter(pk__in=list(memory_ids)))
+    rows = _without_texts(Memory.objects.filter(pk__in=list(memory_ids)))
     hooks_raise([_event(MEMORY_CHANGED, memory, fields=["whatsapp_chat"]) for memory in rows])
 
 
-def _with_event_fields(memories: QuerySet[Memory]) -> QuerySet[Memory]:
+def _without_texts(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     """Load only the fields that events need, without the texts."""
     return memories.only("memory_id", "chat_id", "visibility", "status", "document_id")
 

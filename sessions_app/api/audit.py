@@ -110,7 +110,7 @@ class AuditView(ListView):
         examples=[answered("One event", EVENT)],
     )
     def get(self, request: Request) -> Response:
-        """Events with actor, action, object and time; see docs/audit.md for the actions."""
+        """Return events with actor, action, object and time; see docs/audit.md for the actions."""
         return self.page_of(self.get_queryset())
 
 
@@ -154,7 +154,9 @@ class AuditVerifyView(ApiView):
         examples=[answered("All is as it was sealed", REPORT)],
     )
     def get(self, request: Request) -> Response:
-        """Seal the waiting events, then check every event and every line of the log file. This
-        takes about a minute for a million events. The status is 200 also if a problem is found:
-        look at `verified`."""
+        """Seal the waiting events, then check every event and every line of the log file.
+
+        This takes about a minute for a million events. The status is 200 also if a problem is
+        found: look at `verified`.
+        """
         return Response(audit_verify(key=audit_key(), log_path=log_path()).as_dict())

@@ -94,7 +94,7 @@ class ArchiveWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises ArchiveError if the file exists or can't be created."""
+        """Create the temporary file. Raises ArchiveError if ``path`` exists or that fails."""
         if path.exists():
             raise ArchiveError(f"{path} exists already: choose another name.")
         self.path = path
@@ -160,7 +160,7 @@ class ArchiveReader:
     """An archive with a parsed manifest; its files are verified as they are read."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ArchiveError if the file is not a valid archive of this program."""
+        """Read the manifest. Raises ArchiveError if the file is no archive of this program."""
         self.path = path
         try:
             self._zip = zipfile.ZipFile(path)

@@ -56,7 +56,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(report.as_dict()))
             return
         verb = "is whole" if options["verify"] else "was written and read back"
-        self.stdout.write(_summary(report, verb))
+        self.stdout.write(_render_report(report, verb))
 
     def _write(self, path: Path, *, with_keys: bool) -> Report:
         return backup_write(
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         )
 
 
-def _summary(report: Report, verb: str) -> str:
+def _render_report(report: Report, verb: str) -> str:
     return (
         f"{report.path} {verb}: {report.rows} rows of {report.tables} tables, "
         f"{report.size} bytes, SHA-256 {report.sha256}."

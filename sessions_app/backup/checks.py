@@ -64,7 +64,7 @@ def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
 
 
 def check_form(manifest: Manifest, tables: list[Table]) -> None:
-    """Raises RestoreError if the tables here differ from those of the backup."""
+    """Compare the tables with those of the backup. Raises RestoreError if they differ."""
     columns = {table.name: list(table.columns) for table in tables}
     there = {name: member.columns for name, member in manifest.tables.items()}
     if columns != there or set(manifest.sequences) != set(sequences()):
@@ -75,7 +75,10 @@ def check_form(manifest: Manifest, tables: list[Table]) -> None:
 
 
 def check_empty(cursor: Any) -> None:
-    """Raises RestoreError if any table of this project holds data. Tables may be missing."""
+    """Check that no table of this project holds data; tables may be missing.
+
+    Raises RestoreError.
+    """
     there = set(connection.introspection.table_names(cursor))
     tables = [table for table in all_tables() if table.name in there]
     full = [table.name for table in tables if _holds_data(cursor, table)]

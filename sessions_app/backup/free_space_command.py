@@ -47,10 +47,10 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(asdict(freed)))
         else:
-            self.stdout.write(_summary(freed, dry_run=options["dry_run"]))
+            self.stdout.write(_render_result(freed, dry_run=options["dry_run"]))
 
 
-def _summary(freed: Freed, *, dry_run: bool) -> str:
+def _render_result(freed: Freed, *, dry_run: bool) -> str:
     verb = "would be" if dry_run else "were"
     return (
         f"{freed.deliveries} raw bodies and {freed.replays} replays {verb} emptied, "

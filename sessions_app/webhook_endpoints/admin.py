@@ -205,7 +205,7 @@ class WebhookEndpointAdmin(StaffAdmin):
         endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Leave out the deliveries that are deleted, too: they are too many to list."""
+        """List only the endpoints. Their deliveries are deleted, too, but are too many to list."""
         shown = [_("Endpoint: %(name)s, with its log") % {"name": each} for each in objs]
         return shown, {_("endpoints"): len(shown)}, set(), []
 

@@ -21,7 +21,7 @@ def hook_chats(whatsapp_chats: Iterable[str]) -> list[UUID] | None:
 
 
 def hook_chats_check(whatsapp_chats: Iterable[str]) -> None:
-    """Raises EndpointError for an invalid name of a chat."""
+    """Check the names of chats. Raises EndpointError for an invalid one."""
     try:
         check_chats(whatsapp_chats)
     except TokenError as error:

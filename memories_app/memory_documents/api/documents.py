@@ -121,7 +121,7 @@ class DocumentsView(ListView):
         examples=[answered("One document", examples.FOUND)],
     )
     def get(self, request: Request) -> Response:
-        """Documents by category and name; archived documents with `archived=true`."""
+        """Return documents by category and name; archived documents with `archived=true`."""
         return self.page_of(self.get_queryset())
 
 
@@ -146,8 +146,11 @@ class DocumentView(DocumentsApi):
         examples=[answered("A document", examples.DOCUMENT)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
-        """The document exactly as it is stored. In context an identifier without a date means the
-        newest document; `Content-Location` shows which one it is."""
+        """Return the document exactly as it is stored.
+
+        In context an identifier without a date means the newest document; `Content-Location`
+        shows which one it is.
+        """
         archived = request.query_params.get("archived", "false")
         if archived not in ("true", "false"):
             raise refuse("It is true or false.", attr="archived")
@@ -218,7 +221,7 @@ class DocumentArchiveView(DocumentsApi):
     )
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
-        """Archived documents are never overwritten: a name that is taken there gets a number."""
+        """Never overwrite archived documents: a name that is taken there gets a number."""
         self.body(Nothing)
         key = self.store().archive(category=self.category(category), identifier=identifier)
         place = {"category": key.category, "name": key.name, "path": key.path}

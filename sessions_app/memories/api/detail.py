@@ -68,7 +68,7 @@ class MemoryView(ApiView):
         examples=[answered("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """The memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
+        """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
         headers = {"ETag": memory_etag(memory)}
         if is_known(request, headers["ETag"]):

@@ -57,7 +57,7 @@ class MemoriesView(ListView):
         examples=[answered("One memory", examples.MEMORY)],
     )
     def get(self, request: Request) -> Response:
-        """Active ones that haven't expired, or those with a `status`."""
+        """Return active memories that haven't expired, or those with a `status`."""
         return self.page_of(self.within_reach())
 
     @extend_schema(

@@ -134,12 +134,12 @@ class RecallView(ApiView):
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
-        told = _results(found.hits, self.caller)
+        told = _render_hits(found.hits, self.caller)
         return Response({"results": told, "degraded": found.degraded})
 
 
 def _viewer(name: str | None, chat: Chat | None) -> Viewer:
-    """Return the viewer in the chat; staff if none is named. A new chat has no sender yet."""
+    """Return the viewer of the named chat, which may be new; staff if none is named."""
     memory = build_chat_memory()
     if chat is not None:
         return Viewer(memory.role_in(chat), chat.pk)
@@ -181,7 +181,7 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
     return where
 
 
-def _results(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
+def _render_hits(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
     memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
     said = Message.objects.only("metadata").in_bulk(

@@ -70,8 +70,10 @@ class MemoryExportView(ApiView):
         examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """All memories, including superseded and proposed ones, with revisions and tellings;
-        streamed, oldest first. The audit log records the export."""
+        """Stream all memories, oldest first, with revisions and tellings.
+
+        Superseded and proposed memories are included. The audit log records the export.
+        """
         name = self.query.get("whatsapp_chat")
         memories = memories_for_staff().filter(self.caller.reach())
         if name:
