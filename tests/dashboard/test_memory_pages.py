@@ -326,7 +326,7 @@ def test_the_answers_for_which_it_was_recalled_are_linked(
 ) -> None:
     world.remember(CLIENT, "TestCorp pays within 30 days")
     world.say(CLIENT, "When does TestCorp pay?")
-    turn = world.chat(CLIENT).turns.get(recalled__contains=[{"source": "memory"}])
+    turn = world.chat(CLIENT).turns.get(replay__recalled__contains=[{"source": "memory"}])
     assert f"/admin/sessions_app/turn/{turn.pk}/change/" in shown(
         admin_client, page(Memory.objects.get())
     )

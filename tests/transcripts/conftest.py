@@ -54,9 +54,14 @@ class Batches:
         return path
 
     def save(self, **changes: Any) -> Saved:
-        dependencies = replace(self.dependencies, **changes.pop("tools", {}))
+        dependencies = replace(self.dependencies, **changes.pop("dependencies", {}))
         return batches_save(
-            **{"folder": self.folder, "target": self.target, "tools": dependencies, **changes}
+            **{
+                "folder": self.folder,
+                "target": self.target,
+                "dependencies": dependencies,
+                **changes,
+            }
         )
 
     def backed_up(self) -> dict[str, bytes]:

@@ -27,6 +27,9 @@ SERIOUS = 40  # checks.ERROR: such a problem stops the next start
 # The embedder's checks may query another server, and no page waits for that.
 CHECKED_HERE = ("memoryproject.checks",)
 
+# The end of a text that repeats the wrong value.
+WRONG_VALUE = re.compile(r"; it is .*", re.DOTALL)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -118,7 +121,9 @@ def _problem(message: CheckMessage, secrets: list[str]) -> Problem:
 
 def _without_value(text: str) -> str:
     problem = text.params.get("problem") if isinstance(text, ErrorText) else None
-    return translate_error(text) if problem is None else f"{translate_error(problem)}."
+    if problem is not None:
+        return f"{translate_error(problem)}."
+    return WRONG_VALUE.sub(".", translate_error(text))
 
 
 def _groups() -> list[tuple[str, dict[str, str]]]:
