@@ -1,6 +1,6 @@
-"""Keeps when something was last said in a chat, whoever else writes at the same moment.
+"""Record when the last message of a chat was said, also under concurrent writes.
 
-Called in transactions that hold the session's lock already: the row of a chat's activity is
+The callers' transactions already hold the session's lock: the row of a chat's activity is
 always locked after its sessions.
 """
 
@@ -18,12 +18,13 @@ from sessions_app.models.messages import Role
 ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
 MESSAGES = Message._meta.db_table
 
-# Of two who write at once the later time stays, whoever comes last.
+# Of two concurrent writers the later time stays, in whatever order they commit.
 SAID = f"""
 INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%s, %s)
 ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at WHERE kept.last_at < excluded.last_at
 """  # noqa: S608 constants only
-# By time: of two that came at once the later one may have waited less, and so stand before.
+# Order by time: of two concurrent messages the later one may have waited less and have the lower
+# number.
 RECOUNT = f"""
 INSERT INTO {ACTIVITY} (chat_id, last_at)
 SELECT chat.id, coalesce(said.received_at, chat.created_at) FROM {CHATS} AS chat
@@ -37,16 +38,19 @@ ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
 
 
 def activity_record(*, chat_id: UUID, at: datetime) -> None:
-    """Something was said in the chat, or the chat was made."""
+    """Record that something was said in the chat, or that the chat was created."""
     with connection.cursor() as cursor:
         cursor.execute(SAID, [chat_id, at])
 
 
 def activity_recount(*, chat_ids: Collection[UUID]) -> None:
-    """Work it out again from the messages that there are: some were deleted, moved here from
-    another chat, or come from old files."""
+    """Compute the activity again from the stored messages.
+
+    Call it after messages were deleted, moved here from another chat, or imported from old
+    files.
+    """
     wanted = sorted(set(chat_ids))
-    # Locked before it is looked, so that nothing said meanwhile is passed over.
+    # Lock before the read, so that no concurrent message is missed.
     rows = ChatActivity.objects.select_for_update().filter(chat__in=wanted).order_by("chat")
     list(rows.values_list("chat", flat=True))
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The chats that a token is to be bound to."""
+"""Find or create the chats that a token is bound to."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ MAX_LENGTH = 255
 
 
 def chat_at_or_new(whatsapp_chat: str) -> Chat:
-    """The chat of this name, or of whoever is reached there; made where it is new. Call it in a
-    transaction."""
+    """Return the chat of this name or address; create it if it is new.
+
+    Call it in a transaction.
+    """
     if whatsapp_chat.endswith("@g.us"):
         return chat_for_group(provider=str(Provider.CONSOLE), number_id="", group_id=whatsapp_chat)
     return chat_for_party(
@@ -31,8 +33,10 @@ def chat_at_or_new(whatsapp_chat: str) -> Chat:
 
 
 def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
-    """The ids of these chats. One that is new is made, so that a token can be there before the
-    first message. Raises TokenError."""
+    """Return the ids of these chats.
+
+    Creates a new chat, so that a token can exist before the first message. Raises TokenError.
+    """
     names = sorted(set(whatsapp_chats))
     check_chats(names)
     with transaction.atomic():
@@ -40,7 +44,7 @@ def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
 
 
 def check_chats(names: Iterable[str]) -> None:
-    """Raises TokenError for what can't be the name of a chat."""
+    """Raise TokenError for text that can't be the name of a chat."""
     for name in names:
         if "@" not in name or len(name) > MAX_LENGTH or not name.isprintable() or " " in name:
             text = _("%(name)s is no chat: write it like 15550100123@c.us.")

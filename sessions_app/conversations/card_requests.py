@@ -1,4 +1,7 @@
-"""Which cards are due. Stored with what made them due, so that no crash loses one."""
+"""Queue the session cards that are due.
+
+A request is stored with the change that caused it, so that a crash loses none.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,20 @@ from sessions_app.signals import cards_due
 
 logger = logging.getLogger(__name__)
 
-# A worker was told when it was made due; the sweep takes up what is left after this.
+# A worker was notified when the card became due; after this delay the sweep takes what is left.
 TIME_FOR_WORKERS = timedelta(seconds=30)
 AT_ONCE = 50
 MAX_SWEPT = 5_000
-# A card that can't be made is tried again after a minute, then after twice as long each time.
+# A card that fails is retried after a minute, then after twice as long each time.
 FIRST_WAIT = timedelta(minutes=1)
 MAX_WAIT = timedelta(hours=12)
 
 
 def cards_request(*, session_ids: Collection[UUID]) -> None:
-    """Put on record that the cards of these sessions are to be made, or made again. Call it in
-    the transaction that ends or changes them, with their rows locked."""
+    """Record that the cards of these sessions are due.
+
+    Call it in the transaction that ends or changes the sessions, with their rows locked.
+    """
     if not session_ids:
         return
     now = timezone.now()
@@ -43,8 +48,10 @@ def cards_request(*, session_ids: Collection[UUID]) -> None:
 
 
 def cards_outdate(*, session_ids: Collection[UUID]) -> int:
-    """What was said in these sessions has changed, or is gone: their cards go at once, and are
-    made again. Of an active session only where it had one. Returns how many cards went.
+    """Delete the cards of these sessions at once and queue new ones; return how many were deleted.
+
+    Call it after messages of the sessions were changed or deleted. An active session gets a new
+    card only if it had one.
 
     Call it in the transaction of the change, with the sessions' rows locked.
     """
@@ -58,15 +65,19 @@ def cards_outdate(*, session_ids: Collection[UUID]) -> int:
 
 
 def session_grew(*, session: ChatSession) -> None:
-    """Messages were added at its end. An ended session has a card, which is to be made again;
-    that of an active one the sweep finds, off the way of the answer."""
+    """Request a new card for an ended session that got more messages.
+
+    The sweep finds the card of an active session, so that the answer doesn't wait for it.
+    """
     if session.status != SessionStatus.ACTIVE:
         cards_request(session_ids=[session.pk])
 
 
 def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | None = None) -> int:
-    """Enqueue what is due and was made by nobody, and the cards of active sessions that went
-    on; returns how many. Safe to run at any time, by several at once."""
+    """Enqueue due cards that no worker made, and outdated cards of active sessions.
+
+    Returns how many. Several processes can run it at the same time.
+    """
     before = (now or timezone.now()) - TIME_FOR_WORKERS
     left = CardWork.objects.filter(due_at__lt=before).order_by("due_at")
     keys = [*left.values_list("pk", flat=True)[:MAX_SWEPT], *_grown()]
@@ -76,8 +87,7 @@ def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | No
 
 
 def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
-    """The card couldn't be made: it is due again later, so that it keeps none of the others
-    waiting."""
+    """Postpone a card that failed, so that it doesn't delay the others."""
     with transaction.atomic():
         work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         if work is None:
@@ -89,7 +99,7 @@ def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
 
 
 def _grown() -> list[UUID]:
-    """Active sessions with a card that have had messages since."""
+    """Return the active sessions that got messages after their card was made."""
     older = MemoryCard.objects.filter(pk=OuterRef("pk"), last_order__lt=OuterRef("message_counter"))
     active = ChatSession.objects.filter(status=SessionStatus.ACTIVE, message_counter__gt=0)
     grown = active.filter(Exists(older), card_work__isnull=True)

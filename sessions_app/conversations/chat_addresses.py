@@ -1,9 +1,9 @@
-"""Finds the chat that an event belongs to, and keeps its addresses true.
+"""Find the chat that an event belongs to, and keep its addresses correct.
 
-One person can be known by phone, by business-scoped id (BSUID), by another address, and by
-two providers. An event that shows two addresses together links them. What matters most is
-that nobody gets at another person's chat: where a number may have changed hands, it is
-detached from the old chat rather than trusted.
+One person can be known by phone, by business-scoped id (BSUID), by another address, and by two
+providers. An event that shows two addresses together links them. The first rule is that nobody
+gets access to another person's chat: a number that may have changed hands is detached from the
+old chat. It is not trusted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from sessions_app.signals import one_person_found
 
 logger = logging.getLogger(__name__)
 
-# Webhooks arrive out of order: what a chat said this shortly before its number change was
-# announced may well have been said from the new number already.
+# Webhooks arrive out of order: a message shortly before the announced number change may already
+# come from the new number.
 CHANGE_SLACK = timedelta(hours=1)
 
 
 def addresses_lock(addresses: Iterable[str]) -> None:
-    """Serialise, until the transaction ends, all that is done for these addresses."""
+    """Serialise all work on these addresses until the transaction ends."""
     with connection.cursor() as cursor:
         for address in sorted(set(addresses)):
             digest = hashlib.sha256(address.encode()).digest()
@@ -40,7 +40,7 @@ def addresses_lock(addresses: Iterable[str]) -> None:
 
 
 def chat_find(whatsapp_chat: str) -> Chat | None:
-    """The chat of an address, also of one that is not its main one."""
+    """Return the chat of an address, main or not."""
     address = (
         ChatAddress.objects.filter(address=whatsapp_chat, left_at__isnull=True)
         .select_related("chat")
@@ -50,13 +50,13 @@ def chat_find(whatsapp_chat: str) -> Chat | None:
 
 
 def chat_known(*, party: Party, group_id: str | None) -> Chat | None:
-    """The chat of a group, or of a person, if there is one."""
+    """Return the chat of a group or of a person, if it exists."""
     known = [_group_address(group_id)] if group_id else party.addresses()
     return next(filter(None, map(chat_find, known)), None)
 
 
 def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = "") -> Chat:
-    """The chat of a group, made when it is new. Call it in a transaction."""
+    """Return the chat of a group; create it if it is new. Call it in a transaction."""
     address = _group_address(group_id)
     addresses_lock([address])
     chat = chat_find(address)
@@ -80,10 +80,10 @@ def chat_for_party(
 def chat_for_party(
     *, provider: str, number_id: str, party: Party, at: datetime, create: bool = True
 ) -> Chat | None:
-    """The chat of a person, with the addresses that this event shows linked to it.
+    """Return the chat of a person, linked to the addresses that this event shows.
 
-    at: when the event happened, by the provider's clock.
-    Returns None only where the person is unknown and ``create`` is False.
+    at: the time of the event, by the provider's clock.
+    Returns None only if the person is unknown and ``create`` is False.
     Call it in a transaction.
     """
     shown = party.addresses()
@@ -99,7 +99,7 @@ def chat_for_party(
         return None
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
-    # What was said before the person left an address doesn't bring them back to it.
+    # A message from before the person left an address doesn't link it to them again.
     left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
         if address not in left:
@@ -110,11 +110,11 @@ def chat_for_party(
 
 
 def address_change(*, provider: str, number_id: str, old: Party, new: Party, at: datetime) -> Chat:
-    """A person moved from one number (or business-scoped id) to another.
+    """Move a person from one number (or business-scoped id) to another.
 
-    The new address joins the old chat. Where the new one has a chat of its own that began
-    only with the change, both are one person and are merged; an older chat there belongs to
-    whoever had the number before, and stays theirs. Call it in a transaction.
+    The new address joins the old chat. If the new address has a chat that began only with the
+    change, both belong to one person and are merged. An older chat there belongs to the
+    number's previous owner and stays theirs. Call it in a transaction.
     """
     gone, come = old.addresses(), new.addresses()
     addresses_lock([*gone, *come])
@@ -142,7 +142,7 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
 
 
 def _moved_already(gone: list[str], come: list[str]) -> Chat | None:
-    """The chat that has made this very change, told of by another provider or a second time."""
+    """Return the chat that already made this change: it was reported twice or by two providers."""
     left = ChatAddress.objects.filter(address__in=gone, left_at__isnull=False).values("chat")
     arrived = ChatAddress.objects.filter(
         address__in=come, left_at__isnull=True, chat__in=left
@@ -157,8 +157,11 @@ def _began_after(chat: Chat, at: datetime) -> bool:
 
 
 def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
-    """The links of these addresses; one that its person left before ``at`` is somebody else's
-    by now and is detached."""
+    """Return the links of these addresses.
+
+    Detaches a link that its person left before ``at``: the address belongs to somebody else
+    now.
+    """
     known = {}
     links = ChatAddress.objects.filter(address__in=addresses).select_related("chat")
     for link in links.order_by("id"):
@@ -170,13 +173,13 @@ def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
 
 
 def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
-    """Whether the chat of this link is known under another business-scoped id."""
+    """Return whether the chat of this link is known under another business-scoped id."""
     others = link.chat.addresses.filter(address__endswith="@bsuid", left_at__isnull=True)
     return others.exists() and not others.filter(address=bsuid).exists()
 
 
 def _detach(link: ChatAddress) -> None:
-    """The number changed hands: the old chat keeps its memory but not this address."""
+    """Remove the address from the old chat, which keeps its memory: the number changed hands."""
     chat = link.chat
     address = link.address
     ChatAddress.objects.filter(chat=chat, address=address).delete()
@@ -189,7 +192,7 @@ def _detach(link: ChatAddress) -> None:
 
 
 def _one_person(chats: list[Chat]) -> Chat | None:
-    """The chat of all of these, merged into the oldest where there are several."""
+    """Return the chat of all these links, merged into the oldest if there are several."""
     if not chats:
         return None
     first, *others = sorted(chats, key=lambda chat: (chat.created_at, chat.id))
@@ -230,7 +233,7 @@ def _link(chat: Chat, *, provider: str, address: str) -> None:
 
 
 def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
-    """The phone becomes the chat's main address; other phones were left."""
+    """Make the phone the chat's main address; the person left the other phones."""
     address = f"{phone}@c.us"
     if chat.whatsapp_chat == address:
         return
@@ -242,8 +245,8 @@ def _take_phone(chat: Chat, phone: str, at: datetime) -> None:
 
 
 def _seen(chat: Chat, *, provider: str, number_id: str, name: str) -> Chat:
-    """Remember by which provider the chat was last seen, and its name."""
-    # Who is talked to from the terminal keeps the provider that reaches them.
+    """Store the provider by which the chat was last seen, and its name."""
+    # A terminal conversation doesn't replace the provider that reaches the person.
     changed: dict[str, str] = {}
     if provider != str(Provider.CONSOLE):
         changed = {"provider": provider, "number_id": number_id}
@@ -267,7 +270,7 @@ def _phone_of(address: str) -> str:
 
 
 def party_of(whatsapp_chat: str) -> Party:
-    """Who is behind an address in ``whatsapp_chat`` form."""
+    """Return the party behind an address in ``whatsapp_chat`` form."""
     name, _, domain = whatsapp_chat.partition("@")
     if domain == "c.us" and name.isdigit():
         return Party(phone=name)

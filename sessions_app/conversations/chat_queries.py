@@ -1,4 +1,4 @@
-"""Finds chats by what people call them."""
+"""Find chats by name or address."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sessions_app.models import Chat, ChatAddress
 
 
 def chat_at(whatsapp_chat: str) -> Chat | None:
-    """The chat of this name, or whose person is reached at this address now."""
+    """Return the chat of this name, or the chat whose person is now reached at this address."""
     chat = Chat.objects.filter(whatsapp_chat=whatsapp_chat).first()
     if chat is not None:
         return chat
@@ -18,5 +18,5 @@ def chat_at(whatsapp_chat: str) -> Chat | None:
 
 
 def chat_name(chat_id: UUID) -> str | None:
-    """Under which name integrators know it; None where it is gone."""
+    """Return the name by which integrators know the chat; None if it is deleted."""
     return Chat.objects.filter(pk=chat_id).values_list("whatsapp_chat", flat=True).first()

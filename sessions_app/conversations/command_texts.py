@@ -1,4 +1,4 @@
-"""What the system answers to commands, in English and Hebrew."""
+"""Answers of the system to commands, in English and Hebrew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises the commands that people can write to the assistant."""
+"""Recognise the commands that people can write to the assistant."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ LEADING_MENTION = re.compile(r"\s*@\S+\s+")
 
 @dataclass(frozen=True)
 class Command:
-    """``name`` is one of ``NAMES``; ``argument`` is what follows, without the spaces around
-    it."""
+    """A parsed command.
+
+    ``name`` is one of ``NAMES``; ``argument`` is the text after it, without surrounding spaces.
+    """
 
     name: str
     argument: str = ""
 
 
 def parse_command(text: str, *, in_group: bool = False) -> Command | None:
-    """The command that a message is, or None: an unknown ``/word`` is a normal message.
+    """Return the command in a message, or None.
 
-    In a group the command may follow the mention that addresses the assistant.
+    An unknown ``/word`` is a normal message. In a group the command may follow the mention that
+    addresses the assistant.
     """
     if in_group:
         text = LEADING_MENTION.sub("", text, count=1) if LEADING_MENTION.match(text) else text

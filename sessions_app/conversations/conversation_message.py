@@ -1,4 +1,4 @@
-"""Messages of a conversation as callers hand them in and get them, and what is checked."""
+"""Define and validate the messages that callers exchange with a conversation."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ MAX_PATH_LENGTH = 1024
 
 @dataclass(frozen=True)
 class ConversationMessage:
-    """A message of a session (seed 003's ChatMessage). ``content`` is kept as it is.
-    What stands from ``message_id`` on is given when it is stored."""
+    """A message of a session (seed 003's ChatMessage).
+
+    ``content`` is stored unchanged. ``message_id`` and the fields after it are set when the
+    message is stored.
+    """
 
     role: str
     content: str
@@ -60,11 +63,11 @@ def as_conversation_message(message: Message) -> ConversationMessage:
 
 
 def checked(message: ConversationMessage, *, place: int, image_root: Path | None) -> NewMessage:
-    """The message ready to be stored. ``place`` counts from 0 in the caller's list.
+    """Return the message ready to be stored.
 
-    Raises DataValidationError that names the place and the field. A timestamp without a time
-    zone counts as UTC (ERR-INTEGRATION-004), a picture that isn't there is stored all the
-    same (EDGE-008); both with a WARNING.
+    ``place`` counts from 0 in the caller's list. Raises DataValidationError that names the
+    place and the field. A timestamp without a time zone counts as UTC (ERR-INTEGRATION-004). A
+    message with a missing picture is stored all the same (EDGE-008). Both log a WARNING.
     """
     where = f"messages[{place}]"
     if message.role not in Role.values:
@@ -115,7 +118,7 @@ def _in_utc(where: str, timestamp: object) -> datetime:
 
 
 def _checked_metadata(where: str, metadata: object) -> dict[str, Any]:
-    """Raises DataValidationError for what JSON or the database can't hold (ERR-SESSION-003)."""
+    """Raise DataValidationError for values that JSON or the database can't hold (ERR-SESSION-003)."""
     if not isinstance(metadata, Mapping):
         raise DataValidationError(f"{where}: must be an object, not {type(metadata).__name__}.")
     found = dict(metadata)

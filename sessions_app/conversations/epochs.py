@@ -1,9 +1,10 @@
-"""Keep what is forgotten from coming back by a worker that had read it before.
+"""Prevent a worker from restoring forgotten data that it had read before.
 
 Forgettings are counted by scope: a chat ("chat:<id>") and the memories of all clients
-("public"). A worker that stores something that was made of memory takes a mark of the scopes
-that its chat can see before it reads, and shows the mark when it stores. If anything was
-forgotten there in between, it begins again. A forgetting in another chat doesn't concern it.
+("public"). A worker that stores something derived from memory takes a mark of the scopes that
+its chat can see before it reads, and checks the mark when it stores. If anything in these
+scopes was forgotten in between, the worker starts again. A forgetting in another chat doesn't
+concern it.
 
 The locks are advisory, by scope, and are taken in the order of ``_place``. See "The order of
 locks" in docs/architecture.md.
@@ -27,8 +28,8 @@ from memories_app.store.facade import scope_of
 from sessions_app.models import ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)
-# The owner's chats can see the memories of every chat. Forgettings share this lock, and storing
-# in one of the owner's chats takes it alone, so that no client ever waits for it.
+# The owner's chats can see the memories of every chat. Forgettings share this lock. Only a write
+# to one of the owner's chats takes it exclusively, so that no client ever waits for it.
 _EVERY_MEMORY = "every memory"
 # Rows that belong to no chat: the queue, the admin's log, kept answers of the API.
 _NO_CHAT = "no chat"
@@ -38,13 +39,15 @@ SHARED, EXCLUSIVE = "_shared", ""
 
 
 class ForgottenMeanwhileError(Exception):
-    """Something was forgotten since the mark was taken: read again."""
+    """Something was forgotten after the mark was taken: read again."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A chat in which something is made of memory. ``sees_all``: it can see the memories of
-    every chat, as the owner's can."""
+    """A chat in which something is derived from memory.
+
+    ``sees_all``: the chat can see the memories of every chat, as the owner's can.
+    """
 
     chat_id: UUID
     sees_all: bool = False
@@ -52,7 +55,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Mark:
-    """How much had been forgotten in what the reader can see."""
+    """The number of forgettings in the scopes that the reader can see."""
 
     reader: Reader
     count: int
@@ -60,8 +63,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Scopes:
-    """What a forgetting concerns. ``memories``: memories go, which the owner's chats can see
-    wherever they are from. ``backups``: the backups of transcripts that are swept."""
+    """The scopes that a forgetting changes.
+
+    ``memories``: memories are erased; the owner's chats can see them all. ``backups``: the
+    backups of transcripts that are swept.
+    """
 
     names: frozenset[str] = frozenset()
     memories: bool = False
@@ -75,7 +81,7 @@ class Scopes:
         )
 
     def covers(self, other: Scopes) -> bool:
-        """Whether the locks of these scopes are enough for the other ones."""
+        """Return whether the locks of these scopes include those of the other ones."""
         return (
             (PUBLIC in self.names or other.names <= self.names)
             and self.memories >= other.memories
@@ -84,7 +90,7 @@ class Scopes:
 
 
 class ScopesGrewError(Exception):
-    """A forgetting concerns more than it has locked: begin again with these scopes."""
+    """A forgetting needs more scopes than it has locked: start again with these."""
 
     def __init__(self, scopes: Scopes) -> None:
         super().__init__("The forgetting concerns further scopes.")
@@ -92,23 +98,25 @@ class ScopesGrewError(Exception):
 
 
 class ScopeBusyError(Exception):
-    """Somebody else has a lock that was not to be waited for."""
+    """Another process holds a lock, and the caller doesn't wait for it."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """The locks of a forgetting, until its transaction ends."""
+    """The locks that a forgetting holds until its transaction ends."""
 
     scopes: Scopes
 
     def require(self, scopes: Scopes) -> None:
-        """Raises ScopesGrewError where these are not locked. It is too late to lock them: who
-        waits while holding rows can wait in a circle."""
+        """Raise ScopesGrewError if these scopes are not locked.
+
+        It is too late to lock them: waiting while holding rows can cause a deadlock.
+        """
         if not self.scopes.covers(scopes):
             raise ScopesGrewError(self.scopes | scopes)
 
     def count(self) -> None:
-        """Note that something was forgotten, so that nobody stores what was read before."""
+        """Count the forgetting, so that no worker stores data that it read before."""
         names = {PUBLIC} if PUBLIC in self.scopes.names else self.scopes.names
         more = int(self.scopes.memories)
         ForgetEpoch.objects.bulk_create(
@@ -120,13 +128,15 @@ class Held:
 
 
 def chat_scope(chat_id: UUID) -> str:
-    """A chat's scope, which is that of its memories, too."""
+    """Return a chat's scope, which is also the scope of its memories."""
     return scope_of(str(Visibility.CHAT), chat_id)
 
 
 def forgetting_mark(reader: Reader) -> Mark:
-    """Return how much was forgotten so far. The counters only rise, so that their sum is the
-    same only where each of them is."""
+    """Return the number of forgettings so far.
+
+    The counters only rise, so an equal sum means that every counter is equal.
+    """
     seen = Q(scope__in=[chat_scope(reader.chat_id), PUBLIC])
     sums: dict[str, Any] = {"own": Coalesce(Sum("epoch", filter=seen), 0)}
     epochs = ForgetEpoch.objects.filter(seen)
@@ -137,8 +147,11 @@ def forgetting_mark(reader: Reader) -> Mark:
 
 
 def forgetting_wait(reader: Reader) -> None:
-    """Wait for a forgetting that is in progress in what the reader can see, and let none begin
-    there until the transaction ends. The first locks of the transaction."""
+    """Wait for running forgettings that the reader can see, and block new ones.
+
+    The block lasts until the transaction ends. These must be the first locks of the
+    transaction.
+    """
     modes = {chat_scope(reader.chat_id): SHARED, PUBLIC: SHARED}
     if reader.sees_all:
         modes[_EVERY_MEMORY] = EXCLUSIVE
@@ -146,23 +159,30 @@ def forgetting_wait(reader: Reader) -> None:
 
 
 def forgetting_check(mark: Mark) -> None:
-    """As ``forgetting_wait``, and make sure that nothing was forgotten since the mark. Raises
-    ForgottenMeanwhileError."""
+    """Wait as ``forgetting_wait`` does, and check that nothing was forgotten since the mark.
+
+    Raises ForgottenMeanwhileError.
+    """
     forgetting_wait(mark.reader)
     if forgetting_mark(mark.reader) != mark:
         raise ForgottenMeanwhileError("Something was forgotten meanwhile: it is made again.")
 
 
 def forgetting_begin(scopes: Scopes) -> Held:
-    """Wait for those who are storing in these scopes, and let nobody store there until the
-    transaction ends. The first locks of the transaction."""
+    """Wait for writers in these scopes, and block new ones until the transaction ends.
+
+    These must be the first locks of the transaction.
+    """
     _lock(_modes(scopes))
     return Held(scopes)
 
 
 def forgetting_try(scopes: Scopes) -> Held:
-    """As ``forgetting_begin``, without waiting. Raises ScopeBusyError; the locks that were got
-    until then are given back when the transaction or its savepoint is rolled back."""
+    """Lock as ``forgetting_begin`` does, without waiting.
+
+    Raises ScopeBusyError. The locks taken so far are released when the transaction or its
+    savepoint is rolled back.
+    """
     with connection.cursor() as cursor:
         for name, mode in _in_order(_modes(scopes)):
             cursor.execute(f"SELECT pg_try_advisory_xact_lock{mode}(%s)", [_key(name)])
@@ -172,17 +192,21 @@ def forgetting_try(scopes: Scopes) -> Held:
 
 
 def rest_begin() -> None:
-    """Wait for another forgetting that is at the rows that belong to no chat. These rows have
-    no scope, so that the lock is one for the whole system; only forgettings take it, at their
-    end, and nobody who answers or stores waits for it. The last lock of the transaction."""
+    """Wait for another forgetting that works on rows that belong to no chat.
+
+    These rows have no scope, so one lock covers the whole system. Only forgettings take it, at
+    their end; no answer or write waits for it. It is the last lock of the transaction.
+    """
     _lock({_NO_CHAT: EXCLUSIVE})
 
 
 @contextmanager
 def backup_held(name: str, chat_id: UUID | None) -> Iterator[None]:
-    """Keep a backup of transcripts from being swept until the block ends: a file that isn't
-    written yet can't be swept. ``chat_id``: the chat that it is of, None where that is new.
-    Call it outside of a transaction, which is why the locks are the connection's."""
+    """Keep a backup of transcripts from being swept until the block ends.
+
+    A file that isn't written yet can't be swept. ``chat_id``: the chat of the backup, None if
+    the chat is new. Call it outside of a transaction: the locks belong to the connection.
+    """
     names = [_BACKUP + name, *([chat_scope(chat_id)] if chat_id else [])]
     keys = [_key(name) for name, _ in _in_order(dict.fromkeys(names, SHARED))]
     with connection.cursor() as cursor:
@@ -191,15 +215,18 @@ def backup_held(name: str, chat_id: UUID | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # A connection that is lost has given up its locks.
+        # A lost connection has released its locks.
         with suppress(Error), connection.cursor() as cursor:
             for key in keys:
                 cursor.execute("SELECT pg_advisory_unlock_shared(%s)", [key])
 
 
 def _modes(scopes: Scopes) -> dict[str, str]:
-    """The locks of a forgetting. Everybody who stores shares the lock of public memories, so
-    that who takes that one alone needs none of a chat: thousands may have been told."""
+    """Return the mode of each lock of a forgetting.
+
+    Every writer shares the lock of public memories. A forgetting that takes this lock
+    exclusively needs no chat locks: thousands of chats may have seen the memory.
+    """
     modes = {_BACKUP + name: EXCLUSIVE for name in scopes.backups}
     if PUBLIC in scopes.names:
         return {**modes, PUBLIC: EXCLUSIVE}
@@ -208,7 +235,7 @@ def _modes(scopes: Scopes) -> dict[str, str]:
 
 
 def _lock(modes: Mapping[str, str]) -> None:
-    """Take the locks in order, in one query: who stores an answer does this, too."""
+    """Take the locks in order, in one query, since storing an answer does this too."""
     ordered = _in_order(modes)
     calls = ", ".join(f"pg_advisory_xact_lock{mode}(%s)" for _, mode in ordered)
     with connection.cursor() as cursor:
@@ -220,8 +247,11 @@ def _in_order(modes: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _place(name: str) -> tuple[bool, int]:
-    """Backups first: they can take long to be written, and who waits for one holds nothing
-    else. Then by key, which is what PostgreSQL locks."""
+    """Return the sort key of a lock.
+
+    Backups come first: they can take long to write, and a process that waits for one holds no
+    other lock. Then by key, which is the value that PostgreSQL locks.
+    """
     return (not name.startswith(_BACKUP), _key(name))
 
 

@@ -1,4 +1,4 @@
-"""The errors of chat memory (seed 003, section 5.7)."""
+"""Errors of chat memory (seed 003, section 5.7)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from uuid import UUID
 
 
 class ChatMemoryError(Exception):
-    """Chat memory could not do what was asked. The base of the others."""
+    """The base of the errors of chat memory."""
 
 
 class DataValidationError(ChatMemoryError, ValueError):
-    """What was to be stored is wrong; nothing of it was stored. The text says what is wrong,
-    where, and what to do."""
+    """The data is invalid, and nothing of it was stored.
+
+    The text says what is wrong, where, and how to correct it.
+    """
 
 
 class SessionArchivedError(DataValidationError):
@@ -27,4 +29,7 @@ class ConversationNotFoundError(ChatMemoryError):
 
 
 class GenericMemoryError(ChatMemoryError):
-    """The database or a skill failed; the cause is its ``__cause__``. The data is as before."""
+    """The database or a skill failed.
+
+    The cause is its ``__cause__``. The data is unchanged.
+    """

@@ -1,4 +1,4 @@
-"""Where memories were told: in whose answers they were in reach, and which lists showed them."""
+"""Find the chats that a memory was exposed to, by answers or by lists that showed it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE ({RECALLED_IDS}) ?| %(keys)s AND told.id = ANY(%(keys)s)
 
 
 def exposure_of(memory_ids: Iterable[UUID]) -> dict[UUID, set[UUID]]:
-    """For each chat that may have been told of any of these memories, of which."""
+    """Return for each chat the memories, out of these, that may have been exposed to it."""
     keys = [str(key) for key in memory_ids]
     if not keys:
         return {}

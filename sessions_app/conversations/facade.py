@@ -1,4 +1,4 @@
-"""Public face of conversations: what other packages may use."""
+"""Public interface of conversations: the names that other packages may use."""
 
 from sessions_app.conversations.activity import activity_recount
 from sessions_app.conversations.bound_chats import (

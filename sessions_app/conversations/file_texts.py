@@ -1,4 +1,4 @@
-"""What the system says about documents and recordings, in English and Hebrew."""
+"""System texts about documents and recordings, in English and Hebrew."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ COUNTED: dict[str, dict[str, tuple[str, str]]] = {
     "passage": {"en": ("1 passage", "{count} passages"), "he": ("קטע אחד", "{count} קטעים")},
 }
 
-# The codes of DocumentError that have no text of their own.
+# DocumentError codes without a text of their own.
 SAME_TEXT = {
     "too_slow": "too_complex",
     "too_much_memory": "too_complex",
@@ -88,13 +88,13 @@ SAME_TEXT = {
 
 
 def document_failure(code: str) -> str:
-    """The name of the text that tells why a document isn't read."""
+    """Return the name of the text that explains why a document can't be read."""
     name = f"document_{SAME_TEXT.get(code, code)}"
     return name if name in FILE_TEXTS else "document_damaged"
 
 
 def counted(thing: str, count: int, language: str) -> str:
-    """So many of it, in words: "1 page", "12 pages"."""
+    """Return a count in words: "1 page", "12 pages"."""
     versions = COUNTED[thing]
     one, many = versions.get(language, versions["en"])
     return one if count == 1 else many.format(count=count)

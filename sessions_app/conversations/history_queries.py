@@ -1,4 +1,4 @@
-"""Reads: every query that is more than one line."""
+"""Read the history of a conversation for a prompt."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from sessions_app.models.messages import Role
 
 FIRST_BATCH = 50
 MAX_BATCH = 1_600
-# Of a longer gap between the summary and the history the newest messages are told.
+# If the gap between the summary and the history is longer, only its newest messages are shown.
 PASSAGE_MESSAGES = 60
-# So many messages are answered one after the other, with numbers beyond the last of them.
+# Limit of messages that are answered one after the other, numbered beyond the last of them.
 MAX_BURST = 20
 KEEP_LAST = 2
 
 
 @dataclass(frozen=True)
 class History:
-    """What a prompt holds of a conversation.
+    """The part of a conversation that a prompt holds.
 
-    ``messages``: the newest, oldest first; ``tokens`` is theirs. ``left_out_until``: the
-    messages up to this place (an order_num, 0 for none) are not among them. ``summary``: the
-    latest one made before the turn's message. ``passage``: shortened, what neither holds.
+    ``messages``: the newest, oldest first; ``tokens`` is their sum. ``left_out_until``: the
+    last place (an order_num, 0 for none) that is not among them. ``summary``: the latest one
+    made before the turn's message. ``passage``: the messages in neither, shortened.
     """
 
     messages: list[Message]
@@ -51,12 +51,12 @@ class History:
 
 
 def profile_current() -> AssistantProfile:
-    """The assistant's profile; its defaults where staff has written none."""
+    """Return the assistant's profile; its defaults if staff has written none."""
     return AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
 
 
 def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
-    """The session's window as a model reads it: ``[{"role", "content"}]`` in order."""
+    """Return the session's window for a model: ``[{"role", "content"}]`` in order."""
     window = session.messages.filter(order_num__gte=session.window_start).order_by("order_num")
     return [{"role": message.role, "content": message.content} for message in window]
 
@@ -64,8 +64,10 @@ def conversation_history(*, session: ChatSession) -> list[dict[str, str]]:
 def messages_before(
     *, session: ChatSession, limit: int | None = None, before: datetime | None = None
 ) -> list[Message]:
-    """The newest ``limit`` messages of a session with a timestamp before ``before``, by
-    order_num. Reads no more rows than it returns where ``before`` isn't given."""
+    """Return the newest ``limit`` messages of a session before ``before``, by order_num.
+
+    ``before`` is a timestamp. Without it, reads no more rows than it returns.
+    """
     said = session.messages.defer("terms").order_by("-order_num")
     if before is not None:
         said = said.filter(timestamp__lt=before)
@@ -73,7 +75,7 @@ def messages_before(
 
 
 def summary_before(*, message: Message) -> SummarizationMetadata | None:
-    """The latest summary of the message's session that sums up only what came before it."""
+    """Return the latest summary that covers only messages before this one in its session."""
     made = SummarizationMetadata.objects.filter(session_id=message.session_id)
     made = made.filter(last_order__lt=message.order_num).select_related("summary_message")
     return made.order_by("-number").first()
@@ -82,13 +84,13 @@ def summary_before(*, message: Message) -> SummarizationMetadata | None:
 def history_for_turn(
     *, turn: Turn, max_tokens: int, max_messages: int | None = None, passage_tokens: int = 0
 ) -> History:
-    """What was said before the turn's message, and that message, by turns.
+    """Return the history before the turn's message, and that message, by turns.
 
-    An answer stands after the message that it answers, and nothing that came after the
-    turn's message is there, whatever the order in which a burst was stored. The newest
-    messages that fit into ``max_tokens`` beside the summary are taken, at least the last two.
-    What neither holds is told in at most ``passage_tokens`` (0: not at all). Reads as many
-    rows as fit, never the whole session.
+    An answer stands after the message that it answers. Messages after the turn's message are
+    left out, in whatever order a burst was stored. The newest messages that fit into
+    ``max_tokens`` together with the summary are taken, at least the last two. The messages in
+    neither are shortened to at most ``passage_tokens`` (0: left out). Reads as many rows as
+    fit, never the whole session.
     """
     message = present(turn.message)
     summary = summary_before(message=message)
@@ -115,8 +117,7 @@ def history_for_turn(
 def _newest(
     last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
 ) -> tuple[list[Message], Message | None]:
-    """The last message and those before it that fit, newest first, and the first that
-    doesn't."""
+    """Return the newest messages that fit, newest first, and the first that doesn't fit."""
     taken = [last]
     tokens = last.tokens
     most = max(min(max_messages or max_tokens, max_tokens), 1)
@@ -130,9 +131,11 @@ def _newest(
 
 
 def _unsummarized(first: Message, walk: Iterator[Message], summarized: int) -> list[Message]:
-    """Of what is left out, the messages that no summary covers, newest first; not more than a
-    passage tells. An answer may have a higher number than the summary covers although its
-    question is summed up, so the walk goes a little further than that."""
+    """Return the left-out messages that no summary covers, newest first.
+
+    Returns no more than a passage shows. An answer may have a higher number than the summary
+    covers although the summary includes its question, so the walk goes a little further.
+    """
     gap: list[Message] = []
     for message in chain([first], walk):
         if _place(message) <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
@@ -147,10 +150,10 @@ def _tokens(messages: list[Message]) -> int:
 
 
 def _backwards(last: Message) -> Iterator[Message]:
-    """The messages before ``last``, newest first: each question right after its answer.
+    """Return the messages before ``last``, newest first, each question right after its answer.
 
-    Answers are numbered when they are made, so one may carry a higher order_num than
-    ``last``; each is read with the message that it answers.
+    Answers are numbered when they are made, so an answer may have a higher order_num than
+    ``last``. Each is read with the message that it answers.
     """
     said = _said(last.session_id).filter(answers__isnull=True)
     before = last.order_num
@@ -172,15 +175,17 @@ def _backwards(last: Message) -> Iterator[Message]:
 
 
 def _said(session_id: object) -> QuerySet[Message]:
-    """A session's messages without the summaries that were made of them, which have their own
-    place in a prompt. (A summary that came from elsewhere is a message like others.)"""
+    """Return a session's messages without the summaries made of them.
+
+    These have their own place in a prompt. An imported summary is a message like others.
+    """
     return Message.objects.filter(session_id=session_id).exclude(
         role=Role.SUMMARY, metadata__has_key="summaryMetadataId"
     )
 
 
 def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
-    """The gap's messages, each shortened; nothing where there is no room for any."""
+    """Return the gap's messages, each shortened; nothing if there is no room for any."""
     if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
         return ""
     lines = [
@@ -192,13 +197,15 @@ def _passage(gap: list[Message], turn: Turn, longest: int) -> str:
 
 
 def _place(message: Message) -> int:
-    """Where a message stands in the conversation: an answer stands with its question."""
+    """Return a message's place in the conversation: an answer stands with its question."""
     return message.answers.order_num if message.answers else message.order_num
 
 
 def messages_left_out(*, turn: Turn, history: History) -> Q:
-    """A condition on messages of the turn's chat: said before the turn's message and not in
-    its prompt. Those of earlier sessions are among them."""
+    """Return a condition for messages of the turn's chat that its prompt doesn't hold.
+
+    They were said before the turn's message. Those of earlier sessions are included.
+    """
     session = history.messages[-1].session
     earlier = Q(session__created_at__lt=session.created_at)
     until = history.left_out_until

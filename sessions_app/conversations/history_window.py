@@ -1,4 +1,4 @@
-"""The window: the newest messages of a session, as many as the token limit allows."""
+"""Maintain the window: the newest messages of a session within the token limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions_app.models.messages import Role
 
 logger = logging.getLogger(__name__)
 
-# The last messages always stay in the window, however long they are.
+# The last messages always stay in the window, whatever their length.
 KEEP_LAST = 2
 WINDOW_BATCH = 200
 
@@ -55,7 +55,8 @@ def window_recompute(*, session: ChatSession, token_limit: int) -> None:
     for order_num, tokens, role in _backwards(session):
         session.message_counter = max(session.message_counter, order_num)
         if said >= KEEP_LAST and session.total_tokens + tokens > token_limit:
-            # As when it is pruned one by one: the window starts behind what left it.
+            # Same result as pruning one by one: the window starts after the messages that left
+            # it.
             session.window_start = order_num + 1
             return
         session.total_tokens += tokens
@@ -63,7 +64,7 @@ def window_recompute(*, session: ChatSession, token_limit: int) -> None:
 
 
 def _backwards(session: ChatSession) -> Iterator[tuple[int, int, str]]:
-    """The number, the tokens and the role of each message, the newest first."""
+    """Return the number, the tokens and the role of each message, newest first."""
     messages = session.messages.order_by("-order_num").values_list("order_num", "tokens", "role")
     batch = list(messages[:WINDOW_BATCH])
     while batch:

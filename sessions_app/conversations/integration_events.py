@@ -1,4 +1,4 @@
-"""What integrators are told of conversations: ids and times, never what was said."""
+"""Send conversation events to integrators: ids and times, never message texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ANSWERING, SENDING = "answering", "sending"
 
 
 def sessions_ended(ended: Sequence[tuple[ChatSession, datetime]]) -> None:
-    """These sessions ended, as of these times. Call it in the transaction that ends them."""
+    """Report that these sessions ended at these times.
+
+    Call it in the transaction that ends them.
+    """
     hooks_raise(
         [
             HookEvent(
@@ -30,8 +33,11 @@ def sessions_ended(ended: Sequence[tuple[ChatSession, datetime]]) -> None:
 
 
 def turn_failed(turn: Turn, *, stage: str) -> None:
-    """A turn failed for good, in ``answering`` or ``sending``. Call it in the transaction that
-    says so. What went wrong, staff read in the admin: an error may quote what was said."""
+    """Report that a turn failed for good, in ``answering`` or ``sending``.
+
+    Call it in the transaction that records the failure. Staff read the error in the admin; the
+    event leaves it out, because an error may quote a message.
+    """
     data = {
         "turn_id": str(turn.turn_id),
         "session_id": _text(turn.session_id),

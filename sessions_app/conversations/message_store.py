@@ -1,6 +1,6 @@
-"""Stores messages: numbers them, counts their tokens, moves the window.
+"""Store messages: number them, count their tokens, move the window.
 
-Everything here is called with the session's row locked by the caller's transaction.
+The caller's transaction holds the lock of the session's row for every function here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NewMessage:
-    """What is to be stored, by the names of Message's fields; ``content`` is kept as it is."""
+    """A message to store, by the names of Message's fields; ``content`` is kept unchanged."""
 
     role: str
     content: str
@@ -47,8 +47,9 @@ class NewMessage:
 def messages_add(
     *, session: ChatSession, new: Sequence[NewMessage], token_limit: int, now: datetime
 ) -> list[Message]:
-    """Store messages as the session's next ones, in their order, and keep the window within
-    ``token_limit``. The number of queries doesn't depend on how many they are.
+    """Store the session's next messages, in order, and keep the window within ``token_limit``.
+
+    The number of queries doesn't depend on the number of messages.
 
     ``session`` is locked by the caller's transaction and is saved. Raises DataValidationError,
     a ValueError, for an unknown role (ERR-SESSION-004) and for an archived session; then
@@ -66,7 +67,7 @@ def messages_add(
     session.message_counter += len(messages)
     session.total_tokens += sum(message.tokens for message in messages)
     if any(message.role != Role.SUMMARY for message in messages):
-        # A summary that a worker adds is no sign of life: the session expires as it would have.
+        # A summary that a worker adds is no activity: it doesn't delay the session's expiry.
         session.last_active = now
         activity_record(chat_id=session.chat_id, at=now)
     window_prune(session=session, token_limit=token_limit)
@@ -90,7 +91,7 @@ def _message(session: ChatSession, new: NewMessage, order_num: int, now: datetim
 
 
 def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
-    """Refuse what can't be stored; tell of what is accepted but unusual."""
+    """Reject invalid messages; log those that are accepted but unusual."""
     if new.role not in Role.values:
         raise DataValidationError(
             f"Unknown role {new.role!r}: a message's role is one of {', '.join(Role.values)}."
@@ -115,14 +116,16 @@ def _check(session: ChatSession, new: NewMessage, token_limit: int) -> None:
 def message_retext(
     *, message: Message, content: str, session: ChatSession, token_limit: int
 ) -> None:
-    """Give a stored message of the session another text and keep the window right. A card that
-    was made of the old one goes."""
+    """Replace the text of a stored message and keep the window correct.
+
+    A card that was made from the old text is deleted.
+    """
     grown = estimate_tokens(content) - message.tokens
     indexed = indexed_of(content, message.metadata)
     message.content = content
     message.tokens += grown
     message.terms, message.term_count = indexed.terms, indexed.length
-    # Stored before the window is pruned, which may take this very message out by its tokens.
+    # Save before pruning the window: the new token count may remove this very message.
     message.save(update_fields=["content", "tokens", "terms", "term_count"])
     message.embeddings.all().delete()
     cards_outdate(session_ids=[session.pk])

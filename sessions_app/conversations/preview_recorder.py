@@ -1,4 +1,4 @@
-"""Notes what a forgetting takes away and rewrites, for staff who are asked to confirm it."""
+"""Record what a forgetting erases and rewrites, for staff to confirm."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import Enum
 
-# So many of each kind are shown; of more there is a number.
+# Limit of examples shown of each kind; the rest is only counted.
 MAX_SHOWN = 100
 MAX_SHOWN_LENGTH = 600
 
 
 class What(Enum):
-    """What became of something. The value is its place on the page, too."""
+    """The change to a record. The value is also its position on the page."""
 
     MEMORY = "memories"
     DOCUMENT = "documents"
@@ -30,7 +30,7 @@ class What(Enum):
 
 @dataclass(frozen=True)
 class Seen:
-    """``text`` goes; ``left`` is what stays of it where it is rewritten."""
+    """One change: ``text`` is erased; ``left`` is the part that stays if it is rewritten."""
 
     key: str
     text: str
@@ -38,7 +38,7 @@ class Seen:
 
 
 class PreviewRecorder:
-    """Keeps the first ``most`` of each kind and counts them all; by default none and nothing."""
+    """Keep the first ``most`` changes of each kind and count them all; by default, none."""
 
     def __init__(self, most: int = 0) -> None:
         self.most = most
@@ -46,7 +46,7 @@ class PreviewRecorder:
         self.counts: Counter[What] = Counter()
 
     def saw(self, what: What, key: object, text: str = "", *, left: str = "") -> None:
-        """Note one; the same one is noted once."""
+        """Record one change; the same change is recorded once."""
         if not self.most or any(each.key == str(key) for each in self.seen[what]):
             return
         self.counts[what] += 1
@@ -54,7 +54,7 @@ class PreviewRecorder:
             self.seen[what].append(Seen(str(key), _shown(text), _shown(left)))
 
     def saw_more(self, what: What, rows: int) -> None:
-        """Count some that aren't shown."""
+        """Count changes that aren't shown."""
         if self.most:
             self.counts[what] += rows
 

@@ -1,4 +1,4 @@
-"""Saves the assistant's profile."""
+"""Lock the assistant's profile for a change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from sessions_app.models import AssistantProfile
 
 
 def profile_locked() -> AssistantProfile:
-    """The one profile, made on the way, locked until the caller's transaction ends."""
+    """Return the one profile, locked until the caller's transaction ends.
+
+    Creates it if it doesn't exist.
+    """
     AssistantProfile.objects.get_or_create(pk=1)
     return AssistantProfile.objects.select_for_update().get(pk=1)

@@ -1,4 +1,4 @@
-"""Takes a text out of the records that were derived from its message."""
+"""Redact a text in the records that were derived from its message."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ GONE = "[deleted by the sender]"
 
 
 def text_redact(*, message: Message, texts: Iterable[str]) -> None:
-    """Remove a revoked message's texts from the raw deliveries about it, from the replay of
-    the turns that had it in their prompt, and from what staff noted."""
+    """Redact a revoked message's texts in derived records.
+
+    These are the raw deliveries about it, the replay of the turns that had it in their prompt,
+    and the notes of staff.
+    """
     if message.provider_message_id:
         deliveries_forget(
             provider=message.provider, provider_message_id=message.provider_message_id
         )
     later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
-    # Whoever is answering with the text in the prompt loses the turn and begins again.
+    # A worker that answers with the text in its prompt loses the turn and starts again.
     running = later.filter(state=TurnState.RUNNING)
     turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
     kept = [text for text in texts if text.strip()]
-    # As the neighbour of a recalled message it may stand there shortened.
+    # The text may appear there shortened, as the neighbour of a recalled message.
     kept += [
         cut_at_word(text, MAX_NEIGHBOUR_LENGTH) for text in kept if len(text) > MAX_NEIGHBOUR_LENGTH
     ]
     wanted = [_as_written(text) for text in kept]
-    # An answer that repeats it may stand there shortened, too.
+    # An answer that repeats it may appear there shortened, too.
     parts = Fragments(text for text in kept if len(text.split()) >= RUN)
     replays = TurnReplay.objects.filter(turn__in=later).select_related("turn")
     fields = ("prompt", "recalled", "left_out", "turn__session")
@@ -44,7 +47,7 @@ def text_redact(*, message: Message, texts: Iterable[str]) -> None:
         recalled = _without(replay.recalled, wanted, parts)
         left_out = replay.left_out
         if replay.turn.session_id == message.session_id and left_out.get("passage"):
-            # A passage holds the beginnings of messages; which, can't be told any more.
+            # A passage holds the beginnings of messages, and it is no longer known of which.
             prompt = _without(prompt, [re.compile(re.escape(left_out["passage"]))], parts)
             left_out = {**left_out, "passage": ""}
         if (prompt, recalled, left_out) != (replay.prompt, replay.recalled, replay.left_out):
@@ -66,7 +69,7 @@ def deliveries_forget(*, provider: str, provider_message_id: str) -> None:
 
 
 def unstored_forget(turn: Turn) -> None:
-    """Memory is off: once the turn is over, what was said and answered goes; the ids stay."""
+    """Erase the message and the answer after the turn, since memory is off; the ids stay."""
     if turn.provider_message_id:
         deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
@@ -76,14 +79,14 @@ def unstored_forget(turn: Turn) -> None:
 
 
 def _as_written(text: str) -> re.Pattern[str]:
-    """The text where it stands as a whole: a revoked "ok" is no part of "book"."""
+    """Return a pattern for the whole text: a revoked "ok" is no part of "book"."""
     return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
 
 
 def _without(
     entries: list[dict[str, Any]], texts: list[re.Pattern[str]], parts: Fragments
 ) -> list[dict[str, Any]]:
-    """The entries of a prompt or of what was recalled, without the texts in their content."""
+    """Return the entries of a prompt or a recall whose content doesn't hold the texts."""
     return [_entry_without(entry, texts, parts) for entry in entries]
 
 

@@ -1,4 +1,4 @@
-"""Until when WhatsApp lets us write to a chat: a while after its person last wrote."""
+"""Compute until when WhatsApp allows messages to a chat, after its person last wrote."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from django.db.models.functions import Coalesce
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.messages import Role
 
-# Who writes is in the newest session, or in the one before that ended a moment ago.
+# A person who writes is in the newest session, or in the one before that just ended.
 SESSIONS = 2
-# Who wrote to another number of ours before so many messages is not in a talk with this one.
+# A person whose last message to this number is further back than this has left its conversation.
 LOOKED_AT = 1_000
 
 
 def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
-    """When the chat's person, or anybody in the group, last wrote to the number of ours by which
-    the chat is answered. Reads as much in a chat of a million messages as in one of ten."""
+    """Return when the chat last wrote to the number that answers it.
+
+    In a group, anybody's message counts. The cost is the same for a million messages as for
+    ten.
+    """
     in_session = Message.objects.filter(session=OuterRef(OuterRef("pk"))).order_by("-order_num")
     said = Message.objects.filter(
         session=OuterRef("pk"),
@@ -32,7 +35,7 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
         heard_at=Subquery(said.values("timestamp")[:1])
     )
     heard = list(newest.values_list("heard_at", flat=True)[:SESSIONS])
-    # Where memory is off the turn alone tells.
+    # If memory is off, only the turn shows it.
     of_chat = Turn.objects.filter(chat=chat).order_by("-id")
     turns = of_chat.filter(
         id__gte=_lately(of_chat, "id", looked_at),
@@ -45,11 +48,11 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
 
 
 def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
-    """The number at which so many of the newest rows begin."""
+    """Return the number at which the newest rows begin."""
     return Coalesce(Subquery(rows.values(number)[count - 1 : count]), 0)
 
 
 def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:
-    """Until when we may write; None where nobody has written yet."""
+    """Return until when we may write; None if nobody has written yet."""
     heard = last_heard(chat)
     return heard + max_age if heard is not None else None

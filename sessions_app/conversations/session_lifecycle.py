@@ -1,4 +1,4 @@
-"""Opens and ends sessions."""
+"""Open and end sessions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ IN_PROGRESS = (TurnState.RUNNING, TurnState.REPLIED, TurnState.SENDING)
 def session_open(
     *, chat: Chat, now: datetime, timeout: timedelta, actor: Actor = SYSTEM
 ) -> ChatSession:
-    """The chat's active session, locked until the transaction ends; a new one if there is
-    none or if it has been idle for ``timeout`` (to the second, EDGE-004).
+    """Return the chat's active session, locked until the transaction ends.
 
-    A session in which a worker is answering at this moment is still in use (EDGE-009). The
+    Opens a new session if there is none or if it has been idle for ``timeout`` (to the second,
+    EDGE-004). A session in which a worker is answering now is still in use (EDGE-009). The
     caller holds the lock of the chat's row, so that two openers can't race.
     """
     session = (
@@ -46,13 +46,13 @@ def session_open(
 
 
 def expires_at(session: ChatSession, timeout: timedelta) -> datetime:
-    """When the session expires if nothing more is said; whole seconds."""
+    """Return when the session expires if nothing more is said; whole seconds."""
     return session.last_active.replace(microsecond=0) + timeout
 
 
 def _is_answering(session: ChatSession) -> bool:
     turns = Turn.objects.filter(session=session, state__in=IN_PROGRESS)
-    # A lease is a matter of real time, whatever ``now`` its caller goes by.
+    # A lease runs in real time, whatever ``now`` the caller passes.
     return bool(turns.held(timezone.now()))
 
 
@@ -64,13 +64,18 @@ def session_start(*, chat: Chat, now: datetime, actor: Actor = SYSTEM) -> ChatSe
 
 
 def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) -> None:
-    """Expire a session as of ``at``; its messages stay. ``session_expired`` is sent when the
-    transaction is committed."""
+    """Expire a session as of ``at``; its messages stay.
+
+    ``session_expired`` is sent when the transaction is committed.
+    """
     sessions_end(ended=[(session, at)], actor=actor)
 
 
 def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor = SYSTEM) -> None:
-    """The same for many at once. The one place where sessions end; their cards are due then."""
+    """Expire many sessions at once and request their cards.
+
+    Sessions end only in this function.
+    """
     for session, at in ended:
         session.status = SessionStatus.EXPIRED
         session.expired_at = at
@@ -83,7 +88,7 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
 
 
 def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Actor) -> None:
-    """Tell the audit log what was done to sessions (NFR-SEC-005)."""
+    """Record the change of sessions in the audit log (NFR-SEC-005)."""
     audit_record_many(
         events=[
             Event(action, actor, "session", session.pk, chat_id=session.chat_id)

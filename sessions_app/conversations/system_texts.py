@@ -1,4 +1,4 @@
-"""What the system itself says to people, in English and Hebrew."""
+"""Texts that the system itself sends to people, in English and Hebrew."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ RECEIVED = {
 
 
 def text_for(name: str, language: str, **values: str) -> str:
-    """The text of that name; English where the language has none."""
+    """Return the text of that name; in English if the language has none."""
     versions = TEXTS[name]
     return versions.get(language, versions[ENGLISH]).format(**values)
 
 
 def received_text(kind: str, language: str) -> str:
-    """The answer to a message that holds nothing to read."""
+    """Return the answer to a message without readable content."""
     return text_for(RECEIVED.get(kind, "received_unsupported"), language)

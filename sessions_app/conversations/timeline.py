@@ -1,7 +1,7 @@
-"""A chat's whole conversation, over all of its sessions, page by page.
+"""Read a chat's whole conversation, over all its sessions, page by page.
 
-A message stands where its session began, and there by its order_num. A page reads as many rows
-at the end of a million messages as at that of a hundred.
+Messages are ordered by the start of their session, then by order_num. A page reads as many rows
+at the end of a million messages as at the end of a hundred.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sessions_app.recall.facade import messages_with_parts, newest_messages_foun
 
 PAGE = 50
 FOUND = 50
-# A word's index knows where it is; a part of one is looked for in text after text.
+# The index finds whole words; a part of a word needs a scan of the texts.
 PARTS_AMONG = 20_000
 
 SESSIONS, MESSAGES = ChatSession._meta.db_table, Message._meta.db_table
@@ -57,7 +57,7 @@ ORDER BY held.created_at, held.session_id LIMIT 1
 
 @dataclass(frozen=True)
 class Place:
-    """Where a message stands in its chat."""
+    """The position of a message in its chat."""
 
     began_at: datetime
     session_id: UUID
@@ -70,7 +70,7 @@ END = Place(datetime.max.replace(tzinfo=timezone.utc), UUID(int=2**128 - 1), 2**
 
 @dataclass(frozen=True)
 class TimelinePage:
-    """Messages in their order, with their sessions. ``older`` and ``newer``: there are more."""
+    """Messages in order, with their sessions. ``older`` and ``newer``: there are more."""
 
     messages: list[Message]
     older: bool
@@ -78,7 +78,7 @@ class TimelinePage:
 
 
 def place_of(chat: Chat, message_id: UUID | None) -> Place | None:
-    """None where the chat has no such message, or not any more."""
+    """Return the position of a message; None if the chat doesn't have it (any more)."""
     message = Message.objects.filter(chat=chat, pk=message_id).select_related("session").first()
     if message is None:
         return None
@@ -86,21 +86,21 @@ def place_of(chat: Chat, message_id: UUID | None) -> Place | None:
 
 
 def page_before(chat: Chat, place: Place = END) -> TimelinePage:
-    """What was said before; from the end, the newest."""
+    """Return the messages before a place; without one, the newest."""
     keys = _walk(OLDER, chat, place, PAGE + 1)
     newer = place != END and bool(_walk(NEWER, chat, _just_before(place), 1))
     return TimelinePage(_read(keys[:PAGE][::-1]), older=len(keys) > PAGE, newer=newer)
 
 
 def page_after(chat: Chat, place: Place) -> TimelinePage:
-    """What was said afterwards."""
+    """Return the messages after a place."""
     keys = _walk(NEWER, chat, place, PAGE + 1)
     older = bool(_walk(OLDER, chat, _just_after(place), 1))
     return TimelinePage(_read(keys[:PAGE]), older=older, newer=len(keys) > PAGE)
 
 
 def page_around(chat: Chat, place: Place) -> TimelinePage:
-    """The message with what was said before it and after it."""
+    """Return the message with the messages before and after it."""
     before = _walk(OLDER, chat, place, PAGE // 2 + 1)
     after = _walk(NEWER, chat, _just_before(place), PAGE // 2 + 1)
     keys = [*before[: PAGE // 2][::-1], *after[: PAGE // 2]]
@@ -108,7 +108,7 @@ def page_around(chat: Chat, place: Place) -> TimelinePage:
 
 
 def first_since(chat: Chat, at: datetime) -> UUID | None:
-    """The first message that was written at this time or later."""
+    """Return the first message at this time or later."""
     with connection.cursor() as cursor:
         cursor.execute(FROM_DAY, {"chat": chat.pk, "at": at})
         row = cursor.fetchone()
@@ -116,8 +116,11 @@ def first_since(chat: Chat, at: datetime) -> UUID | None:
 
 
 def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> list[Message]:
-    """The newest messages with all words of this text in whatever form, in any language; and of
-    the chat's newest ``parts_among`` those that have it as it is, also within a word."""
+    """Return the newest messages that match the text.
+
+    A match has all its words in any form, in any language. Among the chat's newest
+    ``parts_among`` messages, the exact text also matches within a word.
+    """
     said = chat.messages.all()
     found = {message.pk: message for message in newest_messages_found(said, text, 0, FOUND)}
     part = messages_with_parts(said, text, recent=parts_among)
@@ -143,7 +146,7 @@ def _walk(sql: str, chat: Chat, place: Place, limit: int) -> list[UUID]:
         "session": place.session_id,
         "order_num": place.order_num,
         "limit": limit,
-        # One more than needed: nothing may be left in the session of the place itself.
+        # One more than needed: the session of the place itself may have none left.
         "sessions": limit + 1,
     }
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""System checks of the embedder: of the settings, and of the settings against the database."""
+"""System checks of the embedder: the settings, and the settings against the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TIMEOUT_SECONDS = 3.0
 
 @register(SETTINGS)
 def embedder_is_there(**_: Any) -> list[CheckMessage]:
-    """What EMBEDDER=model2vec needs: the package, and the model's files."""
+    """Check the requirements of EMBEDDER=model2vec: the package and the model's files."""
     if settings.EMBEDDER != "model2vec":
         return []
     try:
@@ -39,19 +39,22 @@ def embedder_is_there(**_: Any) -> list[CheckMessage]:
 def embedder_fits_the_database(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Whether the settings' embedder is the model in use, and is still what it was."""
+    """Check that the settings' embedder is the model in use and is unchanged."""
     if not databases or "default" not in databases:
         return []
     try:
         return embedder_problems()
     except DatabaseError:
-        # No tables yet, or no database, which others tell of.
+        # No tables yet, or no database; other checks report that.
         return []
 
 
 def embedder_problems() -> list[CheckMessage]:
-    """Errors where vectors would not fit those that are stored, warnings where recall does
-    without the settings' model. Asks the model for its dimensions. Raises DatabaseError."""
+    """Return errors and warnings about the settings' embedder and the stored vectors.
+
+    Errors: new vectors would not fit the stored ones. Warnings: recall works without the
+    settings' model. Asks the model for its dimensions. Raises DatabaseError.
+    """
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     if active is None:
         return []
@@ -76,11 +79,11 @@ def embedder_problems() -> list[CheckMessage]:
 
 
 def _without_waiting(_seconds: float) -> None:
-    """Between tries: whoever starts the server sits before it."""
+    """Do not sleep between retries: a person waits for the server to start."""
 
 
 def _dimension_problems(chosen: choice.Choice) -> list[CheckMessage]:
-    """Whether what is configured gives vectors of the size that it gave before."""
+    """Check that the configured model returns vectors of the same size as before."""
     recorded = EmbeddingModel.objects.filter(kind=chosen.kind, name=chosen.name)
     model = recorded.order_by("state", "-created_at").first()
     if model is None:
@@ -88,7 +91,7 @@ def _dimension_problems(chosen: choice.Choice) -> list[CheckMessage]:
     try:
         made = choice.made_for(chosen, None, TIMEOUT_SECONDS, _without_waiting)
         model_verify(model=model, embedder=made)
-        # What a model is known to have and what a server gives are two things.
+        # A server may return other dimensions than the model is known to have.
         for vector in made.embed(["dimensions"]):
             if len(vector) != model.dimensions:
                 raise WrongDimensionsError(

@@ -1,8 +1,8 @@
-"""Chooses the embedder: the settings name one, the database says which model is in use.
+"""Choose the embedder: the settings name one, the database says which model is in use.
 
-Only edges call this, as they call ``wiring``. Web and worker processes ask for each request and
-task anew, so they go along with a switch without a restart. The packages of the embedders are
-slow to import, so each is imported where it is chosen.
+Only entry points call this, as they call ``wiring``. Web and worker processes ask again for
+each request and task, so they follow a switch without a restart. The packages of the embedders
+are slow to import, so each is imported only when it is chosen.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from sessions_app.embedding.reembed import Target
 logger = logging.getLogger(__name__)
 
 KINDS = ("wordllama", "openai", "model2vec")
-# A turn waits for the query's vector, so it must not wait long; words find much without it.
+# A turn waits for the query's vector, so the timeout is short; the search by words works without
+# it.
 TIMEOUT_SECONDS = 10.0
-# Nobody waits for memories_reembed.
+# Nobody waits for memories_reembed, so its timeout is long.
 PATIENT_SECONDS = 60.0
 OPENAI_ITSELF = "api.openai.com"
 HOW_TO_SWITCH = ErrorText("reembed")
@@ -40,7 +41,7 @@ HOW_TO_SWITCH = ErrorText("reembed")
 
 @dataclass(frozen=True)
 class Choice:
-    """EMBEDDER and EMBEDDING_MODEL."""
+    """The values of EMBEDDER and EMBEDDING_MODEL."""
 
     kind: str
     name: str
@@ -50,20 +51,20 @@ class Choice:
 
 
 def configured() -> Choice:
-    """What the settings name."""
+    """Return the choice that the settings name."""
     return choice(settings.EMBEDDER, settings.EMBEDDING_MODEL)
 
 
 def choice(kind: str, name: str) -> Choice:
-    """wordllama has one model, so that the name doesn't count."""
+    """Return the choice. wordllama has one model, so its name is ignored."""
     return Choice(kind, "" if kind == "wordllama" else name)
 
 
 def embedder() -> Embedder:
-    """The embedder of the model in use; at first that of the settings.
+    """Return the embedder of the model in use; at first that of the settings.
 
-    One for which something is missing here stands in for itself: it makes no vectors, so that
-    recall goes by words and says so.
+    If a requirement is missing here, returns a substitute that makes no vectors, so that recall
+    uses words and reports it.
     """
     model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     try:
@@ -85,12 +86,12 @@ def differs_text(chosen: Choice, in_use: Choice) -> str:
 
 @lru_cache(maxsize=64)
 def _warn_once(text: str) -> None:
-    """Once in a process: it is asked for with every message."""
+    """Log a warning once in a process: every message asks for the embedder."""
     logger.warning("%s", text)
 
 
 def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embedder:
-    """The embedder that makes this model's vectors, or the one that says why there is none."""
+    """Return the embedder of this model, or a substitute that reports why there is none."""
     try:
         made = made_for(Choice(model.kind, model.name), model.dimensions, timeout)
         if made.model_id != model.model_id:
@@ -110,8 +111,11 @@ def of_model(model: EmbeddingModel, *, timeout: float = TIMEOUT_SECONDS) -> Embe
 
 
 def target(chosen: Choice, *, recorded: bool = True) -> Target:
-    """What memories_reembed goes to. recorded: hold the model to the dimensions that it had
-    before. Raises EmbedderError where it can't be made."""
+    """Return the model that memories_reembed switches to.
+
+    recorded: require the dimensions that the model had before. Raises EmbedderError if the
+    embedder can't be made.
+    """
     known = EmbeddingModel.objects.filter(kind=chosen.kind, name=chosen.name)
     dimensions = known.values_list("dimensions", flat=True).first() if recorded else None
     return Target(made_for(chosen, dimensions, PATIENT_SECONDS), chosen.kind, chosen.name)
@@ -123,8 +127,11 @@ def made_for(
     timeout: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Embedder:
-    """The embedder itself. dimensions: what is known of the model, None for a new one. Raises
-    EmbedderError where a key, a package or a file is missing."""
+    """Return the embedder itself.
+
+    dimensions: the known dimensions of the model, None for a new one. Raises EmbedderError if a
+    key, a package or a file is missing.
+    """
     if chosen.kind == "openai":
         key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
         if not key and OPENAI_ITSELF in url:
@@ -139,8 +146,10 @@ def made_for(
 
 
 def load_early() -> None:
-    """Load what the first search of this process would wait for. Nobody else is asked; what is
-    missing is told by whoever needs it."""
+    """Load the data that the first search of this process would wait for.
+
+    Sends no request. A later caller reports what is missing.
+    """
     if not settings.ENABLE_MEMORY_SYSTEM:
         return
     with suppress(EmbedderError):
@@ -156,7 +165,7 @@ def _openai(
     key: str,
     url: str,
 ) -> Embedder:
-    """One for all requests: it keeps its connections open."""
+    """Return one embedder for all requests: it keeps its connections open."""
     from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
 
     return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep)

@@ -1,4 +1,4 @@
-"""Hand sessions to the workers that embed their messages."""
+"""Queue sessions for the workers that embed their messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from django_q.tasks import async_task
 
 
 def enqueue_vectors(session_id: UUID) -> None:
-    """Let a worker make the vectors that this session's messages lack."""
+    """Queue a task that makes the missing vectors of this session's messages."""
     name = f"vectors {session_id}"
     async_task("sessions_app.tasks.embed_session", str(session_id), task_name=name)

@@ -1,4 +1,4 @@
-"""One process at a time makes, switches or removes vectors of whole models."""
+"""Allow one process at a time to make, switch or remove the vectors of whole models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOCK = 0x4E3BED
 
 
 class ReembedRunningError(Exception):
-    """Another process is at it."""
+    """Another process is already making, switching or removing vectors."""
 
     def __init__(self) -> None:
         super().__init__("Another memories_reembed is at work in this database.")
@@ -20,7 +20,10 @@ class ReembedRunningError(Exception):
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Raises ReembedRunningError. The database gives the lock back when the process dies."""
+    """Hold the lock until the block ends. Raises ReembedRunningError.
+
+    The database releases the lock when the process dies.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
         if not cursor.fetchone()[0]:
@@ -28,6 +31,6 @@ def alone() -> Iterator[None]:
     try:
         yield
     finally:
-        # A connection that is lost has given up its lock.
+        # A lost connection has released its lock.
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

@@ -1,5 +1,4 @@
-"""Whether the vectors of the model in use are what they should be, and making them again
-where they aren't (RECOVERY-002)."""
+"""Inspect the vectors of the model in use, and make wrong ones again (RECOVERY-002)."""
 
 from __future__ import annotations
 
@@ -27,22 +26,26 @@ from sessions_app.embedding.exclusive import alone
 from sessions_app.embedding.message_vectors import messages_lacking
 from sessions_app.models import Message, MessageEmbedding
 
-# So many memories are embedded again, and looked for by the index.
+# Number of memories that are embedded again and searched by the index.
 SAMPLE = 20
-# The same text gives the same vector but for the last digits, which servers may differ in.
+# The same text gives the same vector except for the last digits, in which servers may differ.
 SAME = 0.99
-# An index is approximate, most of all where many texts are alike; but not so much.
+# An index is approximate, most of all where many texts are alike, but not as much as this.
 FAR = 0.3
-# Even a whole index can't reach a few texts, where many are equally far from each other. What
-# lost its entries misses most.
+# Even a complete index misses a few texts if many are at the same distance from each other. An
+# index that lost entries misses most.
 MAX_ASTRAY = 0.2
 
 
 @dataclass
 class Inspection:
-    """``memories`` and ``messages`` count vectors; ``…_without`` count texts that have none,
-    those that the model doesn't cover among them. ``astray``: from how many of the memories
-    ``looked_from`` the index led far off what is near. ``problems``: what is wrong, in words."""
+    """The result of an inspection.
+
+    ``memories`` and ``messages`` count vectors. ``…_without`` count texts without a vector,
+    including those that the model doesn't cover. ``astray``: the number of sampled memories,
+    out of ``looked_from``, for which the index returned distant results. ``problems``: the
+    faults, in words.
+    """
 
     model: str
     memories: int
@@ -59,7 +62,7 @@ class Inspection:
 
 
 def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> Inspection:
-    """Look at the model's vectors and index. Changes nothing."""
+    """Inspect the model's vectors and index. Changes nothing."""
     of_model = {"model": model.model_id}
     state = index_state(model.model_id)
     found = Inspection(
@@ -90,13 +93,13 @@ def _of_wrong_size(table: type[Model], model: EmbeddingModel) -> int:
 
 
 def _sample(model: EmbeddingModel) -> list[tuple[Any, str, Sequence[float]]]:
-    """Some memories' keys, texts and vectors."""
+    """Return a sample of memories: keys, texts and vectors."""
     rows = MemoryEmbedding.objects.filter(model=model.model_id).order_by("?")[:SAMPLE]
     return list(rows.values_list("memory_id", "memory__content", "vector"))
 
 
 def _differing(model: EmbeddingModel, embedder: Embedder) -> list[str]:
-    """Whether the stored vectors are those of the stored texts."""
+    """Return the memories whose stored vector doesn't match the stored text."""
     sample = _sample(model)
     try:
         again = embedder.embed([text for _, text, _ in sample]) if sample else []
@@ -110,7 +113,7 @@ def _differing(model: EmbeddingModel, embedder: Embedder) -> list[str]:
 
 
 def _look_by_index(model: EmbeddingModel, found: Inspection) -> None:
-    """Whether the index leads to what is near."""
+    """Check that the index finds the nearest vectors."""
     sample = _sample(model)
     try:
         with transaction.atomic():
@@ -126,7 +129,7 @@ def _look_by_index(model: EmbeddingModel, found: Inspection) -> None:
 
 
 def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
-    """Whether what the index finds beside a memory is far from what truly is beside it."""
+    """Return whether the index's results are far from the true nearest neighbours."""
     everywhere: dict[str, Any] = {
         "scope": Memory.objects.all(),
         "key": "memory",
@@ -146,18 +149,21 @@ def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
 
 
 def index_rebuild(*, model: EmbeddingModel) -> bool:
-    """Make the model's index again; recall is exact meanwhile. False where it can have none.
-    Raises ReembedRunningError."""
+    """Rebuild the model's index; recall is exact meanwhile.
+
+    Returns False if the model can have no index. Raises ReembedRunningError.
+    """
     with alone():
         index_drop(model_id=model.model_id)
         return index_ensure(model=model)
 
 
 def vectors_drop(*, model: EmbeddingModel, embedder: Embedder) -> int:
-    """Remove the model's index and all of its vectors, so that ``reembed`` makes them again
-    from the stored texts; returns how many. Recall goes by words until they are there.
+    """Remove the model's index and all its vectors; return how many.
 
-    The embedder's dimensions count from now on. Raises ReembedRunningError, EmbedderError.
+    ``reembed`` then makes them again from the stored texts. Recall uses words until then.
+
+    The embedder's current dimensions are recorded. Raises ReembedRunningError, EmbedderError.
     """
     dimensions = embedder.dimensions
     with alone():

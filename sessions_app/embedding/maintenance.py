@@ -1,5 +1,8 @@
-"""What the clock does for embeddings: the index of the model in use is there, the vectors of
-one that is out of use go once nobody can be using them."""
+"""Maintain the embeddings on a schedule.
+
+Makes the index of the model in use, and removes the vectors of a retired model once no process
+can be using them.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,15 @@ from sessions_app.models import ChatSession, MessageEmbedding
 
 logger = logging.getLogger(__name__)
 
-# Longer than any task or request lives: see Q_CLUSTER's timeout.
+# Longer than any task or request runs: see Q_CLUSTER's timeout.
 KEEP = timedelta(minutes=15)
 
 
 def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP) -> dict[str, int]:
-    """Make the active model's index where it is missing, and clear the models that were retired
-    ``keep`` ago. Returns how many indexes were made, and how many vectors were made and removed.
+    """Make the active model's index if it is missing, and clear retired models.
+
+    Clears the models that were retired ``keep`` ago. Returns how many indexes were made, and
+    how many vectors were made and removed.
 
     embedder: the active model's. While it fails, nothing is removed.
     """
@@ -54,7 +59,7 @@ def embeddings_tend(*, embedder: Embedder, now: datetime, keep: timedelta = KEEP
 
 
 def model_clear(*, model: EmbeddingModel) -> int:
-    """Remove a retired model's index and vectors; returns how many vectors they were."""
+    """Remove a retired model's index and vectors; return the number of vectors."""
     index_drop(model_id=model.model_id)
     removed = sum(
         vectors_delete(table=table, model_id=model.model_id)
@@ -67,7 +72,10 @@ def model_clear(*, model: EmbeddingModel) -> int:
 
 
 def _make_up(retired: EmbeddingModel, embedder: Embedder) -> int:
-    """What was written with the old model after the switch, by who had taken it before."""
+    """Make the missing vectors of texts that were written with the old model after the switch.
+
+    Their writers had read the model in use before the switch.
+    """
     recent = ChatSession.objects.filter(last_active__gte=present(retired.retired_at) - KEEP)
     keys = list(recent.order_by("-last_active").values_list("pk", flat=True))
     made = memories_embed(embedder=embedder, uncovered={})

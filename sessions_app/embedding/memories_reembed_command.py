@@ -1,4 +1,4 @@
-"""Switch the embedding model, or look after the vectors of the one in use."""
+"""Switch the embedding model, or maintain the vectors of the one in use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STAYS = "What was made stays: run memories_reembed again to go on."
 
 
 class Command(BaseCommand):
-    """Can be killed and run again at any time."""
+    """Run the command. It can be killed and run again at any time."""
 
     help = (
         "Make the vectors of all memories and messages with the embedder of the settings, then let "

@@ -1,4 +1,4 @@
-"""Gives messages their vectors, off the way of the answer."""
+"""Make the vectors of messages in the background, so that answers don't wait for them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from sessions_app.models.messages import Role
 
 logger = logging.getLogger(__name__)
 
-# A turn adds two messages; more are left over only where the embedder failed for a while.
+# A turn adds two messages; more are left only if the embedder failed for a while.
 LATEST = 50
 BATCH = 200
-# Over many sessions: as many messages as the embedder sends at once.
+# Across sessions: as many messages as the embedder sends at once.
 MANY = 256
 SESSIONS_AT_ONCE = 50
 
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
-    """Make the vectors that the latest messages of a session still lack; returns how many.
+    """Make the missing vectors of a session's latest messages; return how many.
 
-    A failing embedder leaves them for the next time: recall then finds them by their words.
-    No session (memory is off): nothing to do.
+    If the embedder fails, the messages wait for the next run, and recall finds them by their
+    words. Without a session (memory is off) there is nothing to do.
     """
     session = ChatSession.objects.filter(pk=session_id).first()
     if session is None:
@@ -42,8 +42,10 @@ def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
 
 
 def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
-    """Make the vectors that any message of a session lacks, newest first; returns how many.
-    Raises EmbedderError; what was made until then stays."""
+    """Make the missing vectors of all messages of a session; return how many.
+
+    Newest first. Raises EmbedderError; the vectors made until then stay.
+    """
     lacking = messages_lacking(Message.objects.filter(session_id=session_id), embedder.model_id)
     batch = list(lacking.order_by("-order_num")[:BATCH])
     made = 0
@@ -57,11 +59,12 @@ def session_embed(*, session_id: UUID, embedder: Embedder) -> int:
 def sessions_embed(
     *, session_ids: Sequence[UUID], embedder: Embedder, progress: Callable[[int], object]
 ) -> int:
-    """Make the vectors that the messages of these sessions lack, in the sessions' order and the
-    newest message first; returns how many.
+    """Make the missing vectors of the messages of these sessions; return how many.
 
-    progress: told after each batch how many messages it had. Raises EmbedderError; what was
-    made until then stays.
+    In the sessions' order, newest message first.
+
+    progress: called after each batch with its number of messages. Raises EmbedderError; the
+    vectors made until then stay.
     """
     made = 0
     for start in range(0, len(session_ids), SESSIONS_AT_ONCE):
@@ -76,8 +79,10 @@ def sessions_embed(
 
 
 def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Message]:
-    """Those that recall could find by a vector of this model and that have none. Messages that
-    the model doesn't cover never have one."""
+    """Return the messages that lack a vector of this model and could be recalled by one.
+
+    Messages that the model doesn't cover never have one.
+    """
     said = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
     return said.exclude(embeddings__model=model_id).defer("terms")
 
@@ -91,12 +96,12 @@ def _embed(lacking: list[Message], embedder: Embedder) -> int:
         if vector is not None
     }
     with transaction.atomic():
-        # In one order, or two workers at the same session's messages would deadlock.
+        # Use one order: otherwise two workers at the same session's messages would deadlock.
         same = Message.objects.select_for_update(no_key=True).filter(pk__in=made)
         rows = [
             MessageEmbedding(message=message, model=embedder.model_id, vector=made[message.pk][1])
             for message in same.order_by("order_num", "pk")
-            # Edited or revoked meanwhile: the vector is one of a text that is gone.
+            # Edited or revoked meanwhile: the vector belongs to a text that no longer exists.
             if message.content == made[message.pk][0]
         ]
         MessageEmbedding.objects.bulk_create(rows, ignore_conflicts=True)

@@ -1,8 +1,8 @@
-"""Makes all vectors with another embedding model and switches to it, while the service answers.
+"""Make all vectors with another embedding model and switch to it without downtime.
 
-The model in use stays so until every memory and message has its vector of the new one and its
-index is there; the switch is one transaction. Recall reads one model's vectors only, and those
-of the old model stay until nobody who began before the switch can be using them any more.
+The old model stays in use until every memory and message has its new vector and the new index
+exists. The switch is one transaction. Recall reads one model's vectors only. The old vectors
+stay until no process that began before the switch can be using them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from sessions_app.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
 
-# Memories keep coming in: what came since the last look is made up for, so many times.
+# Memories keep arriving: limit of rounds that embed the memories added during the previous round.
 MAX_LOOKS = 20
-# And then so few may still be without a vector for a moment; their words find them.
+# Limit of memories that may lack a vector for a moment at the switch; their words find them.
 FEW = 100
 LOCK_TIMEOUT = "5s"
 # A session whose message was written before the start may be stored a little later.
@@ -46,12 +46,15 @@ Progress = Callable[[int, int], object]
 
 
 class TooBusyError(Exception):
-    """Memories come in faster than their vectors can be made."""
+    """Memories arrive faster than their vectors can be made."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The embedder of the model to go to. kind, name: EMBEDDER and EMBEDDING_MODEL for it."""
+    """The embedder of the model to switch to.
+
+    kind, name: the values of EMBEDDER and EMBEDDING_MODEL for it.
+    """
 
     embedder: Embedder
     kind: str
@@ -60,8 +63,11 @@ class Target:
 
 @dataclass
 class Reembedded:
-    """What was done. ``before``: the model whose place was taken, None where it was in use
-    already and only lacked vectors."""
+    """The result of a run.
+
+    ``before``: the replaced model, None if the model was in use already and only lacked
+    vectors.
+    """
 
     model: str
     before: str | None = None
@@ -71,10 +77,11 @@ class Reembedded:
 
 
 def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) -> Reembedded:
-    """Make the vectors that are missing for the target's model, and let recall use it.
+    """Make the missing vectors of the target's model, and switch recall to it.
 
-    Can be killed anywhere and run again: what was made stays, and nothing is switched before all
-    is there. Raises ReembedRunningError, WrongDimensionsError, EmbedderError, TooBusyError.
+    Can be killed at any point and run again: finished vectors stay, and the switch happens only
+    when all exist. Raises ReembedRunningError, WrongDimensionsError, EmbedderError,
+    TooBusyError.
     """
     with alone():
         started = timezone.now()
@@ -87,11 +94,11 @@ def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) 
         work.messages()
         if model.state == str(EmbeddingState.ACTIVE):
             return done
-        # What was said while all that was made; then only the last moment is left.
+        # Embed the messages that arrived meanwhile; then only the last moment is left.
         work.messages(since=started)
         before = _switch_when_whole(work, model, actor)
         done.before = before.model_id if before else None
-        # Who took the old model a moment before the switch may have used it a moment after.
+        # A process that read the old model just before the switch may have used it just after.
         work.memories()
         work.messages(since=started)
         logger.info("Recall uses the embedding model %s now.", model.model_id)
@@ -99,7 +106,7 @@ def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) 
 
 
 class _Work:
-    """The vectors of one run, and how far it is."""
+    """The vectors of one run, and its progress."""
 
     def __init__(self, embedder: Embedder, done: Reembedded, progress: Progress) -> None:
         self.uncovered: Uncovered = {}
@@ -121,7 +128,10 @@ class _Work:
         )
 
     def messages(self, since: datetime | None = None) -> None:
-        """Those of the newest conversations first. since: only of sessions active since then."""
+        """Embed messages, the newest conversations first.
+
+        since: only sessions active since then.
+        """
         sessions = ChatSession.objects.order_by("-last_active", "pk")
         if since is not None:
             sessions = sessions.filter(last_active__gte=since - MARGIN)
@@ -136,7 +146,7 @@ class _Work:
 
 
 def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
-    """Switch at a moment at which no memory lacks its vector; returns the model before."""
+    """Switch when no memory lacks its vector; return the model before."""
     for look in range(1, MAX_LOOKS + 1):
         work.memories()
         try:
@@ -155,7 +165,7 @@ def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> Embe
 
 
 def _hold_writers() -> None:
-    """Nobody adds or changes memories until the transaction's end; searches go on."""
+    """Block writes to memories until the transaction ends; searches continue."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         cursor.execute(f"LOCK TABLE {Memory._meta.db_table} IN SHARE MODE")

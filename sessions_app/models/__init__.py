@@ -1,4 +1,4 @@
-"""Chats, sessions, messages, turns and what the providers delivered."""
+"""Chats, sessions, messages, turns and provider deliveries."""
 
 from sessions_app.models.activity import ChatActivity
 from sessions_app.models.cards import CardWork

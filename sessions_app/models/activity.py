@@ -1,4 +1,4 @@
-"""When something was last said in a chat."""
+"""The time of the last message of a chat."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from sessions_app.models.chats import Chat
 
 
 class ChatActivity(models.Model):
-    """``last_at``: when a chat's last message was stored, or when the chat was made; summaries
-    don't count. A row of its own, so that a message that is stored touches nothing else of its
-    chat, and the newest of ten thousand chats are read from one index."""
+    """The time of a chat's last message, or of the chat's creation.
+
+    Summaries don't count for ``last_at``. It is a separate row, so that storing a message
+    changes nothing else of its chat, and one index returns the newest of ten thousand chats.
+    """
 
     chat = models.OneToOneField(
         Chat,

@@ -12,9 +12,11 @@ from sessions_app.models.sessions import ChatSession
 
 
 class CardWork(models.Model):
-    """That a session's card is to be made, or made again. ``token`` is new with every
-    change to the session: who made a card of what was there before doesn't store it.
-    ``due_at`` moves on with every attempt that failed."""
+    """A request to make a session's card, or to make it again.
+
+    ``token`` is new with every change to the session: a worker that made a card from the older
+    state doesn't store it. ``due_at`` moves on with every failed attempt.
+    """
 
     session = models.OneToOneField(
         ChatSession,

@@ -8,7 +8,8 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-# Of Unicode: what follows up to POP runs in the direction of its first letter, or from the left.
+# Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
+# left.
 FIRST_STRONG, LEFT_TO_RIGHT, POP = "\u2068", "\u2066", "\u2069"
 
 
@@ -19,7 +20,7 @@ class Provider(models.TextChoices):
 
 
 class Chat(models.Model):
-    """One person or one group. Memory hangs on ``id``, never on a phone number."""
+    """One person or one group. Memory belongs to ``id``, never to a phone number."""
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     whatsapp_chat = models.CharField(
@@ -65,7 +66,7 @@ class Chat(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["-updated_at"]),
-            # Pages of all chats, in an order that never changes.
+            # For pages of all chats, in an order that never changes.
             models.Index(fields=["-created_at", "-id"]),
         ]
 
@@ -74,14 +75,15 @@ class Chat(models.Model):
             return self.whatsapp_chat
         if self.client_name.isascii():
             return f"{self.client_name} ({self.whatsapp_chat})"
-        # Each in its own direction: beside a Hebrew name the address would be torn in two.
+        # Isolate each direction: next to a Hebrew name the address would be split in two.
         return f"{FIRST_STRONG}{self.client_name}{POP} ({LEFT_TO_RIGHT}{self.whatsapp_chat}{POP})"
 
 
 class ChatAddress(models.Model):
     """One address of a chat's person at one provider, in ``whatsapp_chat`` form.
 
-    ``left_at``: the person moved away from it then; who writes from it later is somebody else.
+    ``left_at``: the time at which the person left it; later messages from it are somebody
+    else's.
     """
 
     chat = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What a provider delivered to us, and what we handed to a provider."""
+"""Events that a provider delivered, and messages that we handed to a provider."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from sessions_app.models.turns import Turn
 
 
 class InboundDelivery(models.Model):
-    """One event of a webhook. ``delivery_key`` is the same for every retry: the dedupe, and
-    the proof that nothing is lost. ``raw`` goes after RAW_RETENTION_DAYS, the key stays."""
+    """One event of a webhook.
+
+    ``delivery_key`` is the same for every retry: it deduplicates, and proves that nothing is
+    lost. ``raw`` is deleted after RAW_RETENTION_DAYS; the key stays.
+    """
 
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
     delivery_key = models.CharField(_("delivery key"), max_length=512)
@@ -88,10 +91,10 @@ class PartState(models.TextChoices):
 
 
 class OutboundPart(models.Model):
-    """One provider message of an answer; a long answer goes out in several, by ``number``.
+    """One provider message of an answer; a long answer has several, by ``number``.
 
-    ``sending`` is committed before the HTTP call, so that a part found in it after a crash
-    may have gone out and is never repeated by itself. ``content`` is emptied once it is sent.
+    ``sending`` is committed before the HTTP call. A part in this state after a crash may have
+    been sent and is never retried automatically. ``content`` is emptied once it is sent.
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)

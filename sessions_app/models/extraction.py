@@ -1,4 +1,4 @@
-"""The work of learning from a turn what the person said in it."""
+"""The work of extracting memories from a turn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from sessions_app.models.turns import Turn
 
 
 class ExtractionWork(LeasedWork):
-    """That a turn is to be learned from, and who is at it. A worker owns the work while it
-    holds the lease; ``lease_token`` is new with every claim.
+    """A request to extract memories from a turn, and its lease.
 
-    Once it is over, ``due`` is false, and ``error`` says why it was given up, if it was.
-    ``outcome`` tells in numbers what came of it, never in words that somebody wrote.
+    A worker owns the work while it holds the lease; ``lease_token`` is new with every claim.
+
+    Once the work is over, ``due`` is false. ``error`` says why it was given up, if it was.
+    ``outcome`` holds the result in numbers, never in words that somebody wrote.
     """
 
     turn = models.OneToOneField(

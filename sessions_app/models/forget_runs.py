@@ -1,4 +1,4 @@
-"""That staff chose things to be forgotten, and how far that has come."""
+"""Runs that forget the things that staff chose, and their progress."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ OPEN_RUNS = (str(RunState.WAITING), str(RunState.RUNNING))
 
 
 class ItemState(models.TextChoices):
-    """forgotten: it has a receipt. gone: it was there no more, or went along with another one.
-    moved: its chat was merged into another one meanwhile. found: the probe still found it, and
-    failed: something else went wrong; then nothing was changed for this one."""
+    """The state of one thing of a run.
+
+    forgotten: it has a receipt. gone: it no longer existed, or was erased together with another
+    one. moved: its chat was merged into another one meanwhile. found: the probe still found it.
+    failed: another error. With found and failed, nothing was changed for this one.
+    """
 
     WAITING = "waiting", _("waits")
     FORGOTTEN = "forgotten", _("forgotten")
@@ -45,13 +48,13 @@ TROUBLES = (str(ItemState.MOVED), str(ItemState.FOUND), str(ItemState.FAILED))
 
 
 class ForgetRun(LeasedWork):
-    """Things that are forgotten together, one after the other. It holds ids and no content.
+    """Things that are forgotten together, one after the other: ids, no content.
 
     A worker owns the run while it holds the lease; ``lease_token`` is new with every claim.
-    ``done`` counts the items that are over, in whatever way, ``failed`` those in trouble.
+    ``done`` counts all finished items, ``failed`` those that failed.
     """
 
-    # Longer than the queue lets a task run: a worker that is at it wasn't stopped.
+    # Longer than the queue lets a task run: a running worker is not mistaken for a stopped one.
     lease_length = timedelta(minutes=12)
 
     run_id = models.UUIDField(_("run id"), primary_key=True, default=uuid.uuid4, editable=False)
@@ -87,8 +90,11 @@ class ForgetRun(LeasedWork):
 
 
 class ForgetItem(models.Model):
-    """One thing of a run. ``trace`` is a row of ChatAddress, which moves along when its chat is
-    merged into another one, ``moved_to``. ``attempts``: how often a worker began with it."""
+    """One thing of a run.
+
+    ``trace`` is a row of ChatAddress, which moves along when its chat is merged into another
+    one, ``moved_to``. ``attempts``: how often a worker began it.
+    """
 
     run = models.ForeignKey(
         ForgetRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="items"

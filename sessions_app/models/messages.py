@@ -18,8 +18,8 @@ from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.sessions import ChatSession
 
-# In a stored message's metadata and a turn's context: whose words they are, by the account's id,
-# so that the name goes with the account.
+# In a stored message's metadata and a turn's context: the account id of the author, so that the
+# name is removed with the account.
 AUTHOR = "author_id"
 
 
@@ -32,7 +32,7 @@ class Role(models.TextChoices):
 
 
 class DeliveryStatus(models.TextChoices):
-    """What became of a message of ours, from lowest to highest; failed is final."""
+    """The delivery status of our message, from lowest to highest; failed is final."""
 
     SENT = labelled("sent", _("Sent"))
     DELIVERED = labelled("delivered", _("Delivered"))
@@ -42,9 +42,11 @@ class DeliveryStatus(models.TextChoices):
 
 
 class Message(models.Model):
-    """One message. Its place is ``order_num``; timestamps never decide about order.
+    """One message.
 
-    ``content`` is kept as it came. ``history`` holds the texts before an edit as
+    Its place is ``order_num``; timestamps never decide the order.
+
+    ``content`` is stored unchanged. ``history`` holds the texts before an edit as
     ``[{"content", "until"}]``; a revoked message has neither content nor history.
     """
 
@@ -123,15 +125,15 @@ class Message(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["chat", "session", "order_num"]),
-            # Figures of a period; staff's lists and their search for frequent words read the
-            # newest first.
+            # For the figures of a period; staff's lists and their search for frequent words read
+            # the newest first.
             models.Index(fields=["-received_at", "-order_num"], name="messages_by_time"),
             models.Index(fields=["chat", "received_at"], name="messages_of_chat_by_time"),
-            # Staff's filters find what is rare; both never change.
+            # For staff's filters on rare values; both never change.
             models.Index(fields=["provider", "role"], name="messages_by_provider"),
             models.Index(fields=["role"], name="messages_by_role"),
-            # Staff's search for rare words, over all chats. As an expression: recall, which
-            # stays within one chat, doesn't count on it.
+            # For staff's search for rare words, over all chats. It is an expression so that
+            # recall, which stays within one chat, doesn't use it.
             GinIndex(OpClass(F("terms"), name="array_ops"), name="messages_by_word"),
         ]
 
@@ -140,8 +142,11 @@ class Message(models.Model):
 
 
 class MessageEmbedding(models.Model):
-    """A message's vector for one model. Searched within one chat only, so it has no
-    approximate index: the scope is small and the hot path stays fast."""
+    """A message's vector for one model.
+
+    Searched within one chat only, so it has no approximate index: the scope is small and the
+    hot path stays fast.
+    """
 
     message = models.ForeignKey(
         Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="embeddings"

@@ -1,4 +1,4 @@
-"""Who the assistant is: edited by staff, put into every prompt."""
+"""The assistant's profile: edited by staff, put into every prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class AssistantProfile(models.Model):
-    """There is one row, with id 1."""
+    """The assistant's profile: one row, with id 1."""
 
     name = models.CharField(_("name"), max_length=64, default="DeniDin")
     persona = models.TextField(

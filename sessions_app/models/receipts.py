@@ -1,4 +1,4 @@
-"""That something was forgotten."""
+"""Receipts and counters of forgettings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ class ForgottenKind(models.TextChoices):
 
 
 class ForgetReceipt(models.Model):
-    """Proof of a forgetting, without what was forgotten. ``content_hash`` is keyed, so that
-    nobody finds out by trying what the text was; ``swept`` tells how many rows of which table
-    were deleted or emptied; ``actor`` is a staff member's or token's name, or a pseudonym."""
+    """Proof of a forgetting, without the forgotten content.
+
+    ``content_hash`` is keyed, so that the text can't be guessed by trying. ``swept`` holds how
+    many rows of each table were deleted or emptied. ``actor`` is a staff member's or token's
+    name, or a pseudonym.
+    """
 
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
@@ -34,7 +37,7 @@ class ForgetReceipt(models.Model):
     content_hash = models.CharField(_("content hash"), max_length=64)
     swept = models.JSONField(_("swept"), default=dict)
     probe = models.CharField(_("probe"), max_length=16)
-    # What the probe asked and read: counts and names, never content.
+    # The probe's queries and reads: counts and names, never content.
     probe_details = models.JSONField(_("probe details"), default=dict)
 
     class Meta:
@@ -56,7 +59,7 @@ class ForgetReceipt(models.Model):
         return f"{self.kind} {self.object_id}"
 
     def as_dict(self) -> dict[str, object]:
-        """As the API and the commands show it."""
+        """Return the receipt as the API and the commands show it."""
         return {
             "receipt_id": str(self.receipt_id),
             "kind": self.kind,
@@ -69,9 +72,11 @@ class ForgetReceipt(models.Model):
 
 
 class ForgetEpoch(models.Model):
-    """How often something was forgotten in a scope: a chat, the owner's memories, or those of
-    everybody. ``memories``: how often memories were, which the owner can see wherever they are
-    from. Rows are never deleted, so that the sums only rise."""
+    """The number of forgettings in a scope: a chat, the owner's memories, or everybody's.
+
+    ``memories``: the number of forgettings that erased memories; the owner can see the memories
+    of every chat. Rows are never deleted, so the sums only rise.
+    """
 
     scope = models.CharField(max_length=64, primary_key=True)
     epoch = models.BigIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""What staff do with conversations among themselves: nothing of it reaches WhatsApp or a model."""
+"""Internal work of staff on conversations; nothing of it reaches WhatsApp or a model."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ MAX_NOTE_LENGTH = 10_000
 
 
 class UpTo(models.Model):
-    """Up to which message of a chat: the beginning and the id of its session, and its order_num
-    there. Plain values: they keep their meaning when the message is forgotten."""
+    """A position in a chat: the start and id of a session, and the order_num of a message in it.
+
+    Plain values: they keep their meaning when the message is forgotten.
+    """
 
     began_at = models.DateTimeField(_("began at"))
     session_key = models.UUIDField(_("session key"))
@@ -30,7 +32,7 @@ class UpTo(models.Model):
 
 
 class ReadMark(UpTo):
-    """Up to where one of the staff has looked at a chat."""
+    """Read marker: the last message of a chat that a staff member has seen."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
@@ -51,10 +53,10 @@ class ReadMark(UpTo):
 
 
 class ReviewedMark(UpTo):
-    """That somebody reviewed a chat, and up to where: what is said later isn't reviewed.
+    """The last message of a chat that was reviewed; later messages are not reviewed.
 
-    ``reviewed_at``: when the page was made on which it was reviewed. An answer that failed later
-    wasn't seen, though it may add no message.
+    ``reviewed_at``: when the page was made on which the chat was reviewed. An answer that
+    failed later wasn't seen, though it may add no message.
     """
 
     chat = models.OneToOneField(
@@ -82,7 +84,7 @@ class ReviewedMark(UpTo):
 
 
 class Bookmark(models.Model):
-    """One's own, on a chat or on one message of it."""
+    """A staff member's bookmark on a chat or on one message of it."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
@@ -157,7 +159,7 @@ class Label(models.Model):
 
 
 class ChatLabel(models.Model):
-    """That a chat bears a label."""
+    """The assignment of a label to a chat."""
 
     chat = models.ForeignKey(
         Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="chat_labels"
@@ -179,10 +181,10 @@ class ChatLabel(models.Model):
 
 
 class Note(models.Model):
-    """What staff write about a chat, or about one message of it, for one another.
+    """An internal note of staff about a chat or about one message of it.
 
-    ``author_name`` outlives the account. A note stays where its message is deleted because it
-    was summed up; where the message is forgotten it goes along.
+    ``author_name`` outlives the account. A note stays if its message is deleted because it was
+    summed up; it is erased if the message is forgotten.
     """
 
     note_id = models.UUIDField(_("note id"), primary_key=True, default=uuid.uuid4, editable=False)
@@ -220,7 +222,7 @@ class Note(models.Model):
 
 
 class Assignment(models.Model):
-    """Who of the staff looks after a chat."""
+    """The staff member responsible for a chat."""
 
     chat = models.OneToOneField(
         Chat,

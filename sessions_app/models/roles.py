@@ -1,4 +1,4 @@
-"""Who is writing: the godfather or a client (REQ-ROLE-001)."""
+"""The role of the sender: the godfather or a client (REQ-ROLE-001)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GODFATHER = "godfather"
 
 @dataclass(frozen=True)
 class Limits:
-    """How much history a prompt may hold, in tokens, by role."""
+    """The limit of history in a prompt, in tokens, by role."""
 
     client: int = 4_000
     godfather: int = 100_000
@@ -26,8 +26,11 @@ class Limits:
 def user_role(
     *, addresses: Collection[str], is_group: bool, whatsapp_chat: str, godfather: Collection[str]
 ) -> str:
-    """The role in a chat: godfather only where one of the chat's addresses is exactly one of
-    the configured ids. In a group it is always client, whoever writes."""
+    """Return the role in a chat.
+
+    It is godfather only if one of the chat's addresses is exactly one of the configured ids. In
+    a group it is always client, for every sender.
+    """
     if not godfather:
         logger.warning(
             "The role of %s cannot be determined, GODFATHER_PHONE is not set: client.",

@@ -1,4 +1,4 @@
-"""A conversation's session: short-term memory ends where it ends."""
+"""A conversation's session: short-term memory ends with it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ class SessionStatus(models.TextChoices):
 
 
 class ChatSession(models.Model):
-    """``message_counter`` is the last order_num given. The window, the part of the history
-    that counts towards the token limit, starts at order_num ``window_start``;
-    ``total_tokens`` is the sum of its messages' tokens. The messages up to order_num
-    ``summarized_until`` are summed up."""
+    """A session of a chat.
+
+    ``message_counter`` is the last order_num used. The window, the part of the history that
+    counts towards the token limit, starts at order_num ``window_start``; ``total_tokens`` is
+    the sum of its messages' tokens. The messages up to order_num ``summarized_until`` are
+    summed up.
+    """
 
     session_id = models.UUIDField(
         _("session id"), primary_key=True, default=uuid.uuid4, editable=False
@@ -69,9 +72,9 @@ class ChatSession(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["chat", "-created_at"]),
             models.Index(fields=["-last_active"]),
-            # Pages of all sessions, in an order that never changes.
+            # For pages of all sessions, in an order that never changes.
             models.Index(fields=["-created_at", "-session_id"]),
-            # What the schedules look for stays quick among a million ended sessions.
+            # For the schedules: their queries stay fast among a million ended sessions.
             models.Index(
                 fields=["last_active"],
                 condition=Q(status=SessionStatus.ACTIVE),

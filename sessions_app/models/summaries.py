@@ -17,13 +17,13 @@ from sessions_app.models.sessions import ChatSession
 
 
 class SummarizationMetadata(models.Model):
-    """One summary: which messages it sums up, and from what its text was made.
+    """One summary: the messages that it covers, and the texts that it was made from.
 
-    ``number`` counts a session's summaries from 1; they form a chain without gaps, each
-    beginning where the one before ended, so that no message is summed up twice. ``digest`` is
-    the text made from this summary's own messages. ``chapter`` is the text made from the
-    digests of this summary and those before it, down to the previous chapter; it is never
-    itself summed up again. The summary message holds the chapters and the digests after them.
+    ``number`` counts a session's summaries from 1. They form a chain without gaps: each begins
+    where the one before ended, so that no message is summed up twice. ``digest`` is the text
+    made from this summary's own messages. ``chapter`` is the text made from the digests of this
+    summary and those before it, back to the previous chapter; it is never summed up again. The
+    summary message holds the chapters and the digests after them.
     """
 
     summary_metadata_id = models.UUIDField(
@@ -94,8 +94,10 @@ class SummarizationMetadata(models.Model):
 
 
 class SummaryWork(LeasedWork):
-    """That a session has messages to sum up, and who is at it. A worker owns the work while
-    it holds the lease; ``lease_token`` is new with every claim."""
+    """A request to sum up a session's messages, and its lease.
+
+    A worker owns the work while it holds the lease; ``lease_token`` is new with every claim.
+    """
 
     session = models.OneToOneField(
         ChatSession,

@@ -1,4 +1,4 @@
-"""That staff have taken a chat over from the assistant."""
+"""Takeovers: chats in which staff have paused the assistant."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sessions_app.models.chats import Chat
 
 
 class ChatPause(models.Model):
-    """The assistant is paused in this chat: what comes in is stored and not answered.
+    """The assistant is paused in this chat: messages are stored and not answered.
 
-    ``until`` None: until staff let it go on. A row past its time counts no more, and goes with
-    the next sweep.
+    ``until`` None: until staff resume it. A row past its time has no effect; the next sweep
+    deletes it.
     """
 
     chat = models.OneToOneField(
@@ -39,7 +39,7 @@ class ChatPause(models.Model):
     )
 
     class Meta:
-        # Who may do it says Chat's takeover_chat.
+        # The permission is Chat's takeover_chat.
         verbose_name = _("chat pause")
         verbose_name_plural = _("chat pauses")
         default_permissions = ()
@@ -48,5 +48,5 @@ class ChatPause(models.Model):
         return f"pause of {self.chat_id}"
 
     def holds(self, now: datetime) -> bool:
-        """Whether it is still in force."""
+        """Return whether the pause is still in force."""
         return self.until is None or self.until > now

@@ -1,4 +1,4 @@
-"""Which batches of transcripts were saved (seed 000)."""
+"""Batches of transcripts that were saved (seed 000)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sessions_app.models.sessions import ChatSession
 
 
 class TranscriptBatch(models.Model):
-    """One batch file that was saved into a chat. Its text is in the messages alone.
+    """One batch file that was saved into a chat. Only the messages hold its text.
 
-    ``digest`` is a keyed hash of the file's bytes. ``backup`` names the folder, among the
-    backups of transcripts, that its copy is in. While ``cleaned_at`` is null the file may
-    still be where it was: the next save then knows that it is stored.
+    ``digest`` is a keyed hash of the file's bytes. ``backup`` names the folder of its copy
+    among the backups of transcripts. While ``cleaned_at`` is null the file may still be in its
+    original place; the next save then knows that it is stored.
     """
 
     chat = models.ForeignKey(

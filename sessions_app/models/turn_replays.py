@@ -1,4 +1,4 @@
-"""The replay record of an answer: all that is needed to see why it was given."""
+"""The replay record of an answer: all data that explains the answer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
 
-# The ids of the memories of which an answer was made, and of those that it lists.
+# The ids of the memories from which an answer was made, and of those that it lists.
 RECALLED_IDS = "jsonb_path_query_array(recalled, '$[*].id') || shown"
 
 
 class TurnReplay(models.Model):
-    """``prompt``: the messages sent to the model. ``recalled``: memories, messages and cards
-    with their scores. ``shown``: the ids of the memories that the answer lists. ``left_out``:
-    counts of what the token budget left out. ``timings`` are in milliseconds.
+    """The replay record of a turn.
+
+    ``prompt``: the messages sent to the model. ``recalled``: memories, messages and cards with
+    their scores. ``shown``: the ids of the memories that the answer lists. ``left_out``: counts
+    of texts that the token budget left out. ``timings`` are in milliseconds.
 
     The row is stored with the answer. A turn without an answer has none: read it with
     ``TurnReplay.of``.
@@ -52,11 +54,11 @@ class TurnReplay(models.Model):
     class Meta:
         verbose_name = _("replay")
         verbose_name_plural = _("replays")
-        # The rights to a turn are the rights to its replay.
+        # The permissions on a turn apply to its replay.
         default_permissions = ()
         indexes: ClassVar = [
             models.Index(fields=["model", "-turn"], condition=~Q(model=""), name="turns_by_model"),
-            # Where a memory was told, when it is forgotten.
+            # Finds the answers that mentioned a memory, when it is forgotten.
             GinIndex(
                 models.Func(models.F("recalled"), models.F("shown"), template=f"({RECALLED_IDS})"),
                 name="turns_telling",
@@ -68,7 +70,7 @@ class TurnReplay(models.Model):
 
     @classmethod
     def of(cls, turn: Turn) -> TurnReplay:
-        """Return the turn's replay, an empty unsaved one where none is stored."""
+        """Return the turn's replay, an empty unsaved one if none is stored."""
         try:
             return turn.replay
         except cls.DoesNotExist:

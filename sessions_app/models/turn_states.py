@@ -1,5 +1,7 @@
-"""The turn's state machine: its states, the allowed transitions, and the only functions that
-assign ``Turn.state``."""
+"""The turn's state machine: states, allowed transitions, and transition functions.
+
+Only these functions assign ``Turn.state``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ INITIAL_STATES: frozenset[str] = frozenset(
     {TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED}
 )
 
-# docs/architecture.md says when each of them happens.
+# docs/architecture.md describes when each transition happens.
 TRANSITIONS: Mapping[str, frozenset[str]] = {
     TurnState.PENDING: frozenset(
         {TurnState.RUNNING, TurnState.MERGED, TurnState.HELD, TurnState.CANCELLED}
@@ -60,8 +62,10 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
 
 
 class TransitionError(Exception):
-    """The turn can't enter this state, or another transaction moved it first. Nothing was
-    written."""
+    """The turn can't enter this state, or another transaction moved it first.
+
+    Nothing was written.
+    """
 
 
 def states_before(to: str) -> list[str]:
@@ -77,8 +81,10 @@ def turn_create(*, state: str, **fields: Any) -> Turn:
 
 
 def turn_move(turn: Turn, to: str, **fields: Any) -> None:
-    """Move a turn and store these fields with its state. Other changes of the object are not
-    stored. Raises TransitionError."""
+    """Move a turn and store these fields with its state.
+
+    Other changes of the object are not stored. Raises TransitionError.
+    """
     known = turn.state
     if to not in TRANSITIONS[known]:
         raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
@@ -90,6 +96,8 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
 
 
 def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:
-    """Move those of the turns that may enter the state, by one conditional UPDATE; return how
-    many. ``turns`` names what else must still hold, such as the lease."""
+    """Move those of the turns that may enter the state, by one conditional UPDATE.
+
+    Returns how many. ``turns`` carries the other conditions, such as the lease.
+    """
     return turns.filter(state__in=states_before(to)).update(state=to, **fields)

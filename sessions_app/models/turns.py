@@ -1,4 +1,4 @@
-"""One answer to one inbound message."""
+"""A turn: one answer to one inbound message."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from sessions_app.models.sessions import ChatSession
 
 
 class TurnState(models.TextChoices):
-    """pending → running → replied → sending → sent; the others end a turn early:
-    missed (too old to answer), merged (answered with the next message of its burst), held
-    (staff had paused the assistant), cancelled (the message was revoked), unconfirmed (it may
-    have been sent), failed."""
+    """pending → running → replied → sending → sent.
+
+    The others end a turn early: missed (too old to answer), merged (answered with the next
+    message of its burst), held (staff had paused the assistant), cancelled (the message was
+    revoked), unconfirmed (it may have been sent), failed.
+    """
 
     PENDING = labelled("pending", _("Pending"))
     RUNNING = labelled("running", _("Running"))
@@ -38,9 +40,9 @@ class TurnState(models.TextChoices):
 
 WAITING_STATES = (TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED)
 WRONG_STATES = (TurnState.FAILED, TurnState.UNCONFIRMED)
-# What may still be answered: a held turn is, when staff say so.
+# States that may still be answered: a held turn is answered if staff say so.
 ANSWERABLE_STATES = (*WAITING_STATES, TurnState.HELD)
-# Staff look for these, or find them rarely: lists of them are read from an index of their own.
+# Staff filter by these states, or they are rare: lists of them use a separate index.
 UNUSUAL_STATES = (
     TurnState.UNCONFIRMED,
     TurnState.MISSED,
@@ -52,16 +54,18 @@ UNUSUAL_STATES = (
 
 
 class Turn(LeasedWork):
-    """Turns of a chat are answered by rising ``id``. A worker owns a turn while it holds the
-    lease; ``lease_token`` is new with every claim, so that a late worker can't write.
+    """One answer to one inbound message; a chat's turns are answered by rising ``id``.
 
-    ``state`` is assigned by ``services.turn_states`` only. How the answer was made is in the
-    turn's ``TurnReplay``.
+    A worker owns a turn while it holds the lease; ``lease_token`` is new with every claim, so
+    that a late worker can't write.
 
-    ``session`` is null where memory is off. ``message`` is null there too, and where the
-    message was deleted after the answer.
+    ``state`` is assigned by ``turn_states`` only. The turn's ``TurnReplay`` records how the
+    answer was made.
 
-    ``by_hand``: staff wrote ``reply`` themselves, to no message in particular; the turn begins
+    ``session`` is null if memory is off. ``message`` is null then too, and if the message was
+    deleted after the answer.
+
+    ``by_hand``: staff wrote ``reply`` themselves, to no message in particular. The turn begins
     as ``replied``, and ``asked_at`` is when the person last wrote.
     """
 
@@ -151,7 +155,7 @@ class Turn(LeasedWork):
                 name="turns_waiting",
             ),
             models.Index(fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"),
-            # What staff are shown as gone wrong since the last review: told without the turns.
+            # For the failures since the last review, read without the turns' rows.
             models.Index(
                 fields=["chat", "id"],
                 include=["state", "finished_at", "created_at"],
@@ -159,7 +163,7 @@ class Turn(LeasedWork):
                 name="turns_gone_wrong",
             ),
             models.Index(fields=["chat", "-id"], name="turns_of_chat"),
-            # Figures and lists of a period.
+            # For figures and lists of a period.
             models.Index(fields=["created_at"], name="turns_by_time"),
             models.Index(fields=["chat", "created_at"], name="turns_of_chat_by_time"),
             models.Index(fields=["-id"], condition=Q(by_hand=True), name="turns_by_hand"),

@@ -1,4 +1,4 @@
-"""Public face of recall: what other packages may use."""
+"""Public interface of recall: the names that other packages may use."""
 
 from sessions_app.recall.memory_queries import memories_for_bound, memories_named
 from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH

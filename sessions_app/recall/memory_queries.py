@@ -1,4 +1,4 @@
-"""Memories with the chats that they came from, which their own app doesn't know."""
+"""Read memories with the chats that they came from, which their own app doesn't know."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from sessions_app.models import Chat
 
 
 def memories_named(within: Q | None = None) -> QuerySet[Any]:
-    """All memories, each with ``whatsapp_chat``. ``within``: only of chats for which this holds
-    of ``chat_id``; the name of any other chat is never told."""
+    """Return all memories, each with ``whatsapp_chat``.
+
+    ``within``: only of chats for which this holds of ``chat_id``; the names of other chats are
+    never shown.
+    """
     chats = Chat.objects.filter(pk=OuterRef("chat_id"))
     named: QuerySet[Memory] = memories_for_staff().defer("terms", "likeness")
     if within is not None:
@@ -22,6 +25,8 @@ def memories_named(within: Q | None = None) -> QuerySet[Any]:
 
 
 def memories_for_bound(reach: Q) -> Q:
-    """What is recalled for who reaches some chats only: what was told in them, and what is
-    public. ``reach``: which chats those are."""
+    """Return the memories for a viewer bound to some chats: those of the chats, and public ones.
+
+    ``reach``: the chats of the viewer.
+    """
     return reach | Q(visibility=Visibility.PUBLIC)

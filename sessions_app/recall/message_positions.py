@@ -1,7 +1,7 @@
-"""The lines at some places of sessions, found by the index of a session's lines.
+"""Find the lines at some places of sessions by the index of a session's lines.
 
-A line's place is its ``order_num``, an answer's that of its question. So the place of a line
-stands in no index, and a filter on it alone would read the whole conversation.
+A line's place is its ``order_num``; an answer's is that of its question. No index holds the
+place, so a filter on it alone would read the whole conversation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sessions_app.models import Message
 # A session's id, and its first and last place.
 Span: TypeAlias = tuple[UUID, int, int]
 
-# Each place by itself: PostgreSQL takes a range for many lines, and then reads all of them.
+# Each place separately: PostgreSQL expects many lines in a range, and then reads all of them.
 _KEYS = """
 WITH there AS MATERIALIZED (
     SELECT line.message_id FROM unnest(%s::uuid[], %s::int[]) AS places (session_id, order_num)
@@ -33,15 +33,18 @@ UNION SELECT unnest(%s::uuid[])
 
 
 def placed(said: QuerySet[Message]) -> QuerySet[Message]:
-    """With each line's ``place``."""
+    """Annotate each line with its ``place``."""
     return said.annotate(place=Coalesce("answers__order_num", "order_num"))
 
 
 def lines_around(
     said: QuerySet[Message], spans: Sequence[Span], *, beside: Sequence[UUID]
 ) -> QuerySet[Message]:
-    """Of ``said``, with their ``place``: the lines that are or may be placed in these spans, and
-    those that they surround, ``beside``. The caller filters by place."""
+    """Return the lines that may be placed in these spans, and the lines that they surround.
+
+    The lines are taken from ``said`` and have their ``place``; ``beside`` are the lines that
+    they surround. The caller filters by place.
+    """
     places = {(session, place) for session, low, high in spans for place in range(low, high + 1)}
     sessions, numbers = [session for session, _ in places], [place for _, place in places]
     keys = _KEYS.format(table=Message._meta.db_table)

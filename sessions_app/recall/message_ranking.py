@@ -1,4 +1,4 @@
-"""Ranks what was said in a chat against a question, each line with what was said around it."""
+"""Rank the messages of a chat against a question, each in the context of its neighbours."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from memoryproject.foundation.text.query import text_without
 from sessions_app.models import MessageEmbedding
 from sessions_app.recall.message_positions import lines_around, placed
 
-# So many lines are looked at with what was said around them.
+# Limit of lines that are ranked with their context.
 SEEDS = 100
-# Whoever is silent for longer begins a new run of talk.
+# A longer silence begins a new run of messages.
 SILENCE = timedelta(hours=6)
 
 _AROUND = """
@@ -57,8 +57,11 @@ ORDER BY span, place, answer_to NULLS FIRST, order_num
 
 @dataclass(frozen=True)
 class MessageQuestion:
-    """A question to a conversation: with ``topics``, its texts without the words that are
-    everywhere in the conversation, and a vector for each of them."""
+    """A question to a conversation.
+
+    ``topics``: its texts without the words that are frequent in the conversation, with a vector
+    for each.
+    """
 
     question: Question
     topics: Sequence[Sequence[float] | None]
@@ -67,7 +70,7 @@ class MessageQuestion:
 
 
 def topics_of(asked: Sequence[QueryPart], found: WordSearch) -> list[str]:
-    """Each text of the question without what says nothing in this conversation."""
+    """Return each text of the question without the words that carry no weight here."""
     return [
         text_without(
             text.text,
@@ -79,7 +82,7 @@ def topics_of(asked: Sequence[QueryPart], found: WordSearch) -> list[str]:
 
 @dataclass(frozen=True)
 class Scorers:
-    """Who judges lines: ``with_vectors`` where the question has one, else ``by_words``."""
+    """The scorers of lines: ``with_vectors`` if the question has a vector, else ``by_words``."""
 
     with_vectors: Scorer = WITH_VECTORS
     by_words: Scorer = BY_WORDS
@@ -91,9 +94,10 @@ DEFAULT_WEIGHTS = Scorers()
 def rank_messages(
     asked: MessageQuestion, said: QuerySet[Any], *, top_k: int, judges: Scorers = DEFAULT_WEIGHTS
 ) -> list[Ranked]:
-    """The ``top_k`` lines that answer best, best first. ``said``: what may be found.
+    """Return the ``top_k`` lines that answer best, best first.
 
-    The number of queries doesn't depend on what is asked or found.
+    ``said``: the lines that may be found. The number of queries doesn't depend on the question
+    or on the result.
     """
     seeds = rank(
         asked.question, said, MessageEmbedding, key="message", top_k=SEEDS, found=asked.found
@@ -121,7 +125,7 @@ def rank_messages(
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the conversation; those of one ``run`` were said one after the other."""
+    """A line of the conversation. Lines of one ``run`` were said one after the other."""
 
     key: UUID
     run: int
@@ -133,8 +137,10 @@ class _Row:
 
 
 def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) -> list[_Row]:
-    """The lines themselves and those around them, in the order in which they were said. An
-    answer stands with its question."""
+    """Return the lines and their neighbours in the order of the conversation.
+
+    An answer stands with its question.
+    """
     seeds = placed(said.order_by()).filter(pk__in=any_of(keys))
     spans = _spans(seeds.values_list("session_id", "place"))
     columns = lines_around(said.order_by(), spans, beside=keys).values_list(
@@ -157,7 +163,7 @@ def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) ->
 
 
 def _spans(places: Sequence[tuple[UUID, int]] | QuerySet[Any, Any]) -> list[tuple[UUID, int, int]]:
-    """The stretches of sessions that hold everything around these places, none twice."""
+    """Return the spans of sessions that hold everything around these places, without overlap."""
     spans: list[tuple[UUID, int, int]] = []
     for session_id, place in sorted(places, key=lambda item: (str(item[0]), item[1])):
         low, high = place - REACH, place + REACH
@@ -192,7 +198,7 @@ def _scores(
     cosines: Sequence[float | None],
     judge: Scorer,
 ) -> list[float]:
-    """The chance of each line that it answers one text of the question."""
+    """Return for each line the probability that it answers one text of the question."""
     text = asked.question.asked[place].text
     periods = periods_asked(text, today=asked.today)
     lines = [_line(row, cosine, asked, periods) for row, cosine in zip(rows, cosines, strict=True)]

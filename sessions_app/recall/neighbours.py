@@ -1,4 +1,4 @@
-"""What was said around a message: the question before an answer, the answer after a question."""
+"""Find a message's neighbours: the question before an answer, the answer after a question."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from sessions_app.models import Message
 from sessions_app.recall.message_positions import lines_around, placed
 
 MAX_NEIGHBOUR_LENGTH = 200
-# Commands and the like may stand between two messages; beyond this they are no neighbours.
+# Commands and the like may stand between two messages; beyond this distance they are no
+# neighbours.
 REACH = 6
 
 
 @dataclass(frozen=True)
 class Around:
-    """The messages before and after one, in the conversation's order, None where there is
-    none to show."""
+    """The messages before and after one, in the conversation's order; None if there is none."""
 
     before: Message | None = None
     after: Message | None = None
 
     def as_dict(self) -> dict[str, dict[str, str]]:
-        """For a hit's metadata: what there is of "before" and "after", shortened."""
+        """Return "before" and "after", shortened, as far as they exist, for a hit's metadata."""
         there = {"before": self.before, "after": self.after}
         return {name: _shown(message) for name, message in there.items() if message}
 
 
 def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Mapping[UUID, Around]:
-    """The neighbours of some messages among what may be seen, ``said``, in two queries.
+    """Return the neighbours of some messages among the visible ones, ``said``, in two queries.
 
-    A message that is asked for itself or stands beside an earlier one is not told again. An
-    answer stands with its question, whatever was said in between.
+    A message that is itself in the list, or is the neighbour of an earlier one, is not
+    repeated. An answer stands with its question, whatever was said in between.
     """
     if not message_ids:
         return {}
@@ -57,7 +57,7 @@ def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Ma
 
 
 def _around(message_id: UUID, lines: Sequence[Message], told: Collection[UUID]) -> Around:
-    """What stands before and after a message and has not been told."""
+    """Return the messages before and after a message that were not returned yet."""
     place = next((n for n, line in enumerate(lines) if line.pk == message_id), None)
     if place is None:
         return Around()

@@ -1,7 +1,7 @@
-"""Recall: what fits a question, from memories and from what was said in the same chat.
+"""Recall the memories and the messages of the same chat that answer a question.
 
-One function for the turn, the API, the admin and the commands. Who may see what is decided
-in SQL, in the two querysets that this module ranks, and nowhere else.
+The turn, the API, the admin and the commands share one function. Visibility is decided in SQL,
+in the two querysets that this module ranks, and nowhere else.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ MESSAGES = "messages"
 
 @dataclass(frozen=True)
 class Viewer:
-    """For whom is recalled. ``chat_id`` None and role "staff": all memories, no messages."""
+    """The viewer of a recall.
+
+    ``chat_id`` None and role "staff": all memories, no messages.
+    """
 
     user_role: str
     chat_id: UUID | None = None
@@ -54,9 +57,12 @@ class Viewer:
 
 @dataclass(frozen=True)
 class Hit:
-    """Something recalled. ``similarity`` is the raw cosine, None where the embedder doesn't
-    cover the text; ``score`` is the fused relevance in [0, 1]. A message's metadata says where
-    it stands and, shortened, what was said "before" and "after" it."""
+    """A recalled text.
+
+    ``similarity`` is the raw cosine, None if the embedder doesn't cover the text. ``score`` is
+    the fused relevance in [0, 1]. A message's metadata holds its position and, shortened, the
+    messages "before" and "after" it.
+    """
 
     source: str
     id: UUID
@@ -67,7 +73,7 @@ class Hit:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the replay record."""
+        """Return the hit for the replay record."""
         return {
             "source": self.source,
             "id": str(self.id),
@@ -99,14 +105,14 @@ def recall(
     memories_where: Q | None = None,
     sure: bool = True,
 ) -> RecallResult:
-    """The best ``top_k`` texts for the query whose score is at least ``min_similarity``.
+    """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
-    messages_where: narrows the past messages, such as to what a prompt doesn't hold already.
-    memories_where: narrows the memories that the viewer may see.
-    sure: False where an answer at once counts for more than memories that are far from the
-    question by its meaning and share no word with it.
-    A failing embedder leaves the search by words; a failing database query is tried once
-    more and then leaves an empty result (ERR-MEMORY-003). Both are told by ``degraded``.
+    messages_where: filters the past messages, such as those that a prompt already holds.
+    memories_where: filters the memories that the viewer may see.
+    sure: False if a quick answer matters more than memories that are far from the question in
+    meaning and share no word with it.
+    If the embedder fails, the search uses words only. A failing database query is retried once
+    and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
     asked = query_parts(query)
     said = messages_visible(viewer, messages_where)
@@ -144,7 +150,7 @@ def _search_messages(asked: Sequence[QueryPart], said: QuerySet[Message]) -> Wor
 
 
 def _try_twice(search: Callable[[], Found]) -> Found | None:
-    """What the search finds; None where it failed twice."""
+    """Return the result of the search; None if it failed twice."""
     for attempt in (1, 2):
         try:
             with transaction.atomic():
@@ -163,7 +169,7 @@ def _recall_memories(
         chat_id=viewer.chat_id,
     ).filter(where or Q())
     ranked = rank(question, visible, MemoryEmbedding, key="memory", top_k=top_k, sure=sure)
-    # Asked again of what is visible: since it was ranked, one may have been made private.
+    # Filter by visibility again: a memory may have become private since it was ranked.
     found = visible.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(
@@ -181,17 +187,17 @@ def _recall_memories(
 
 
 def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message]:
-    """What was said in the viewer's chat and may be recalled."""
+    """Return the messages of the viewer's chat that may be recalled."""
     said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
     said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
-    # Commands and what the system itself says ("Remembered: …", apologies) are no knowledge.
+    # Commands and system texts ("Remembered: …", apologies) are no knowledge.
     said = said.exclude(metadata__has_any_keys=["command", "system_text"])
     return said if where is None else said.filter(where)
 
 
 def _recall_messages(asked: MessageQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
     ranked = rank_messages(asked, said, top_k=top_k)
-    # As above: since it was ranked, one may have been taken back.
+    # As above: a message may have been revoked since it was ranked.
     found = said.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(
@@ -213,7 +219,7 @@ def _recall_messages(asked: MessageQuestion, said: QuerySet[Message], top_k: int
 
 
 def _with_neighbours(hits: Sequence[Hit], said: QuerySet[Message]) -> list[Hit]:
-    """The hits, those of messages with what was said around them."""
+    """Return the hits; those of messages with their neighbours."""
     around = neighbours_of([hit.id for hit in hits if hit.source == "message"], said=said)
     return [
         replace(hit, metadata={**hit.metadata, **around[hit.id].as_dict()})

@@ -1,6 +1,9 @@
-"""Staff's search in what was said, in any language: by the words as messages are indexed, so that
-Hebrew prefixes, niqqud and English endings don't matter; never by meaning or by sound. Where no
-word fits, a part of one does, among the newest messages."""
+"""Search messages for staff, by words, in any language.
+
+Words match as messages are indexed, so Hebrew prefixes, niqqud and English endings don't
+matter. Meaning and sound are not searched. If no word matches, a part of a word may match among
+the newest messages.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokens import tokenize
 from sessions_app.models import Message
 
-# Terms behind these marks are about meaning, sound and roots: see the ground floor's text.terms.
+# Terms with these prefixes stand for meaning, sound and roots: see text.terms in the library.
 LOOSE = ("=", "@", "*", "?")
 AROUND = 80
-# Among so many of the newest messages a frequent word is looked for.
+# Limit of newest messages in which a frequent word is searched.
 RECENT = 5_000
 MIN_PART_LENGTH = 2
-# So many words of a message are looked through for the place to show.
+# Limit of words of a message that are searched for the snippet.
 MAX_WORDS = 5_000
 
-# The newest first, in an order that no index has. By the index of times PostgreSQL would go through
-# all messages to those it looks for; without it another index is left: the words', say.
+# Newest first, in an order that no index has. With the index of times PostgreSQL would scan all
+# messages; without it another index is used, such as that of the words.
 MAX_UNINDEXED_ROWS = (F("received_at") + Value(timedelta())).desc()
 
 _WORD = re.compile(r"\w+(?:['’״׳]\w+)*")
@@ -35,7 +38,7 @@ _WORD = re.compile(r"\w+(?:['’״׳]\w+)*")
 
 @dataclass(frozen=True)
 class Snippet:
-    """The place in a text that was found: what stands before it, itself, and after it."""
+    """The match in a text: the text before it, the match itself, and the text after it."""
 
     before: str
     hit: str
@@ -43,7 +46,7 @@ class Snippet:
 
 
 def messages_with(text: str) -> Q | None:
-    """Messages that hold every word of the text; None where it has no words."""
+    """Return the messages that hold every word of the text; None if it has no words."""
     words = _wanted(text)
     if not words:
         return None
@@ -53,14 +56,16 @@ def messages_with(text: str) -> Q | None:
 def newest_messages_found(
     messages: QuerySet[Message], text: str, first: int, count: int, *, recent: int = RECENT
 ) -> list[Message]:
-    """Those of the messages that hold every word of the text, from the ``first`` of the newest
-    on; revoked ones are found by nobody."""
+    """Return the newest messages that hold every word of the text, starting at ``first``.
+
+    Revoked messages are never found.
+    """
     wanted = messages_with(text)
     if wanted is None:
         return []
     found = messages.filter(wanted, revoked_at__isnull=True).select_related("chat").defer("terms")
-    # A frequent word stands among the newest. PostgreSQL doesn't know which one is rare, and would
-    # look for it through all messages by their time.
+    # A frequent word occurs among the newest messages. PostgreSQL doesn't know which word is
+    # rare, and would scan all messages by time.
     since = messages.order_by("-received_at").values_list("received_at", flat=True)
     late = since[recent : recent + 1].first()
     newest = found.order_by("-received_at", "-order_num")
@@ -76,8 +81,11 @@ def newest_messages_found(
 def messages_with_parts(
     messages: QuerySet[Message], text: str, *, recent: int = RECENT
 ) -> Q | None:
-    """Messages that hold this very text, if only as a part of a word, such as the end of an order's
-    number: among the newest ``recent``, since no index helps. None where the text is one letter."""
+    """Return the messages that hold this exact text, even as a part of a word.
+
+    An example is the end of an order number. Only the newest ``recent`` are scanned, since no
+    index helps. None if the text is a single letter.
+    """
     if len(text) < MIN_PART_LENGTH and text.isalnum():
         return None
     since = messages.order_by("-received_at").values_list("received_at", flat=True)
@@ -87,7 +95,7 @@ def messages_with_parts(
 
 
 def snippet_of(content: str, text: str) -> Snippet:
-    """Around the first word of the content that the text asks for; else its beginning."""
+    """Return the text around the first word that matches; else the beginning."""
     forms = set().union(*_wanted(text))
     for place, found in enumerate(_WORD.finditer(content)):
         if place == MAX_WORDS:
@@ -103,7 +111,7 @@ def snippet_of(content: str, text: str) -> Snippet:
 
 
 def _wanted(text: str) -> list[set[str]]:
-    """For each telling word the index terms that count as it."""
+    """Return for each significant word the index terms that match it."""
     found = []
     for term in informative_terms(query_terms(text)):
         forms = {form for form, _ in term.alternatives if not form.startswith(LOOSE)}
