@@ -151,9 +151,9 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ForgetEpoch',
             fields=[
-                ('scope', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('epoch', models.BigIntegerField(default=0)),
-                ('memories', models.BigIntegerField(default=0)),
+                ('scope', models.CharField(max_length=64, primary_key=True, serialize=False, verbose_name='scope')),
+                ('epoch', models.BigIntegerField(default=0, verbose_name='epoch')),
+                ('memories', models.BigIntegerField(default=0, verbose_name='memories')),
             ],
             options={
                 'verbose_name': 'counter of forgettings',

@@ -78,9 +78,9 @@ class ForgetEpoch(models.Model):
     of every chat. Rows are never deleted, so the sums only rise.
     """
 
-    scope = models.CharField(max_length=64, primary_key=True)
-    epoch = models.BigIntegerField(default=0)
-    memories = models.BigIntegerField(default=0)
+    scope = models.CharField(_("scope"), max_length=64, primary_key=True)
+    epoch = models.BigIntegerField(_("epoch"), default=0)
+    memories = models.BigIntegerField(_("memories"), default=0)
 
     class Meta:
         verbose_name = _("counter of forgettings")
