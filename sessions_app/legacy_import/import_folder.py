@@ -1,4 +1,4 @@
-"""Brings a folder of old sessions in, session by session. Nothing of it is answered."""
+"""Import a folder of old sessions, session by session. Imported messages are not answered."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ from sessions_app.models import ChatSession
 
 logger = logging.getLogger(__name__)
 
-# A clock may be ahead of ours; a time beyond that is none.
+# The other clock may be ahead of ours; a time beyond this is invalid.
 CLOCK_SLACK = timedelta(days=1)
 
 
 @dataclass
 class FolderImport:
-    """One run over a folder. ``embedder``: None leaves the messages without vectors;
-    ``rebuild_orphans``: sessions whose own file is lost are made from their messages;
-    ``progress`` is told how many sessions are done, and of how many."""
+    """One run over a folder.
+
+    ``embedder``: None leaves the messages without vectors. ``rebuild_orphans``: sessions whose
+    own file is lost are rebuilt from their messages. ``progress`` is called with the number of
+    finished sessions and the total.
+    """
 
     folder: LegacyFolder
     rules: IntakeRules
@@ -56,8 +59,10 @@ class FolderImport:
         self._tried: set[UUID] = set()
 
     def run(self) -> ImportReport:
-        """Import all there is. Files that can't be used are in the report and don't stop the
-        others. Raises FolderError and OperationalError."""
+        """Import all sessions. Raises FolderError and OperationalError.
+
+        Unusable files are reported and don't stop the others.
+        """
         if not self.rules.chat_memory.godfather:
             logger.warning("GODFATHER_PHONE is not set: every chat has a client's token limit.")
         plan = plan_folder(self.folder, self.report, latest=self.latest)
@@ -72,8 +77,10 @@ class FolderImport:
         return self.report
 
     def run_session(self, session_id: UUID) -> ImportReport:
-        """Import one session, from its own file or, where that is lost, from its messages.
-        Raises FolderError and OperationalError."""
+        """Import one session, from its own file or from its messages if that is lost.
+
+        Raises FolderError and OperationalError.
+        """
         self.rebuild_orphans = True
         entry, unlisted = plan_session(
             self.folder, self.report, session_id=session_id, latest=self.latest
@@ -93,14 +100,14 @@ class FolderImport:
             self.report.session_skip(label, str(error))
             return
         gatherer = self._gatherer(session.session_id)
-        # Those that it doesn't list were pruned from it: older messages, still its own.
+        # The unlisted messages were pruned from it: older messages, still its own.
         gatherer.add_files(unlisted.names if unlisted else [])
         gatherer.add_session(session, label)
         note_session(self.report, session, gatherer.found)
         self._store(_incoming(session, entry, gatherer.found), label, session)
 
     def _orphans(self, session_id: UUID, orphans: Unlisted) -> None:
-        """Messages whose session has no file that can be read."""
+        """Return the messages whose session has no readable file."""
         there = ChatSession.objects.filter(pk=session_id).select_related("chat").first()
         if there is None and not self.rebuild_orphans:
             self.report.orphans_skip(shown(orphans.original_id), len(orphans.names))
@@ -143,7 +150,7 @@ class FolderImport:
         self._embed(stored)
 
     def _embed(self, stored: Stored) -> None:
-        """After the transaction: the embedder may be on another machine."""
+        """Make the vectors after the transaction: the embedder may be on another machine."""
         if self.embedder is None or self.dry_run:
             return
         try:
@@ -173,7 +180,7 @@ def _incoming(session: LegacySession, entry: Entry, found: Gathered) -> Incoming
 def incoming_from_messages(
     session_id: UUID, original_id: str, whatsapp_chat: str, messages: Sequence[FoundMessage]
 ) -> Incoming:
-    """A session as its messages, one at least, tell of it (RECOVERY-001)."""
+    """Rebuild a session from its messages, at least one (RECOVERY-001)."""
     last = max(messages, key=lambda one: (one.legacy.order_num, one.legacy.received_at))
     return Incoming(
         session_id=session_id,

@@ -1,4 +1,4 @@
-"""Stores the messages of an imported session."""
+"""Store the messages of an imported session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAKEN_NUMBER = "order_num: another message of the session has this number"
 
 @dataclass(frozen=True)
 class Added:
-    """A message that was stored, with the number and the tokens that it got."""
+    """A message that was stored, with its number and tokens."""
 
     found: FoundMessage
     order_num: int
@@ -32,8 +32,11 @@ class Added:
 
 @dataclass
 class StoredMessages:
-    """``there``: how many were stored before; ``refused`` gives the reason for each message
-    that has no place."""
+    """The result of a session's messages.
+
+    ``there``: how many were stored before; ``refused`` gives the reason for each message that
+    has no place.
+    """
 
     there: int = 0
     added: list[Added] = field(default_factory=list)
@@ -43,8 +46,11 @@ class StoredMessages:
 def messages_import(
     *, session: ChatSession, fresh: bool, original_id: str, messages: Sequence[FoundMessage]
 ) -> StoredMessages:
-    """Store what the session lacks of these messages. ``fresh``: it has none yet;
-    ``original_id``: what it is called in the files. The caller holds the session's lock."""
+    """Store those of these messages that the session lacks.
+
+    ``fresh``: it has none yet; ``original_id``: its id in the files. The caller holds the
+    session's lock.
+    """
     stored = StoredMessages()
     placed = iter(_placed(session, fresh, _lacking(session, messages, stored), stored))
     while batch := list(islice(placed, BATCH)):
@@ -60,7 +66,7 @@ def messages_import(
 def _lacking(
     session: ChatSession, messages: Sequence[FoundMessage], stored: StoredMessages
 ) -> list[FoundMessage]:
-    """The messages that are not stored yet; those of other sessions are refused."""
+    """Return the messages that are not stored yet; refuse those of other sessions."""
     ids = [found.message_id for found in messages]
     known: dict[UUID, UUID] = {}
     for start in range(0, len(ids), BATCH):
@@ -81,8 +87,11 @@ def _lacking(
 def _placed(
     session: ChatSession, fresh: bool, lacking: list[FoundMessage], stored: StoredMessages
 ) -> list[tuple[int, FoundMessage]]:
-    """Each message with its order_num. In a session that was there before, what has its place
-    keeps it, and a message that claims the same place is refused."""
+    """Return each message with its order_num.
+
+    In an existing session, stored messages keep their place, and a message that claims the same
+    place is refused.
+    """
     placed = numbered(lacking)
     if fresh or not placed:
         return placed
@@ -121,7 +130,7 @@ def _row(session: ChatSession, number: int, found: FoundMessage, original_id: st
 
 
 def _changed(number: int, found: FoundMessage, original_id: str) -> dict[str, Any]:
-    """What the old files say where we had to say something else."""
+    """Return the original values of the fields that the import changed."""
     legacy = found.legacy
     kept: dict[str, Any] = {}
     if not is_uuid(legacy.original_id):

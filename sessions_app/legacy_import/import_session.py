@@ -1,4 +1,4 @@
-"""Stores one session that comes from old files, with its messages, in one transaction."""
+"""Store one session from old files, with its messages, in one transaction."""
 
 from __future__ import annotations
 
@@ -35,13 +35,16 @@ TRIES = 3
 
 
 class MemoryOffError(Exception):
-    """The chat's memory is switched off: nothing is stored for it."""
+    """The chat's memory is off: nothing is stored for it."""
 
 
 @dataclass(frozen=True)
 class Incoming:
-    """A session as it is to come in. ``status`` is where its file was; ``leads``: it may stay
-    active as far as the other files go."""
+    """A session to import.
+
+    ``status`` is the folder of its file; ``leads``: it may stay active as far as the other
+    files show.
+    """
 
     session_id: UUID
     original_id: str
@@ -56,8 +59,11 @@ class Incoming:
 
 @dataclass
 class Stored:
-    """What was done. ``fresh``: the session was not there before; ``outranked``: it would be
-    active, but the chat has another session that is."""
+    """The result of a session.
+
+    ``fresh``: the session did not exist before; ``outranked``: it would be active, but the chat
+    has another active session.
+    """
 
     session: ChatSession
     fresh: bool
@@ -69,16 +75,16 @@ class Stored:
 def session_import(
     *, incoming: Incoming, rules: IntakeRules, now: datetime, dry_run: bool = False
 ) -> Stored:
-    """Store a session, or what a session that is there already lacks of its messages.
+    """Store a session, or the messages that an existing session lacks.
 
-    ``dry_run``: all of it is undone again. Raises MemoryOffError, and IntegrityError where
-    other writers get in the way again and again.
+    ``dry_run``: roll everything back. Raises MemoryOffError, and IntegrityError if concurrent
+    writers conflict repeatedly.
     """
     for _ in range(TRIES - 1):
         try:
             return _import_once(incoming, rules, now, dry_run)
         except IntegrityError:
-            # Another import stored the same rows at the same moment: now they can be seen.
+            # A concurrent import stored the same rows: they are visible now.
             continue
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
@@ -119,15 +125,15 @@ def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run:
 
 
 def token_limit(*, chat: Chat, rules: IntakeRules) -> int:
-    """How many tokens of history the chat's role allows."""
+    """Return the limit of history tokens for the chat's role."""
     memory = rules.chat_memory
-    # Nobody is the godfather where none is named; role_in would warn of it for each chat.
+    # Without a configured godfather nobody is one; role_in would log a warning for each chat.
     role = memory.role_in(chat) if memory.godfather else CLIENT
     return memory.limits.tokens_for(role)
 
 
 def chat_of_session(session_id: UUID) -> Chat | None:
-    """The chat that has a session, locked; None where there is no such session."""
+    """Return the chat of a session, locked; None if the session doesn't exist."""
     there = ChatSession.objects.filter(pk=session_id)
     while True:
         chat_id = there.values_list("chat_id", flat=True).first()
@@ -152,19 +158,23 @@ def _chat_locked(incoming: Incoming) -> Chat:
 
 
 def _chat_of(incoming: Incoming) -> Chat:
-    """The chat of the address, made when it is new. By which provider it was is not known; the
-    next message tells."""
+    """Return the chat of the address; create it if it is new.
+
+    The provider is unknown; the next message sets it.
+    """
     return chat_for_address(address=incoming.whatsapp_chat, at=incoming.last_active)
 
 
 def chat_for_address(*, address: str, at: datetime) -> Chat:
-    """The chat of an address in ``whatsapp_chat`` form, made when it is new. Call it in a
-    transaction."""
+    """Return the chat of an address in ``whatsapp_chat`` form; create it if it is new.
+
+    Call it in a transaction.
+    """
     provider = str(Provider.CONSOLE)
     addresses_lock([address])
     known = chat_find(address)
     if known is not None:
-        # An old session says nothing about which of a person's addresses counts today.
+        # An old session doesn't show which of a person's addresses is the current one.
         return known
     if address.endswith("@g.us"):
         return chat_for_group(provider=provider, number_id="", group_id=address)
@@ -175,7 +185,7 @@ def chat_for_address(*, address: str, at: datetime) -> Chat:
 
 
 def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) -> ChatSession:
-    """A new session, active only where nothing speaks against it."""
+    """Create a session; it is active only if no rule prevents it."""
     status = incoming.status
     if _would_be_active(incoming, rules, now):
         active = chat.sessions.filter(status=SessionStatus.ACTIVE)
@@ -197,6 +207,9 @@ def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) ->
 
 
 def _would_be_active(incoming: Incoming, rules: IntakeRules, now: datetime) -> bool:
-    """Whether it is active by its place and not idle for too long (to the second, EDGE-004)."""
+    """Return whether its folder says active and it isn't idle for too long.
+
+    Idle time is compared to the second (EDGE-004).
+    """
     last_active = incoming.last_active.replace(microsecond=0)
     return incoming.status == SessionStatus.ACTIVE and last_active + rules.session_timeout > now

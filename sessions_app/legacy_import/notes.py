@@ -1,4 +1,4 @@
-"""What an import says about a session that came in: counts for the report, and warnings."""
+"""Report on an imported session: counts and warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def note_session(report: ImportReport, session: LegacySession, found: Gathered) -> None:
-    """What its files lack, each time they are read."""
+    """Report the faults of the session's files, at each read."""
     if found.missing:
         report.messages_missing += len(found.missing)
         report.warn(
@@ -32,8 +32,10 @@ def note_session(report: ImportReport, session: LegacySession, found: Gathered) 
 def note_stored(
     report: ImportReport, stored: Stored, folder: LegacyFolder, legacy: LegacySession | None
 ) -> None:
-    """What was stored now and what is unusual about it. What was there before stays untold.
-    ``legacy``: the session's file, where there is one."""
+    """Report the newly stored messages and their unusual values.
+
+    Messages from before are not reported. ``legacy``: the session's file, if there is one.
+    """
     report.messages_there += stored.messages.there
     report.messages_imported += len(stored.messages.added)
     for found, reason in stored.messages.refused:
@@ -64,7 +66,7 @@ def _note_message(report: ImportReport, stored: Stored, added: Added, folder: Le
 
 
 def _note_session_wide(report: ImportReport, stored: Stored, legacy: LegacySession | None) -> None:
-    """What is told once a session, however many of its messages are so."""
+    """Report a fault once for a session, however many messages have it."""
     session_id = stored.session.session_id
     naive = any(added.found.legacy.naive for added in stored.messages.added)
     if naive or (stored.fresh and legacy is not None and legacy.naive):

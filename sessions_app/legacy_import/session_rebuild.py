@@ -1,4 +1,4 @@
-"""Works out afresh what a session says about its messages (RECOVERY-001)."""
+"""Compute a session's derived values again from its messages (RECOVERY-001)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ INDEXED = ["tokens", "terms", "term_count"]
 
 
 class SessionNotFoundError(Exception):
-    """There is no session of this id."""
+    """There is no session with this id."""
 
 
 @dataclass(frozen=True)
 class SessionState:
-    """What a session's row says; ``last_active`` in ISO form."""
+    """The values of a session's row; ``last_active`` in ISO form."""
 
     messages: int
     message_counter: int
@@ -52,9 +52,12 @@ class Rebuilt:
 
 
 def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
-    """Set the session's counter, window, tokens, last_active and where its summaries end, and
-    the tokens and terms of each message, from what is stored; the card of an ended session is
-    made again. Raises SessionNotFoundError."""
+    """Set a session's derived values from its stored messages.
+
+    These are its counter, window, tokens, last_active and the end of its summaries, and the
+    tokens and terms of each message. The card of an ended session is made again. Raises
+    SessionNotFoundError.
+    """
     with transaction.atomic():
         chat = chat_of_session(session_id)
         sessions = ChatSession.objects.select_for_update(no_key=True)
@@ -99,7 +102,7 @@ def session_state(session: ChatSession) -> SessionState:
 
 
 def _index_again(session: ChatSession) -> int:
-    """Bring tokens and terms in line with the texts; returns how many messages were wrong."""
+    """Correct the tokens and terms of the texts; return how many messages were wrong."""
     wrong = last = 0
     ordered = session.messages.order_by("order_num")
     while batch := list(ordered.filter(order_num__gt=last)[:BATCH]):
@@ -111,7 +114,7 @@ def _index_again(session: ChatSession) -> int:
 
 
 def _corrected(message: Message) -> bool:
-    """Set what follows from the text; returns whether it was different."""
+    """Set the values derived from the text; return whether they changed."""
     old = [getattr(message, name) for name in INDEXED]
     indexed = indexed_of(message.content, message.metadata)
     message.tokens = estimate_tokens(message.content)

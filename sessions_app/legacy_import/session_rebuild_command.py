@@ -31,7 +31,7 @@ from sessions_app.models import ChatSession
 
 
 class Command(BaseCommand):
-    """Can be run again at any time."""
+    """Run the command. It can be run again at any time."""
 
     help = (
         "Work out a session's counter, window, tokens, time of last activity and words for recall "

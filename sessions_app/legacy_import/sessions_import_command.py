@@ -1,4 +1,4 @@
-"""Bring in sessions and messages from seed 002's JSON files."""
+"""Import sessions and messages from seed 002's JSON files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = 50
 
 
 class Command(BaseCommand):
-    """Can be run again at any time: what is there already stays as it is."""
+    """Run the command. It can be run again at any time: existing data stays unchanged."""
 
     help = (
         "Bring in old sessions and messages: DIR/{session_id}.json, DIR/expired/, DIR/archived/ "
@@ -87,7 +87,7 @@ class Command(BaseCommand):
 
 
 def as_text(report: ImportReport) -> str:
-    """The report for people."""
+    """Return the report as text."""
     lines = ["Nothing was stored (--dry-run). It would be:"] if report.dry_run else []
     lines += [
         f"sessions: {report.sessions_imported} imported "

@@ -1,6 +1,7 @@
-"""Copies of saved batches: written, synced, read back, and only then given their name.
+"""Back up saved batches: write, sync and read back the copies, and only then name them.
 
-They hold what people said: forgetting sweeps them, and they go after their retention.
+The copies hold people's messages: forgetting sweeps them, and they are deleted after their
+retention.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class BackupError(FaultError):
 
 
 def backup_name(now: datetime) -> str:
-    """A name that no other backup has, and that tells when it was made."""
+    """Return a unique name for a backup, which contains its time."""
     return f"{now.astimezone(timezone.utc).strftime(_TIME)}-{uuid4().hex[:12]}"
 
 
@@ -49,8 +50,10 @@ class Backups:
     def write(
         self, *, name: str, files: Sequence[BatchFile], folder: BatchFolder, progress: Progress
     ) -> Path:
-        """Copy files, read the copies back, and let the backup be there. Raises BackupError;
-        then there is none of this name."""
+        """Copy files, read the copies back, and publish the backup. Raises BackupError.
+
+        After an error there is no backup of this name.
+        """
         try:
             with self._locked():
                 return self._write(name, files, folder, progress)
@@ -62,15 +65,17 @@ class Backups:
             ) from error
 
     def holds(self, name: str, file: BatchFile) -> bool:
-        """Whether a backup has this very file, read back."""
+        """Return whether a backup holds exactly this file; reads it back."""
         try:
             return _sha256(self.root / name / file.name) == file.sha256
         except OSError:
             return False
 
     def prune(self, *, before: datetime) -> int:
-        """Remove the backups that were made before a time, and what killed runs left; returns
-        how many backups. Raises OSError."""
+        """Remove the backups from before a time, and what killed runs left; return how many.
+
+        The count is of backups. Raises OSError.
+        """
         if not self.root.is_dir():
             return 0
         with self._locked():
@@ -80,7 +85,7 @@ class Backups:
             return len(old)
 
     def remove(self, names: Iterable[str]) -> int:
-        """Remove whole backups; returns how many files they held. Raises OSError."""
+        """Remove whole backups; return how many files they held. Raises OSError."""
         files = 0
         for path in self._named(names):
             files += sum(1 for file in path.iterdir() if file.name != MANIFEST)
@@ -89,8 +94,10 @@ class Backups:
         return files
 
     def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
-        """Remove the files of which a message ``holds`` what is to be forgotten; returns how
-        many. Raises OSError."""
+        """Remove the files with a message that ``holds`` accepts; return how many.
+
+        ``holds`` finds the content to forget. Raises OSError.
+        """
         gone = 0
         for path in self._named(names):
             found = [file.name for file in path.iterdir() if _tells(file, holds)]
@@ -103,7 +110,7 @@ class Backups:
         return gone
 
     def _named(self, names: Iterable[str]) -> list[Path]:
-        """Those of these names that are there, whole or left by a killed run."""
+        """Return those of these backups that exist, complete or left by a killed run."""
         paths = [self.root / f"{name}{end}" for name in sorted(set(names)) for end in ("", PART)]
         return [path for path in paths if path.is_dir()]
 
@@ -112,7 +119,7 @@ class Backups:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One at a time, so that what is half-way there was left by a run that was killed."""
+        """Allow one process at a time: an unfinished backup was then left by a killed run."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
@@ -149,7 +156,7 @@ class Backups:
 
 
 class UntouchedBackups(Backups):
-    """Counts what would be removed."""
+    """Backups for a preview: count the files that would be removed."""
 
     def remove(self, names: Iterable[str]) -> int:
         """See Backups.remove."""
@@ -177,7 +184,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def _verify(path: Path, files: Sequence[BatchFile], progress: Progress) -> None:
-    """Read all of it back. Raises BackupError and OSError."""
+    """Read all copies back. Raises BackupError and OSError."""
     written = json.loads((path / MANIFEST).read_bytes())["files"]
     if written != [_entry(file) for file in files]:
         raise BackupError(f"The manifest of the backup {path} was not written as it is.")
@@ -221,7 +228,10 @@ def _tells(file: Path, holds: Callable[[str], bool]) -> bool:
 
 
 def _leave_out(manifest: Path, names: set[str]) -> None:
-    """A checksum of what is forgotten goes, too. A killed run may not have come to it."""
+    """Remove the checksums of forgotten files from the manifest.
+
+    A killed run may have left some.
+    """
     if not manifest.is_file():
         return
     kept = [

@@ -1,4 +1,4 @@
-"""The names of batches: ``chat_memory_batch_001.txt``, and so on without a gap."""
+"""Names of batches: ``chat_memory_batch_001.txt``, and so on without a gap."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def batch_name(number: int) -> str:
 
 
 def batch_number(name: str) -> int | None:
-    """The number of a batch by its file's name; None where it is another file."""
+    """Return the number of a batch by its file's name; None for another file."""
     found = _NAME.fullmatch(name)
     return int(found[1]) if found else None
 
 
 def looks_like_a_batch(name: str) -> bool:
-    """Whether somebody may have meant it as a batch."""
+    """Return whether the name was probably meant as a batch."""
     return _LIKE.fullmatch(name) is not None
 
 
 def numbering_problems(numbers: Iterable[tuple[int, str]]) -> Iterator[Problem]:
-    """What is wrong with the numbers of these files, given in their order."""
+    """Return the problems of these files' numbers, given in their order."""
     last: int | None = None
     for number, name in numbers:
         if number == 0:

@@ -1,4 +1,4 @@
-"""Checks all files of a folder, before anything is stored."""
+"""Check all files of a folder before anything is stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessions_app.transcript_files.parse import Reader
 from sessions_app.transcript_files.problems import Problem
 from sessions_app.transcript_files.transcript_text import TranscriptMessage
 
-# Told which step is at work, how much of it is done, and of how much.
+# Called with the current step, the amount done, and the total.
 Progress = Callable[[str, int, int], None]
 
 CHECKING = "Checking"
@@ -20,12 +20,12 @@ MAX_NOTES = 100
 
 
 def no_progress(_step: str, _done: int, _total: int) -> None:
-    """Where nobody watches."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True)
 class BatchFile:
-    """A file that was checked, and in which state that was."""
+    """A checked file, and its state at the check."""
 
     number: int
     name: str
@@ -37,8 +37,11 @@ class BatchFile:
 
 @dataclass
 class Check:
-    """``signs`` has one for each message of all files; see ``sign_of``. ``further``: how many
-    problems there are beyond those that are told."""
+    """The result of a check.
+
+    ``signs`` has one for each message of all files; see ``sign_of``. ``further``: the number of
+    problems that are not listed.
+    """
 
     files: list[BatchFile] = field(default_factory=list)
     signs: list[bytes] = field(default_factory=list)
@@ -54,12 +57,12 @@ class Check:
 
 
 def sign_of(*, role: str, content: str) -> bytes:
-    """The same for messages of the same role and content, and for no others."""
+    """Return the same sign for messages of the same role and content, and for no others."""
     return role[:1].encode() + hashlib.sha256(content.encode("utf-8")).digest()
 
 
 def folder_check(*, folder: BatchFolder, progress: Progress = no_progress) -> Check:
-    """Read every file once. What is wrong is in the result. Raises FolderError."""
+    """Read every file once. The result holds the problems. Raises FolderError."""
     listing = folder.listing()
     check = Check(strangers=listing.strangers)
     check.add_problems(listing.problems)
@@ -90,7 +93,7 @@ def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> No
 
 
 class ChangedError(Exception):
-    """A file is not as it was when it was checked; ``problem`` says which."""
+    """A file changed after it was checked; ``problem`` names it."""
 
     def __init__(self, name: str) -> None:
         self.problem = Problem(
@@ -103,7 +106,7 @@ class ChangedError(Exception):
 
 
 def file_again(*, folder: BatchFolder, file: BatchFile) -> bytes:
-    """The bytes of a file that was checked. Raises ChangedError."""
+    """Return the bytes of a checked file. Raises ChangedError."""
     try:
         content = folder.read(file.name)
     except OSError:
@@ -116,7 +119,7 @@ def file_again(*, folder: BatchFolder, file: BatchFile) -> bytes:
 def messages_again(
     *, folder: BatchFolder, files: Sequence[BatchFile]
 ) -> Iterator[tuple[BatchFile, TranscriptMessage]]:
-    """The messages of files that were checked, one after the other. Raises ChangedError."""
+    """Yield the messages of checked files, in order. Raises ChangedError."""
     for file in files:
         for message in Reader(file.name).messages(file_again(folder=folder, file=file)):
             yield file, message

@@ -1,4 +1,4 @@
-"""Where the messages of some files stand in a stored conversation, in linear time.
+"""Locate the messages of some files in a stored conversation, in linear time.
 
 Both are given as signs: two messages with the same role and content have the same sign.
 """
@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-# One exchange may well be said twice; more than that is taken for the same conversation.
+# A single exchange may be repeated by chance; more than that counts as the same conversation.
 ONE_EXCHANGE = 2
-# So many messages have to agree before others that don't are taken for changed ones.
+# So many messages must agree before the differing ones count as changed.
 MIN_AGREEING = 3
 
 
 class Kind(Enum):
-    """NEW: nothing of it is stored. OVERLAP: it begins with what the stored ends with.
-    STORED: all of it is stored. AMBIGUOUS: a single exchange that was said before, with other
-    messages after it. DIFFERS: it tells what is stored, but not the same. EARLIER: it begins
-    before what is stored."""
+    """The relation of the files to the stored conversation.
+
+    NEW: nothing of them is stored. OVERLAP: they begin with the stored end. STORED: all of them
+    is stored. AMBIGUOUS: a single exchange that was stored before, with other messages after
+    it. DIFFERS: they hold the stored messages with changes. EARLIER: they begin before the
+    stored conversation.
+    """
 
     NEW = "new"
     OVERLAP = "overlap"
@@ -32,8 +35,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Standing:
-    """``told``: how many messages are stored already or, where it differs, the first that
-    does. ``stored``: the place in the stored conversation that belongs to it. Both from 0."""
+    """The position of the files in the stored conversation.
+
+    ``told``: how many messages are stored already or, if they differ, the first that does.
+    ``stored``: the matching place in the stored conversation. Both count from 0.
+    """
 
     kind: Kind
     told: int = 0
@@ -41,7 +47,7 @@ class Standing:
 
 
 def standing(*, stored: Sequence[bytes], told: Sequence[bytes]) -> Standing:
-    """Where ``told`` stands in ``stored``."""
+    """Return the position of ``told`` in ``stored``."""
     if not told:
         return Standing(Kind.STORED)
     overlap, inside = _search(stored, told)
@@ -57,8 +63,10 @@ def standing(*, stored: Sequence[bytes], told: Sequence[bytes]) -> Standing:
 
 
 def _search(stored: Sequence[bytes], told: Sequence[bytes]) -> tuple[int, int | None]:
-    """How long a beginning of ``told`` is the end of ``stored``, and where all of it stands
-    for the last time before that, if it does (Knuth, Morris, Pratt)."""
+    """Return the longest beginning of ``told`` that ends ``stored``, and the last full match.
+
+    The full match lies before that; None if there is none (Knuth, Morris, Pratt).
+    """
     back = _borders(told)
     inside = None
     matched = 0
@@ -73,7 +81,10 @@ def _search(stored: Sequence[bytes], told: Sequence[bytes]) -> tuple[int, int | 
 
 
 def _borders(told: Sequence[bytes]) -> list[int]:
-    """For each beginning of ``told``, how long a shorter beginning is also its end."""
+    """Return for each beginning of ``told`` the length of its longest border.
+
+    A border is a shorter beginning that is also its end.
+    """
     back = [0] * len(told)
     matched = 0
     for place in range(1, len(told)):
@@ -85,9 +96,11 @@ def _borders(told: Sequence[bytes]) -> list[int]:
 
 
 def _changed(stored: Sequence[bytes], told: Sequence[bytes]) -> Standing | None:
-    """Where more than half of ``told`` is what stands beside it in ``stored``, if it is laid
-    there: the rest of that stretch was changed. Only what was said once is counted, so that
-    the time stays linear."""
+    """Return the first difference if more than half of ``told`` matches a stretch of ``stored``.
+
+    The rest of that stretch was changed. Only messages that occur once are counted, so that the
+    time stays linear.
+    """
     times = Counter(stored)
     once = {sign: place for place, sign in enumerate(stored) if times[sign] == 1}
     agreeing = Counter(once[sign] - place for place, sign in enumerate(told) if sign in once)

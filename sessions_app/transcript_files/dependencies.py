@@ -1,4 +1,4 @@
-"""Build from the settings where backups of transcripts are kept."""
+"""Build the backups of transcripts from the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a save or an export of transcripts stopped."""
+"""Errors that stop a save or an export of transcripts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sessions_app.transcript_files.problems import Problem
 
 
 class TranscriptsError(Exception):
-    """The text says what was wrong and what to do."""
+    """The base of the errors; the text says what was wrong and how to correct it."""
 
 
 class FolderError(TranscriptsError):
-    """The folder can't be used. ``usage``: there is no such folder."""
+    """The folder can't be used. ``usage``: the folder doesn't exist."""
 
     def __init__(self, text: str, *, usage: bool = False) -> None:
         super().__init__(text)
@@ -20,12 +20,14 @@ class FolderError(TranscriptsError):
 
 
 class BusyError(TranscriptsError):
-    """Another process is at it."""
+    """Another process is already working on it."""
 
 
 class RefusedError(TranscriptsError):
-    """Something is wrong with the files: nothing was stored, and they are where they were.
-    ``further``: how many problems there are beyond those that are told."""
+    """The files have problems: nothing was stored, and they are in their place.
+
+    ``further``: the number of problems that are not listed.
+    """
 
     def __init__(self, problems: Sequence[Problem], further: int = 0) -> None:
         self.problems = list(problems)
@@ -38,4 +40,4 @@ class RefusedError(TranscriptsError):
 
 
 class FaultError(TranscriptsError):
-    """Files or disk failed on the way. The text says how far it got."""
+    """A file or the disk failed. The text says which steps were completed."""

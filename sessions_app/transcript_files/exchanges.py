@@ -1,5 +1,7 @@
-"""Puts a stored conversation into exchanges, a message and its answer, and tells what doesn't
-fit into any."""
+"""Group a stored conversation into exchanges, a message and its answer.
+
+Reports the messages that are in no exchange.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Row(Generic[T]):
-    """A stored message. ``value`` is what the caller wants of it: its content or a sign."""
+    """A stored message. ``value`` is chosen by the caller: its content or a sign."""
 
     message_id: UUID
     session_id: UUID
@@ -54,7 +56,7 @@ class LeftOut(Generic[T]):
 
 
 def exchanges(rows: Iterable[Row[T]]) -> Iterator[Exchange[T] | LeftOut[T]]:
-    """Each row of a conversation, in its order: in an exchange, or left out."""
+    """Yield each row of a conversation, in order: in an exchange, or left out."""
     asked: Row[T] | None = None
     for row in rows:
         if row.role not in (USER, ASSISTANT):

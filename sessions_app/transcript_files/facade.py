@@ -1,4 +1,4 @@
-"""Public face of transcript files: what other packages may use."""
+"""Public interface of transcript files: the names that other packages may use."""
 
 from sessions_app.transcript_files.backups import (
     BackupError,

@@ -1,4 +1,4 @@
-"""The folder that batches lie in. Only files of our own names are ever touched."""
+"""Access the folder of batches. Only files with our own names are ever touched."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sessions_app.transcript_files.errors import BusyError, FolderError
 from sessions_app.transcript_files.parse import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
 
-# What tells one state of a file from another: its inode, size and time of change.
+# The state of a file: its inode, size and time of change.
 Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Content:
-    """A file's bytes, one more than are allowed at most, and the state they were read in."""
+    """A file's bytes, at most one more than allowed, and the state at the read."""
 
     data: bytes
     stamp: Stamp
@@ -33,8 +33,10 @@ class Content:
 
 @dataclass
 class Listing:
-    """The batches by number and name, what is wrong with the names, and what else lies there,
-    which is left alone."""
+    """The batches by number and name, the problems of their names, and the other files.
+
+    Other files are left alone.
+    """
 
     batches: list[tuple[int, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -49,8 +51,10 @@ class BatchFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only one at work in the folder. The lock goes with the process. Raises
-        BusyError and FolderError."""
+        """Hold the lock on the folder until the block ends. Raises BusyError and FolderError.
+
+        The lock ends with the process.
+        """
         descriptor = self._open()
         try:
             try:
@@ -66,7 +70,7 @@ class BatchFolder:
             os.close(descriptor)
 
     def listing(self) -> Listing:
-        """What lies there, by number. Raises FolderError."""
+        """Return the folder's files, by number. Raises FolderError."""
         found = Listing()
         os.close(self._open())
         try:
@@ -82,7 +86,7 @@ class BatchFolder:
         return found
 
     def read(self, name: str) -> Content:
-        """Raises OSError; for what is no plain file, too."""
+        """Return the file's content. Raises OSError, also if it is no regular file."""
         descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -91,8 +95,10 @@ class BatchFolder:
             return Content(data, _stamp(os.fstat(descriptor)))
 
     def remove(self, name: str, stamp: Stamp) -> bool:
-        """Remove a file that is as it was read; whether it was. One that is gone is removed.
-        Raises OSError."""
+        """Remove a file if it is unchanged since it was read; return whether it was.
+
+        A missing file counts as removed. Raises OSError.
+        """
         path = self.path / name
         try:
             if _stamp(os.lstat(path)) != stamp:
@@ -103,7 +109,7 @@ class BatchFolder:
         return True
 
     def sync(self) -> None:
-        """Let what was removed be removed on the disk, too. Raises OSError."""
+        """Flush the removals to the disk. Raises OSError."""
         descriptor = self._open()
         try:
             os.fsync(descriptor)

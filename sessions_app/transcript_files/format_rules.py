@@ -1,4 +1,4 @@
-"""The seven format rules of seed 000, and what else makes a transcript unfit to be saved."""
+"""The seven format rules of seed 000, and the other reasons to refuse a transcript."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIN_MESSAGES = 2
 
 
 class Rules:
-    """Looks at the messages of one file in their order; ``end`` comes after the last."""
+    """Check the messages of one file in order; call ``end`` after the last."""
 
     def __init__(self, problems: Problems) -> None:
         self.count = 0
@@ -18,7 +18,7 @@ class Rules:
         self._in_turns = True
 
     def begin(self, *, lines_before: int) -> None:
-        """``lines_before``: how many stand before the first speaker's line."""
+        """Check the start. ``lines_before``: how many lines precede the first speaker's line."""
         if lines_before:
             self._problems.add(
                 "starts_with_user",
@@ -44,7 +44,7 @@ class Rules:
         self._content(message)
 
     def end(self) -> None:
-        """Check the whole."""
+        """Check the whole file."""
         if self.count < MIN_MESSAGES:
             self._problems.add(
                 "too_few_messages",

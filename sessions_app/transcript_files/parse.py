@@ -1,6 +1,6 @@
-"""Reads and writes the files of seed 000: pure, strict, in linear time.
+"""Read and write the files of seed 000: pure, strict, in linear time.
 
-Any bytes give a result: messages, problems, or both. Nothing raises.
+Any bytes give a result: messages, problems, or both. Reading raises nothing.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MAX_FILE_SIZE = 16 * 1024 * 1024
 BOM = "\ufeff"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
-# In other letters, indented or with a space before its colon it is no speaker's line.
+# In other case, indented or with a space before its colon it is no speaker's line.
 _ALMOST = re.compile(r"^(?!(?-i:User|Assistant):)[ \t]*(?:user|assistant)[ \t]*:", re.I | re.M)
 
 
 class TranscriptError(ValueError):
-    """The messages are no transcript; ``problems`` says why."""
+    """The messages are no transcript; ``problems`` holds the reasons."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -37,8 +37,11 @@ class TranscriptError(ValueError):
 
 @dataclass(frozen=True)
 class Parsed:
-    """``further``: how many problems there are beyond those that are told. ``notes``: what is
-    allowed and may not be meant."""
+    """The result of reading a file.
+
+    ``further``: the number of problems that are not listed. ``notes``: text that is allowed but
+    may be a mistake.
+    """
 
     messages: list[TranscriptMessage]
     problems: list[Problem]
@@ -47,7 +50,7 @@ class Parsed:
 
 
 class Reader:
-    """Reads one file, message by message. Its problems are complete when the last was given."""
+    """Read one file, message by message. The problems are complete after the last message."""
 
     def __init__(self, file: str) -> None:
         self.problems = Problems(file)
@@ -73,7 +76,7 @@ class Reader:
         self._note_almost(text)
 
     def _decoded(self, data: bytes) -> str | None:
-        """The text, also where some bytes aren't UTF-8: what else is wrong is told with them."""
+        """Return the text even if some bytes aren't UTF-8, so that other problems are reported too."""
         if len(data) > MAX_FILE_SIZE:
             self.problems.add(
                 "too_large",
@@ -96,8 +99,11 @@ class Reader:
             return None if is_utf16 else data.decode("utf-8", "replace").removeprefix(BOM)
 
     def _note_ends(self, ends: set[str]) -> None:
-        """``ends``: the character, if any, that all messages end with, but for the last one:
-        what belongs to the line's end is often missing at the end of a file."""
+        """Note a character that all messages end with.
+
+        ``ends``: that character, if any; the last message may lack it, because line ends are
+        often missing at the end of a file.
+        """
         file = self.problems.file
         if "\r" in ends:
             self.notes.append(
@@ -122,7 +128,7 @@ class Reader:
 
 
 def parse(data: bytes, *, file: str = "transcript") -> Parsed:
-    """All messages of a file's bytes, and all that is wrong with it."""
+    """Return all messages of a file's bytes, and all problems with it."""
     reader = Reader(file)
     messages = list(reader.messages(data))
     problems = reader.problems
@@ -130,8 +136,10 @@ def parse(data: bytes, *, file: str = "transcript") -> Parsed:
 
 
 def write(messages: Iterable[tuple[str, str]]) -> bytes:
-    """Messages, each a role (user or assistant) and its content, as a file's bytes. Raises
-    TranscriptError for what is no transcript."""
+    """Return messages, each a role (user or assistant) and its content, as a file's bytes.
+
+    Raises TranscriptError if they are no transcript.
+    """
     problems = Problems("transcript")
     rules = Rules(problems)
     texts = []

@@ -1,4 +1,4 @@
-"""What can be wrong with a transcript: the file, the line, what it is, and how to mend it."""
+"""The problems of a transcript: the file, the line, the fault, and its correction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# So many are told of one file; further ones are counted.
+# Limit of problems listed for one file; further ones are counted.
 MAX_PROBLEMS = 100
 
 # The seven format rules of seed 000, by the code of their problem.
@@ -23,8 +23,11 @@ RULES = {
 
 @dataclass(frozen=True)
 class Problem:
-    """``code`` is one of ``RULES``, or another reason why nothing is saved. ``line`` counts
-    from 1. No text of the file is in it."""
+    """One problem of a transcript.
+
+    ``code`` is one of ``RULES``, or another reason to refuse the file. ``line`` counts from 1.
+    It holds no text of the file.
+    """
 
     code: str
     file: str
@@ -34,7 +37,7 @@ class Problem:
 
     @property
     def rule(self) -> int | None:
-        """Which of the seven format rules it breaks, if it is one of them."""
+        """Return the format rule (one of seven) that it breaks, if any."""
         return RULES.get(self.code)
 
     def __str__(self) -> str:
@@ -54,7 +57,7 @@ class Problem:
 
 
 class Problems:
-    """The problems of one file, as they are found; of many only the first are kept."""
+    """The problems of one file, as they are found; only the first ones are kept."""
 
     def __init__(self, file: str) -> None:
         self.file = file

@@ -26,8 +26,11 @@ _ESCAPED = re.compile(r"\n\\(\\*(?:User|Assistant):)")
 
 @dataclass(frozen=True)
 class TranscriptMessage:
-    """``role``: user or assistant. ``line``: where it begins in its file, from 1; 0 where it
-    comes from none. ``spaced``: one space follows the colon, as it has to."""
+    """A message of a transcript.
+
+    ``role``: user or assistant. ``line``: its first line in the file, from 1; 0 if it comes
+    from no file. ``spaced``: one space follows the colon, as required.
+    """
 
     role: str
     content: str
@@ -36,14 +39,16 @@ class TranscriptMessage:
 
 
 def message_text(*, role: str, content: str) -> str:
-    """A message as it stands in a file."""
+    """Return a message as it is written in a file."""
     escaped = _LIKE_SPEAKER.sub(r"\n\\\1", content)
     return f"{LABELS[role]}: {escaped}\n"
 
 
 def messages_in(text: str) -> Iterator[TranscriptMessage]:
-    """The messages of a text, in one pass. What stands before the first speaker's line is
-    none of them: see ``lines_before``."""
+    """Yield the messages of a text, in one pass.
+
+    The text before the first speaker's line is no message: see ``lines_before``.
+    """
     line, counted = 1, 0
     found = SPEAKER.search(text)
     while found is not None:
@@ -55,7 +60,7 @@ def messages_in(text: str) -> Iterator[TranscriptMessage]:
 
 
 def lines_before(text: str) -> int:
-    """How many lines stand before the first speaker's."""
+    """Return how many lines precede the first speaker's line."""
     found = SPEAKER.search(text)
     before = text if found is None else text[: found.start()]
     return before.count("\n") + (1 if before and not before.endswith("\n") else 0)

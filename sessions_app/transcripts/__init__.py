@@ -1,1 +1,1 @@
-"""Transcripts as text (seed 000): the format, its rules, and how batches follow each other."""
+"""Transcripts as text (seed 000): the format, its rules, and the order of batches."""

@@ -1,4 +1,4 @@
-"""Transcripts: the text of a session, and texts that become messages."""
+"""API of transcripts: read a session as text, and save a text as messages."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SAVED = {
     "overlap": 0,
     "notes": [],
 }
-# What refuses for reasons of the moment, not of the text.
+# Errors that depend on the moment, not on the text.
 OF_THE_MOMENT = {"answering", "changed_meanwhile"}
 
 
@@ -143,26 +143,28 @@ class SessionTranscriptView(ApiView):
         ],
     )
     def get(self, request: Request, session_id: UUID) -> HttpResponse:
-        """Its messages and their answers in turn, as text; what can't alternate is left out, and
-        `Transcript-Left-Out` says how many that are. `Accept: application/json` or
-        `?format=json` tells which."""
+        """Return the session's messages and their answers in turn, as text.
+
+        Messages that can't alternate are left out; `Transcript-Left-Out` reports how many. With
+        `Accept: application/json` or `?format=json` the answer names them.
+        """
         session = session_within(self.caller, session_id)
         as_response = conversation_text(
             conversation=Conversation(session.chat, session), actor=self.caller.actor
         )
         headers = {"Transcript-Left-Out": str(len(as_response.left_out))}
         if isinstance(request.accepted_renderer, TranscriptText):
-            # Also where it is empty, of which Response wouldn't say what it is.
+            # Set it for an empty text too: Response would leave out the content type.
             kind = "text/plain; charset=utf-8"
             return HttpResponse(as_response.text.encode(), content_type=kind, headers=headers)
         return Response(vars(as_response), headers=headers)
 
 
 class TextView(ApiView):
-    """What takes a transcript."""
+    """The base of views that take a transcript."""
 
     parser_classes = [JsonParser, TextParser]
-    # One more than the text may have, so that its own error tells of the limit.
+    # One more than the limit of the text, so that its own error reports the limit.
     max_body_bytes = MAX_FILE_SIZE + MEGABYTE
     bodies = {
         "text/plain": OpenApiTypes.STR,
@@ -170,14 +172,14 @@ class TextView(ApiView):
     }
 
     def given(self) -> dict[str, Any]:
-        """Text alone, or an object with it."""
+        """Return the text of the body: plain text, or an object that holds it."""
         if not str(self.request.content_type).startswith("text/plain"):
             return self.body(TextSerializer)
-        # An empty body is read by no parser.
+        # No parser reads an empty body.
         return {"text": self.request.data or "", "append": False}
 
     def target(self, given: dict[str, Any]) -> Target | None:
-        """The chat that the body names. Raises NotFound for one out of reach."""
+        """Return the chat that the body names. Raises NotFound for one out of reach."""
         name = given.get("whatsapp_chat")
         if name:
             chat_in_reach(self.caller, name)
@@ -185,7 +187,7 @@ class TextView(ApiView):
 
 
 def refused(error: Exception) -> APIException:
-    """Every problem with its line and rule."""
+    """Return an error that lists every problem with its line and rule."""
     refusal = instance(error, RefusedError)
     if all(problem.code in OF_THE_MOMENT for problem in refusal.problems):
         return conflict(Exception(" ".join(as_response(problem) for problem in refusal.problems)))
@@ -196,7 +198,7 @@ def refused(error: Exception) -> APIException:
 
 
 def as_response(problem: Problem) -> str:
-    """Line 3, rule 4: what is wrong and how to mend it."""
+    """Return the problem as JSON, such as line 3, rule 4: the fault and how to correct it."""
     line = None if problem.line is None else f"line {problem.line}"
     rule = None if problem.rule is None else f"rule {problem.rule}"
     place = ", ".join(part for part in (line, rule) if part)
@@ -205,7 +207,7 @@ def as_response(problem: Problem) -> str:
 
 
 def mend(problem: Problem) -> str:
-    """As an HTTP client would do it."""
+    """Return the correction in the terms of an HTTP client."""
     return problem.mend.replace("--append", '"append": true')
 
 
@@ -305,7 +307,7 @@ class TranscriptsView(TextView):
             answered("Stored already", {**SAVED, "added": 0, "overlap": 2}),
         ],
     )
-    # What is stored already isn't stored again.
+    # A text that is stored already isn't stored again.
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
         given = self.given()

@@ -52,7 +52,7 @@ class StepBars:
 
 
 class Command(BaseCommand):
-    """A save can be run again at any time: nothing is stored twice."""
+    """Run the command. A save can be run again at any time: nothing is stored twice."""
 
     help = (
         "Transcripts, as batches chat_memory_batch_001.txt and so on in a folder. 'validate' "
@@ -232,7 +232,7 @@ def counted(count: int, noun: str, plural: str = "s") -> str:
 
 
 def _target(options: dict[str, Any]) -> Target | None:
-    """Raises CommandError for what is no id or no address."""
+    """Return the target. Raises CommandError for text that is no id and no address."""
     if options["session"] is not None:
         try:
             return Target(session_id=UUID(options["session"]))
@@ -294,6 +294,6 @@ def _status(found: dict[str, Any]) -> list[str]:
 
 
 def _problem(told: dict[str, Any]) -> str:
-    """As validate shows it."""
+    """Return the problem as validate shows it."""
     keys = ("code", "file", "what", "mend", "line")
     return str(Problem(**{key: told[key] for key in keys}))

@@ -1,4 +1,4 @@
-"""Reads a stored conversation as transcripts tell it: by turns."""
+"""Read a stored conversation in the order of transcripts: by turns."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.transcript_files.facade import UNANSWERED, Exchange, LeftOut, Row, exchanges
 
 ROWS_AT_ONCE = 500
-# What str.strip() takes away.
+# The characters that str.strip() removes.
 WHITE_SPACE = "".join(character for character in map(chr, range(0x1_0000)) if character.isspace())
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """A chat with all its sessions or, where one is given, that session alone."""
+    """A chat with all its sessions, or a single session if one is given."""
 
     chat: Chat
     session: ChatSession | None = None
@@ -41,8 +41,11 @@ class Conversation:
 
 @dataclass
 class Signs:
-    """One sign for each message of a conversation that is in an exchange, and for a last one
-    that waits for its answer; ``places`` says where each is: its session and order_num."""
+    """The signs of a conversation's messages, to compare it with files.
+
+    One sign for each message in an exchange, and for a last one that waits for its answer.
+    ``places`` holds the position of each: its session and order_num.
+    """
 
     signs: list[bytes] = field(default_factory=list)
     places: list[tuple[UUID, int]] = field(default_factory=list)
@@ -57,7 +60,10 @@ class Signs:
 
 
 def conversation_signs(*, conversation: Conversation) -> Signs:
-    """No text leaves the database. See ``sign_of`` for what a sign is."""
+    """Return the signs of a conversation; no text leaves the database.
+
+    See ``sign_of`` for the definition of a sign.
+    """
     found = Signs()
     last: Exchange[bytes] | LeftOut[bytes] | None = None
     for last in exchanges(_rows(conversation.messages, _digest)):
@@ -70,12 +76,15 @@ def conversation_signs(*, conversation: Conversation) -> Signs:
 
 
 def conversation_exchanges(*, conversation: Conversation) -> Iterator[Exchange[str] | LeftOut[str]]:
-    """The exchanges with their texts, and what is in none. Read it in a transaction."""
+    """Return the exchanges with their texts, and the messages in none.
+
+    Call it in a transaction.
+    """
     return exchanges(_rows(conversation.messages, F))
 
 
 def is_answering(*, chat: Chat) -> bool:
-    """Whether an answer is on its way in a chat."""
+    """Return whether an answer is being made or sent in a chat."""
     states = (*WAITING_STATES, TurnState.SENDING)
     return Turn.objects.filter(chat=chat, session__isnull=False, state__in=states).exists()
 
@@ -83,13 +92,13 @@ def is_answering(*, chat: Chat) -> bool:
 def batches_by_number(
     *, conversation: Conversation, first: int, last: int
 ) -> dict[int, TranscriptBatch]:
-    """The batch that was last saved under each number."""
+    """Return the last saved batch of each number."""
     rows = conversation.batches.filter(number__range=(first, last)).order_by("id")
     return {batch.number: batch for batch in rows}
 
 
 def last_batch_number(*, conversation: Conversation) -> int:
-    """The number of the batch that was saved last; 0 where there is none."""
+    """Return the number of the last saved batch; 0 if there is none."""
     return conversation.batches.order_by("-id").values_list("number", flat=True).first() or 0
 
 
@@ -99,14 +108,17 @@ def _digest(name: str) -> Combinable:
 
 
 def _size(name: str) -> Combinable:
-    """How many characters a text has without the white space around it."""
+    """Return the length of a text without surrounding white space, in characters."""
     trimmed = Func(F(name), Value(WHITE_SPACE), function="btrim", output_field=TextField())
     return Func(trimmed, function="length", output_field=IntegerField())
 
 
 def _rows(messages: QuerySet[Message], value: Callable[[str], Combinable]) -> Iterator[Row[Any]]:
-    """The messages by turns: session after session, by order_num, and each answer right after
-    its message where both are in the same session."""
+    """Return the messages by turns.
+
+    Session after session, by order_num; each answer stands right after its message if both are
+    in the same session.
+    """
     said = messages.exclude(answers__session=F("session")).annotate(
         size=_size("content"),
         value=value("content"),

@@ -1,4 +1,4 @@
-"""Build from the settings what saving transcripts depends on."""
+"""Build the dependencies of saving transcripts from the settings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sessions_app.transcripts.save import SaveDependencies
 
 
 def transcript_texts_folder() -> Path:
-    """Where texts that came over HTTP lie while they are saved."""
+    """Return the folder for texts that came over HTTP, while they are saved."""
     return Path(settings.DATA_DIR) / "transcript-texts"
 
 
 def build_save_dependencies(*, progress: Progress) -> SaveDependencies:
-    """With what transcripts are saved."""
+    """Return the dependencies of a save."""
     return SaveDependencies(
         rules=build_intake_rules(),
         backups=build_transcript_backups(),

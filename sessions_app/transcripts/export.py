@@ -1,4 +1,4 @@
-"""Writes a stored conversation as batches that a save accepts."""
+"""Write a stored conversation as batches that a save accepts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _PART = re.compile(r"\.chat_memory_batch_[0-9]+\.txt\.part")
 
 @dataclass
 class Exported:
-    """``left_out``: each message that is in no exchange, by its place, and why."""
+    """The result of an export.
+
+    ``left_out``: each message that is in no exchange, by its place, and the reason.
+    """
 
     whatsapp_chat: str
     files: int = 0
@@ -60,13 +63,14 @@ def transcripts_export(
     progress: Progress = no_progress,
     actor: Actor = COMMAND_LINE,
 ) -> Exported:
-    """Write the conversation's exchanges into a folder, from batch 001 on. What is in none is
-    left out and reported with its place.
+    """Write the conversation's exchanges into a folder, from batch 001 on.
 
-    The files get their names when all of them are written, the last one first, so that a
-    folder that was not finished has a gap, which a save refuses. Raises FolderError where
-    batches lie there already, BusyError, FaultError (then none is there), ValueError for an
-    odd number of messages.
+    Messages in no exchange are left out and reported with their place.
+
+    The files get their names when all of them are written, the last one first. An unfinished
+    folder thus has a gap, which a save refuses. Raises FolderError if the folder holds batches
+    already, BusyError, FaultError (then there are no files), ValueError for an odd number of
+    messages.
     """
     if messages_a_batch < 2 or messages_a_batch % 2:
         raise ValueError("messages_a_batch: must be an even number, 2 or more.")
@@ -121,7 +125,7 @@ def _write(
 
 
 def _batches(conversation: Conversation, size: int, exported: Exported) -> Iterator[bytes]:
-    """The texts of the batches, one after the other."""
+    """Yield the texts of the batches, in order."""
     texts: list[bytes] = []
     held = 0
     for found in conversation_exchanges(conversation=conversation):
@@ -173,7 +177,7 @@ def _remove(paths: list[Path]) -> None:
 
 
 def _record(conversation: Conversation, exported: Exported, actor: Actor) -> None:
-    """Tell the audit log that the conversation was read."""
+    """Record in the audit log that the conversation was read."""
     session, chat = conversation.session, conversation.chat
     audit_record(
         action="transcript.export",

@@ -1,4 +1,4 @@
-"""Transcripts as one text instead of a folder of batches: checked, saved and written."""
+"""Check, save and write transcripts as one text instead of a folder of batches."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ LEFT_SECONDS = 3_600
 
 @dataclass
 class TextResult:
-    """A conversation's text. ``left_out``: each message that is in no exchange, by its place,
-    and why."""
+    """A conversation's text.
+
+    ``left_out``: each message that is in no exchange, by its place, and the reason.
+    """
 
     text: str = ""
     messages: int = 0
@@ -42,8 +44,11 @@ class TextResult:
 
 
 def text_validate(*, text: str, target: Target | None, folder: Path, append: bool) -> Validation:
-    """Whether ``text_save`` would take it; without a target by the format's rules alone.
-    ``folder``: in which it may lie meanwhile. Raises FolderError."""
+    """Check whether ``text_save`` would accept the text.
+
+    Without a target, only the format's rules are checked. ``folder``: the folder that may hold
+    the text meanwhile. Raises FolderError.
+    """
     with _laid_down(text, target or Target(), folder) as laid:
         return folder_validate(folder=laid, target=target, append=append)
 
@@ -57,8 +62,11 @@ def text_save(
     actor: Actor,
     append: bool,
 ) -> Saved:
-    """Save a text as the batch that follows the last one. What is stored already isn't stored
-    again. Call it outside of a transaction. Raises what ``batches_save`` raises."""
+    """Save a text as the batch that follows the last one.
+
+    Messages that are stored already are not stored again. Call it outside of a transaction.
+    Raises the errors of ``batches_save``.
+    """
     with _laid_down(text, target, folder) as laid:
         return batches_save(
             folder=laid, target=target, dependencies=dependencies, append=append, actor=actor
@@ -66,8 +74,10 @@ def text_save(
 
 
 def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult:
-    """The conversation's exchanges as one text; that it was read is audited. What can't
-    alternate is left out and told."""
+    """Return the conversation's exchanges as one text, and record the access in the audit log.
+
+    Messages that can't alternate are left out and reported.
+    """
     told, texts = TextResult(), []
     with transaction.atomic():
         for found in conversation_exchanges(conversation=conversation):
@@ -90,7 +100,7 @@ def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult
 
 
 def leftovers_remove(folder: Path, *, now: float | None = None) -> int:
-    """Remove what a process left that was killed; returns how many texts that were."""
+    """Remove the texts that killed processes left; return how many."""
     before = (time.time() if now is None else now) - LEFT_SECONDS
     left = [path for path in folder.glob(f"{PREFIX}*") if _changed(path) < before]
     for path in left:
@@ -107,7 +117,7 @@ def _changed(path: Path) -> float:
 
 @contextmanager
 def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]:
-    """The text as a folder with one batch, for the owner's eyes only; removed at the end."""
+    """Write the text as a folder with one batch, readable by the owner only; remove it at the end."""
     conversation = target.find()
     last = 0 if conversation is None else last_batch_number(conversation=conversation)
     try:

@@ -1,4 +1,4 @@
-"""What saving checked files would do: which are stored already, and from where to add."""
+"""Plan a save of checked files: find the stored ones and the first message to add."""
 
 from __future__ import annotations
 
@@ -33,10 +33,13 @@ from sessions_app.transcripts.conversation_queries import (
 
 @dataclass
 class Plan:
-    """``saved``: the files at the beginning that an earlier run saved and didn't clean up,
-    with their rows. ``rest``: the others, whose first ``overlap`` messages are stored, too,
-    and whose further ``add`` messages are to be added. ``stored_in``: the session of the
-    overlap; ``conversation``: None where the chat is new."""
+    """The plan of a save.
+
+    ``saved``: the files at the beginning that an earlier run saved and didn't clean up, with
+    their rows. ``rest``: the others, whose first ``overlap`` messages are stored already and
+    whose next ``add`` messages are to add. ``stored_in``: the session of the overlap;
+    ``conversation``: None if the chat is new.
+    """
 
     conversation: Conversation | None
     saved: list[tuple[BatchFile, TranscriptBatch]] = field(default_factory=list)
@@ -49,14 +52,17 @@ class Plan:
 
 
 def digest_of(file: BatchFile) -> str:
-    """A keyed hash: nobody finds out by trying what the file said."""
+    """Return a keyed hash, from which the file's content can't be guessed by trying."""
     return keyed_hash(file.sha256, purpose="transcript")
 
 
 def plan_make(
     *, check: Check, conversation: Conversation | None, folder: BatchFolder, append: bool
 ) -> Plan:
-    """``append``: what repeats the stored end is new all the same."""
+    """Plan the save.
+
+    ``append``: add messages even if they repeat the stored end.
+    """
     plan = Plan(conversation, rest=check.files)
     if not check.files:
         return plan
@@ -91,7 +97,7 @@ def _leave_out_saved(plan: Plan, check: Check, records: dict[int, TranscriptBatc
 
 
 def _number_problems(plan: Plan, records: dict[int, TranscriptBatch], last: int) -> list[Problem]:
-    """Whether the first file that is not saved yet follows the last one that is."""
+    """Check that the first unsaved file follows the last saved one."""
     first = plan.rest[0]
     record = records.get(first.number)
     is_first = first.number == 1 and not plan.saved
@@ -167,7 +173,7 @@ def _standing_problem(
 def _locate(
     folder: BatchFolder, files: Sequence[BatchFile], place: int
 ) -> tuple[str, int | None, int | None]:
-    """The file of a message, its number in it, and its line."""
+    """Return the file of a message, its number in the file, and its line."""
     for file in files:
         if place < file.messages:
             try:
@@ -182,7 +188,7 @@ def _locate(
 
 
 def _conversation_problems(conversation: Conversation, file: str) -> list[Problem]:
-    """Whether the conversation takes anything now."""
+    """Check that the conversation accepts messages now."""
     problems = []
     session, chat = conversation.session, conversation.chat
     if chat.memory_enabled is False:

@@ -1,8 +1,8 @@
-"""Saves a folder of batches: check all, store in one transaction, back up, verify the backup,
-and only then clean up.
+"""Save a folder of batches: check, store, back up, verify the backup, then clean up.
 
-A fault at any step leaves the files that are not cleaned up where they were. Run again, it
-goes on: what is stored is known by the rows of TranscriptBatch.
+All files are checked first and stored in one transaction. A fault at any step leaves the files
+that are not cleaned up in their place. The next run continues: the rows of TranscriptBatch show
+what is stored.
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ CLEANING_UP = "Cleaning up"
 
 @dataclass(frozen=True)
 class SaveDependencies:
-    """``backups``: where copies go, and ``keep`` how long they stay. ``progress`` is told which
-    step is at work, and how far it is."""
+    """The dependencies of a save.
+
+    ``backups``: the folder of copies, and ``keep`` their retention. ``progress`` is called with
+    the current step and its progress.
+    """
 
     rules: IntakeRules
     backups: Backups
@@ -54,8 +57,11 @@ class SaveDependencies:
 
 @dataclass
 class Saved:
-    """What a save did. ``overlap``: how many messages at the beginning were stored already;
-    ``saved_before``: files that an earlier run had stored."""
+    """The result of a save.
+
+    ``overlap``: how many messages at the beginning were stored already; ``saved_before``: the
+    files that an earlier run had stored.
+    """
 
     whatsapp_chat: str = ""
     session_id: str = ""
@@ -82,12 +88,13 @@ def batches_save(
     now: datetime | None = None,
     actor: Actor = COMMAND_LINE,
 ) -> Saved:
-    """Save what lies in the folder, all or nothing. ``append``: what repeats the stored end is
-    new all the same. Call it outside of a transaction.
+    """Save the batches of the folder, all or nothing.
 
-    Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is
-    stored, and the files are where they were), ConversationNotFoundError, and what the
-    database raises.
+    ``append``: add messages even if they repeat the stored end. Call it outside of a
+    transaction.
+
+    Raises FolderError, BusyError, RefusedError (nothing was stored), FaultError (all is stored,
+    and the files are in their place), ConversationNotFoundError, and the database's errors.
     """
     now = now or timezone.now()
     with folder.locked(), alone_in(target):
@@ -111,7 +118,7 @@ def batches_save(
             progress=dependencies.progress,
         )
         copies = _copies(plan, dependencies.backups)
-        # What is forgotten meanwhile is forgotten when the backup can be swept, too.
+        # A forgetting waits for the backup, so that it can sweep the backup, too.
         known = target.find()
         with backup_held(storing.backup, known.chat.pk if known else None):
             stored = storing.run(copies)
@@ -134,7 +141,7 @@ def _log(saved: Saved) -> None:
 
 
 def _copies(plan: Plan, backups: Backups) -> set[tuple[str, str]]:
-    """What an earlier run backed up and could not clean up any more."""
+    """Return the files that an earlier run backed up but couldn't clean up."""
     return {(row.backup, file.name) for file, row in plan.saved if backups.holds(row.backup, file)}
 
 
@@ -182,7 +189,7 @@ def _clean_up(
     folder: BatchFolder,
     dependencies: SaveDependencies,
 ) -> None:
-    """Remove the files, each as it was backed up. Raises FaultError."""
+    """Remove the files that are unchanged since their backup. Raises FaultError."""
     left = []
     for done, file in enumerate(files):
         dependencies.progress(CLEANING_UP, done, len(files))
@@ -203,7 +210,7 @@ def _clean_up(
             f"The messages are stored and backed up, but not all files are cleaned up: {left[0]}"
             f"{more}. Look at what is left, mend that and run it again: nothing is stored twice."
         )
-    # Also those that an earlier run removed and was killed before it could say so.
+    # Include the files that an earlier run removed before it was killed.
     runs = {row.saved_at for row in rows}
     TranscriptBatch.objects.filter(
         chat_id=rows[0].chat_id, saved_at__in=runs, cleaned_at__isnull=True

@@ -1,4 +1,4 @@
-"""Looks at a folder of batches and at what is stored, and changes nothing."""
+"""Report on a folder of batches and on the stored conversation; change nothing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from sessions_app.transcripts.target import Target
 
 @dataclass
 class Validation:
-    """Whether a save would take the files. ``further``: how many problems there are beyond
-    those that are told."""
+    """The result of a validation: whether a save would accept the files.
+
+    ``further``: the number of problems that are not listed.
+    """
 
     files: int
     messages: int
@@ -49,9 +51,11 @@ def folder_validate(
     append: bool = False,
     progress: Progress = no_progress,
 ) -> Validation:
-    """Check all files and, where ``target`` is given, that they go on from what is stored
-    there. An empty folder is a problem: there should be a file. Raises FolderError and
-    ConversationNotFoundError."""
+    """Check all files and, with a ``target``, that they continue the stored conversation.
+
+    An empty folder is a problem: there should be a file. Raises FolderError and
+    ConversationNotFoundError.
+    """
     check, plan = _look(folder, target, progress, append=append)
     problems = check.problems + (plan.problems if plan else [])
     if not check.files and not problems:
@@ -71,8 +75,10 @@ def folder_validate(
 def folder_status(
     *, folder: BatchFolder, target: Target, append: bool = False, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """What lies in the folder, what is stored, and what a save would do. Raises FolderError
-    and ConversationNotFoundError."""
+    """Return the folder's files, the stored conversation, and the effect of a save.
+
+    Raises FolderError and ConversationNotFoundError.
+    """
     check, plan = _look(folder, target, progress, append=append)
     problems = check.problems + (plan.problems if plan else [])
     return {
@@ -108,7 +114,7 @@ def _look(
 
 
 def _stored(target: Target) -> dict[str, Any]:
-    """Of the conversation as transcripts tell it: messages and their answers."""
+    """Return the stored conversation in the order of transcripts: messages and their answers."""
     conversation = target.find()
     if conversation is None:
         return {"whatsapp_chat": target.whatsapp_chat, "messages": 0, "last_batch": None}

@@ -1,4 +1,4 @@
-"""Stores the messages of checked files in one transaction."""
+"""Store the messages of checked files in one transaction."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ from sessions_app.transcripts.target import Target
 
 STORING = "Storing"
 BATCH = 500
-# Who the messages of transcripts are addressed to; they name nobody.
+# The recipient of transcript messages; transcripts name nobody.
 ASSISTANT_ADDRESS = "assistant"
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What is in the database now. ``rows``: one for each file of the folder. ``to_back_up``:
-    the files that have no verified copy yet."""
+    """The result of the transaction.
+
+    ``rows``: one for each file of the folder. ``to_back_up``: the files without a verified
+    copy.
+    """
 
     plan: Plan
     session: ChatSession
@@ -48,8 +51,11 @@ class Stored:
 
 @dataclass(frozen=True)
 class Storing:
-    """What the transaction needs. ``backup``: the name of the backup that is made after it;
-    ``has_copy`` tells whether an earlier backup holds a file."""
+    """The inputs of the transaction.
+
+    ``backup``: the name of the backup that is made after it; ``has_copy`` returns whether an
+    earlier backup holds a file.
+    """
 
     check: Check
     target: Target
@@ -62,8 +68,11 @@ class Storing:
     progress: Progress
 
     def run(self, copies: set[tuple[str, str]]) -> Stored:
-        """``copies``: earlier backups and the files that they hold. Raises RefusedError, and
-        what the database raises; then nothing was stored."""
+        """Store the messages.
+
+        ``copies``: earlier backups and the files that they hold. Raises RefusedError and the
+        database's errors; then nothing was stored.
+        """
         try:
             with transaction.atomic():
                 return self._run(copies)
@@ -96,7 +105,7 @@ class Storing:
         )
 
     def _session(self, chat: Chat, plan: Plan) -> ChatSession:
-        """The session that is added to or, where nothing is, the one that has it already."""
+        """Return the session to add to; without new messages, the one that holds them."""
         if plan.add:
             return session_open(chat=chat, now=self.now, timeout=self.rules.session_timeout)
         if plan.stored_in is not None:
@@ -147,14 +156,14 @@ class Storing:
 
 
 def _role(chat: Chat, memory: ChatMemoryService) -> str:
-    # Nobody is the godfather where none is named; role_in would warn of it.
+    # Without a configured godfather nobody is one; role_in would log a warning.
     return memory.role_in(chat) if memory.godfather else CLIENT
 
 
 def _new_message(
     chat: Chat, file: BatchFile, message: TranscriptMessage, now: datetime
 ) -> NewMessage:
-    """A transcript says nothing of times: its messages have that of the save."""
+    """Return the message to store. Transcripts have no times, so it has the time of the save."""
     people = (chat.whatsapp_chat, ASSISTANT_ADDRESS)
     sender, recipient = people if message.role == USER else people[::-1]
     return NewMessage(

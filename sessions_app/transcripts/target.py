@@ -1,4 +1,4 @@
-"""Which conversation batches belong to."""
+"""Find the conversation that batches belong to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sessions_app.models import Chat, ChatSession
 from sessions_app.transcript_files.facade import BusyError
 from sessions_app.transcripts.conversation_queries import Conversation
 
-# Where batches go that nobody gave a chat.
+# The chat of batches for which no chat was given.
 DEFAULT_CHAT = "transcripts@c.us"
 
 
@@ -29,8 +29,10 @@ class Target:
     session_id: UUID | None = None
 
     def find(self) -> Conversation | None:
-        """What is stored of it; None where the chat is new. Raises ConversationNotFoundError
-        for a session that isn't there."""
+        """Return the stored conversation; None if the chat is new.
+
+        Raises ConversationNotFoundError for an unknown session.
+        """
         if self.session_id is None:
             chat = chat_at(self.whatsapp_chat)
             return None if chat is None else Conversation(chat)
@@ -40,7 +42,7 @@ class Target:
         return Conversation(session.chat, session)
 
     def lock(self, now: datetime) -> Conversation:
-        """The same in a transaction, with the chat's row locked, and made where it is new."""
+        """Return the conversation in a transaction with the chat's row locked; create a new chat."""
         if self.session_id is not None:
             owner = chat_of_session(self.session_id)
             if owner is None:
@@ -53,8 +55,10 @@ class Target:
 
 @contextmanager
 def alone_in(target: Target) -> Iterator[None]:
-    """Be the only one who saves into the target's chat. The database gives the lock back when
-    the process dies. Raises BusyError."""
+    """Hold the lock on saves into the target's chat. Raises BusyError.
+
+    The database releases the lock when the process dies.
+    """
     found = target.find()
     name = str(found.chat.pk) if found else target.whatsapp_chat
     digest = hashlib.sha256(f"transcripts\0{name}".encode()).digest()

@@ -1,4 +1,4 @@
-"""The folder of sessions of seed 002: which files there are, and what a file says.
+"""Read the folder of sessions of seed 002: list its files and load their content.
 
     DIR/{session_id}.json           active sessions
     DIR/expired/{session_id}.json   and DIR/archived/
@@ -33,7 +33,7 @@ class SessionFile:
 
 
 class LegacyFolder:
-    """Raises FolderError where there is no such folder or it can't be read."""
+    """The folder. Raises FolderError if it doesn't exist or can't be read."""
 
     def __init__(self, root: Path) -> None:
         if not root.is_dir():
@@ -46,14 +46,14 @@ class LegacyFolder:
             raise FolderError(f"{shown(str(root))} is empty: it has no session files.")
 
     def session_files(self) -> Iterator[SessionFile]:
-        """By status and name."""
+        """Return the session files, sorted by status and name."""
         for status, folder in SESSION_FOLDERS.items():
             for name in self._names(folder):
                 if name.endswith(".json"):
                     yield SessionFile(self.root / folder / name, status)
 
     def message_names(self) -> Iterator[str]:
-        """The names of all message files, without ending; any order."""
+        """Return the names of all message files, without extension, in any order."""
         try:
             with os.scandir(self._inside(self.root / MESSAGES)) as entries:
                 for entry in entries:
@@ -65,13 +65,13 @@ class LegacyFolder:
             raise FolderError(f"{MESSAGES}/ can't be read: {error.strerror}.") from error
 
     def message_path(self, name: str) -> Path:
-        """Where a message of this id is. Raises LegacyMissing where no file can be so named."""
+        """Return the path of a message's file. Raises LegacyMissing if the id can't be a file name."""
         if not name or name.startswith(".") or not _is_plain(name) or len(name.encode()) > 200:
             raise LegacyMissing("no file can have this name")
         return self.root / MESSAGES / f"{name}.json"
 
     def read(self, path: Path) -> Any:
-        """A file's JSON document. Raises LegacyError, LegacyMissing where it isn't there."""
+        """Return a file's JSON document. Raises LegacyError; LegacyMissing if it doesn't exist."""
         try:
             text = self._bytes(path).decode("utf-8-sig")
         except FileNotFoundError as error:
@@ -90,8 +90,11 @@ class LegacyFolder:
             raise LegacyError("not usable JSON: a number has too many digits") from error
 
     def has_file(self, path: str) -> bool:
-        """Whether a path that a message names leads to a file: absolute, or from this folder
-        or one of the two above it, where the old program ran. Nothing is opened."""
+        """Return whether a path in a message leads to a file.
+
+        The path is absolute, or relative to this folder or to one of the two above it, where
+        the old program ran. Nothing is opened.
+        """
         bases = (self.root, self.root.parent, self.root.parent.parent)
         try:
             return any((base / path).is_file() for base in bases)
@@ -99,11 +102,11 @@ class LegacyFolder:
             return False
 
     def label(self, path: Path) -> str:
-        """How a file is called in logs and reports."""
+        """Return the file's name for logs and reports."""
         return shown(str(path.relative_to(self.root)))
 
     def message_label(self, name: str) -> str:
-        """The same for a message's file that may not be there."""
+        """Return the name of a message's file, which may not exist, for logs and reports."""
         return shown(f"{MESSAGES}/{name}.json")
 
     def _names(self, folder: str) -> list[str]:
@@ -116,7 +119,7 @@ class LegacyFolder:
             raise FolderError(f"{where} can't be read: {error.strerror}.") from error
 
     def _inside(self, folder: Path) -> Path:
-        """Raises FolderError where a link leads out."""
+        """Return the path. Raises FolderError if a link leads out of the folder."""
         if not Path(os.path.realpath(folder)).is_relative_to(self.root):
             raise FolderError(f"{shown(str(folder))} is a link out of the folder: copy it in.")
         return folder
@@ -135,7 +138,7 @@ class LegacyFolder:
 
 
 def shown(text: str) -> str:
-    """A name that can be printed, whatever bytes it is made of."""
+    """Return a printable form of a name, whatever bytes it contains."""
     return text if text.isprintable() else ascii(text)
 
 

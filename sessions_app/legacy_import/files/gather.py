@@ -1,5 +1,8 @@
-"""Collects the messages of one session: those that its file holds, those that it lists, and
-those that call it theirs."""
+"""Collect the messages of one session.
+
+These are the messages that its file contains, those that it lists, and those that name it as
+their session.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from sessions_app.legacy_import.files.report import ImportReport
 
 @dataclass(frozen=True)
 class FoundMessage:
-    """A message, and ``source``: where it was found, in the words of logs and reports."""
+    """A message, and ``source``: the place where it was found, for logs and reports."""
 
     message_id: UUID
     legacy: LegacyMessage
@@ -26,14 +29,14 @@ class FoundMessage:
 
 @dataclass
 class Gathered:
-    """By id; ``missing`` are the ids that the session lists without there being a file."""
+    """The messages by id; ``missing`` are the listed ids without a file."""
 
     messages: dict[UUID, FoundMessage] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
 
 class Gatherer:
-    """Reads the messages of one session. Those that can't be used go into ``report``."""
+    """Read the messages of one session. Unusable ones are added to ``report``."""
 
     def __init__(
         self, folder: LegacyFolder, report: ImportReport, *, session_id: UUID, latest: datetime
@@ -45,7 +48,7 @@ class Gatherer:
         self.found = Gathered()
 
     def add_session(self, session: LegacySession, label: str) -> None:
-        """What a session's file holds and lists."""
+        """Add the messages that a session's file contains and lists."""
         for position, document in enumerate(session.embedded, start=1):
             source = f"{label}, message {position}"
             try:
@@ -59,7 +62,7 @@ class Gatherer:
             self._add_listed(name, session.whatsapp_chat)
 
     def add_files(self, names: Iterable[str]) -> None:
-        """Message files that no session lists."""
+        """Add message files that no session lists."""
         for name in names:
             source = self._folder.message_label(name)
             try:
@@ -73,7 +76,7 @@ class Gatherer:
             message = self._read(name)
             self._check(message, whatsapp_chat)
         except LegacyMissing:
-            # The message may stand in the session's file itself, which lists it as well.
+            # The session's file may both contain and list the message.
             if not self._has(name):
                 self.found.missing.append(name)
         except LegacyError as error:
@@ -89,7 +92,7 @@ class Gatherer:
         return message
 
     def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
-        """What an older message calls its session may be the session's WhatsApp chat."""
+        """Check the session of a message; older messages may name the WhatsApp chat instead."""
         ref = message.session_ref
         if ref and ref != whatsapp_chat and session_uuid(ref) != self._session_id:
             raise LegacyError("session_id: names another session than the one that lists it")

@@ -1,4 +1,4 @@
-"""Ids of old files as UUIDs: a UUID stays itself, anything else always becomes the same one."""
+"""Ids of old files as UUIDs: a UUID stays unchanged, any other id maps to a fixed one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def session_uuid(original: str) -> UUID:
 
 
 def message_uuid(original: str, session_id: UUID) -> UUID:
-    """Ids such as "1" are unique in their session only, so it counts, too."""
+    """Return the message's UUID.
+
+    Ids such as "1" are unique in their session only, so the session's id is part of the input.
+    """
     if is_uuid(original):
         return UUID(original)
     return uuid.uuid5(NAMESPACE, f"message:{session_id}:{original}")

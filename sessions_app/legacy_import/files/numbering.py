@@ -1,4 +1,4 @@
-"""The order of a session's messages."""
+"""Number a session's messages."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from sessions_app.legacy_import.files.gather import FoundMessage
 
 
 def numbered(messages: Iterable[FoundMessage]) -> list[tuple[int, FoundMessage]]:
-    """The messages in their order, each with its number. Where two claim the same one, the
-    later moves up, and so do those behind it as far as they must; gaps stay."""
+    """Return the messages in order, each with its number.
+
+    If two claim the same number, the later one moves up, and so do those after it as far as
+    necessary; gaps stay.
+    """
     placed: list[tuple[int, FoundMessage]] = []
     last = 0
     for found in sorted(messages, key=_order):

@@ -1,4 +1,4 @@
-"""Whose a session was whose own file is lost (RECOVERY-001)."""
+"""Find the chat of a session whose file is lost (RECOVERY-001)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from sessions_app.legacy_import.files.ids import is_whatsapp_chat
 
 
 def whatsapp_chat_of(found: Sequence[FoundMessage]) -> str:
-    """The chat that these messages of one session agree on: a group where one is named, else
-    who wrote to the assistant or was written to by it.
+    """Return the chat that these messages of one session agree on.
 
-    Raises LegacyError where they name none or several: a guess could show one person's
+    It is a group if one is named, else the person who wrote to the assistant or received its
+    messages.
+
+    Raises LegacyError if they name none or several: a guess could show one person's
     conversation to another.
     """
     messages = [one.legacy for one in found]

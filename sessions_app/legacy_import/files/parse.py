@@ -1,7 +1,7 @@
-"""Reads the two generations of session and message documents (seed 002).
+"""Parse the two generations of session and message documents (seed 002).
 
-The older names are ``chat_id`` and ``phone_number``; the oldest sessions hold their messages
-themselves. Nothing here raises anything but LegacyError.
+The older names are ``chat_id`` and ``phone_number``; the oldest sessions contain their
+messages. Nothing here raises anything but LegacyError.
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ class _SessionFile(Document):
 
 @dataclass(frozen=True)
 class LegacySession:
-    """A session's file. ``original_id`` is its id as written there; ``embedded`` the messages
-    that it holds itself, not read yet; ``unknown`` the names of the fields that we don't know;
-    ``naive``: a time had no zone."""
+    """A session's file.
+
+    ``original_id`` is its id as written there; ``embedded`` the messages that it contains, not
+    parsed yet; ``unknown`` the names of unknown fields; ``naive``: a time had no zone.
+    """
 
     original_id: str
     whatsapp_chat: str
@@ -86,13 +88,15 @@ class _Reference(Document):
 
     @property
     def session_ref(self) -> str:
-        """What a message calls its session, perhaps nothing."""
+        """Return the session that a message names, perhaps empty."""
         return self.session_id or self.chat_id
 
 
 class LegacyMessage(_Reference):
-    """One message. ``unknown`` holds the fields that we don't know; ``naive``: a time had no
-    zone."""
+    """One message.
+
+    ``unknown`` holds the unknown fields; ``naive``: a time had no zone.
+    """
 
     original_id: Name = Field(alias="message_id", min_length=1)
     order_num: int = Field(ge=1, le=MAX_ORDER)
@@ -118,8 +122,10 @@ MESSAGE_FIELDS = {"message_id", *LegacyMessage.model_fields}.difference(_OURS)
 
 
 def parse_session(document: object, *, name: str, latest: datetime) -> LegacySession:
-    """A session's document. ``name``: its file's, without ending; ``latest``: the last moment
-    that a time may name. Raises LegacyError."""
+    """Parse a session's document. Raises LegacyError.
+
+    ``name``: the name of its file, without extension; ``latest``: the last permitted time.
+    """
     given = _object(document)
     unknown = tuple(sorted(given.keys() - SESSION_FIELDS))
     _check_unknown({field: given[field] for field in unknown})
@@ -142,8 +148,11 @@ def parse_session(document: object, *, name: str, latest: datetime) -> LegacySes
 def parse_message(
     document: object, *, latest: datetime, position: int | None = None
 ) -> LegacyMessage:
-    """A message's document. ``position``, from 1: its place where its session holds it itself;
-    it then may lack an id and an order_num. Raises LegacyError."""
+    """Parse a message's document. Raises LegacyError.
+
+    ``position``, from 1: its place if its session's file contains it; it may then lack an id
+    and an order_num.
+    """
     given = _object(document)
     unknown = {field: given[field] for field in given if field not in MESSAGE_FIELDS}
     _check_unknown(unknown)
@@ -159,8 +168,10 @@ def parse_message(
 
 
 def message_session(document: object) -> str:
-    """What a message calls its session, "" for nothing: also where the rest of the message
-    can't be used. Raises LegacyError."""
+    """Return the session that a message names, "" for none. Raises LegacyError.
+
+    Works even if the rest of the message is unusable.
+    """
     return _Reference.read(_object(document)).session_ref
 
 
@@ -178,7 +189,10 @@ def _check_unknown(fields: dict[str, Any]) -> None:
 
 
 def _who(found: _SessionFile, name: str) -> tuple[str, str]:
-    """The session's id and its WhatsApp chat. ``chat_id`` was either: its form tells which."""
+    """Return the session's id and its WhatsApp chat.
+
+    ``chat_id`` could be either: its form decides.
+    """
     session_id, chat_id = found.session_id, found.chat_id
     chat = found.whatsapp_chat or _with_server(found.phone_number)
     if not chat and not is_uuid(chat_id):
@@ -195,6 +209,6 @@ def _who(found: _SessionFile, name: str) -> tuple[str, str]:
 
 
 def _with_server(phone: str) -> str:
-    """The older name of whatsapp_chat, also as a number alone."""
+    """Return the older name of whatsapp_chat, or a number alone, as a full address."""
     bare = BARE_PHONE.fullmatch(phone)
     return f"{bare[1]}@c.us" if bare else phone

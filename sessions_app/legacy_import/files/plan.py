@@ -1,5 +1,4 @@
-"""Looks over a folder before anything is imported: which sessions there are, in which order
-they come in, and which message files no session lists."""
+"""Plan the import of a folder: its sessions, their order, and its unlisted message files."""
 
 from __future__ import annotations
 
@@ -24,8 +23,11 @@ LONG_AGO = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass
 class Unlisted:
-    """Message files that their session doesn't list: those that were pruned from it, or all
-    where its own file is lost. ``original_id`` is what they call their session."""
+    """Message files that their session doesn't list.
+
+    They were pruned from it, or its own file is lost. ``original_id`` is the session that they
+    name.
+    """
 
     original_id: str
     names: list[str] = field(default_factory=list)
@@ -34,8 +36,10 @@ class Unlisted:
 
 @dataclass(frozen=True)
 class Entry:
-    """A session's file that can be read. ``leads``: no other active session of this chat in
-    the folder was active later."""
+    """A readable session file.
+
+    ``leads``: no other active session of this chat in the folder was active later.
+    """
 
     path: Path
     status: str
@@ -47,8 +51,11 @@ class Entry:
 
 @dataclass
 class Plan:
-    """``entries``, the last active first; ``unlisted`` by the id of their session; ``orphans``:
-    the unlisted of sessions whose file is lost, the last active first."""
+    """The plan of an import.
+
+    ``entries``, the last active first; ``unlisted`` by the id of their session; ``orphans``:
+    the unlisted files of sessions whose file is lost, the last active first.
+    """
 
     entries: list[Entry]
     unlisted: dict[UUID, Unlisted]
@@ -56,7 +63,7 @@ class Plan:
 
 
 def plan_folder(folder: LegacyFolder, report: ImportReport, *, latest: datetime) -> Plan:
-    """Files that can't be used go into ``report``."""
+    """Plan the import. Unusable files are added to ``report``."""
     entries: list[Entry] = []
     listed: set[bytes] = set()
     for file in folder.session_files():
@@ -74,12 +81,14 @@ def plan_folder(folder: LegacyFolder, report: ImportReport, *, latest: datetime)
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:
-    """The last active first, so that it is the one that stays active, also when the import is
-    stopped half-way and run again."""
+    """Sort by last activity, newest first.
+
+    The newest then stays active, also if the import is stopped half-way and run again.
+    """
     ordered: list[Entry] = []
     taken: set[str] = set()
     seen: set[UUID] = set()
-    # The same session twice: where it expired is where it was moved to.
+    # The same session twice: it was moved to the folder in which it expired.
     for entry in sorted(entries, key=lambda one: (one.last_active, one.status), reverse=True):
         active = entry.status == "active" and entry.session_id not in seen
         leads = active and entry.whatsapp_chat not in taken
@@ -113,7 +122,7 @@ def _unlisted(
 
 
 def _moment(document: object, latest: datetime) -> datetime:
-    """When a message was stored; long ago where that can't be told."""
+    """Return when a message was stored; a time long ago if that is unknown."""
     try:
         return parse_message(document, latest=latest).received_at
     except LegacyError:
@@ -121,15 +130,17 @@ def _moment(document: object, latest: datetime) -> datetime:
 
 
 def _key(name: str) -> bytes:
-    """A message's id in little memory: a folder may hold a million."""
+    """Return a compact key for a message's id: a folder may hold a million."""
     return UUID(name).bytes if is_uuid(name) else name.encode(errors="surrogateescape")
 
 
 def plan_session(
     folder: LegacyFolder, report: ImportReport, *, session_id: UUID, latest: datetime
 ) -> tuple[Entry | None, Unlisted | None]:
-    """One session's own file, where it can be read, and the messages that call it theirs and
-    that it doesn't list. Reads every message file."""
+    """Plan one session: its own file, if readable, and its unlisted messages.
+
+    Reads every message file.
+    """
     entry, listed = _own_file(folder, report, session_id, latest)
     names = []
     original = ""
@@ -160,7 +171,7 @@ def _own_file(
         try:
             session = parse_session(folder.read(file.path), name=file.path.stem, latest=latest)
         except LegacyError as error:
-            # What the rebuilding is for.
+            # This is the case that the rebuild is for.
             text = "%s can't be used, the session is made from its messages: %s."
             report.warn("unreadable_session", text, folder.label(file.path), error)
             continue

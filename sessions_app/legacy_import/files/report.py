@@ -1,4 +1,4 @@
-"""What an import did: counted for the report, and logged as it happens."""
+"""Report of an import: counted for the result, and logged as it happens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file, or a message in a file, that did not come in, and why."""
+    """A file, or a message in a file, that was not imported, and the reason."""
 
     file: str
     reason: str
@@ -20,8 +20,11 @@ class Skipped:
 
 @dataclass
 class ImportReport:
-    """``sessions_expired`` are those of the imported that came in as expired or archived;
-    ``renamed`` maps ids that are no UUIDs to those that stand for them."""
+    """The counts of an import.
+
+    ``sessions_expired`` are the imported sessions with the status expired or archived;
+    ``renamed`` maps ids that are no UUIDs to their UUIDs.
+    """
 
     dry_run: bool = False
     sessions_imported: int = 0
@@ -38,17 +41,17 @@ class ImportReport:
     renamed: dict[str, str] = field(default_factory=dict)
 
     def session_skip(self, file: str, reason: str) -> None:
-        """ERR-SESSION-001: the file is left out, the rest goes on."""
+        """Skip the file and continue with the rest (ERR-SESSION-001)."""
         self.sessions_skipped += 1
         self._skip(file, reason)
 
     def message_skip(self, file: str, reason: str) -> None:
-        """ERR-SESSION-003: the message is left out, its session goes on."""
+        """Skip the message and continue with its session (ERR-SESSION-003)."""
         self.messages_skipped += 1
         self._skip(file, reason)
 
     def orphans_skip(self, session: str, count: int) -> None:
-        """Messages whose session has no file that can be read, and that wait for a decision."""
+        """Skip messages whose session has no readable file, until staff decide."""
         self.messages_skipped += count
         reason = (
             "the file of their session is missing or can't be used; "
@@ -68,7 +71,7 @@ class ImportReport:
         logger.error("%s was skipped: %s.", file, reason)
 
     def as_dict(self) -> dict[str, Any]:
-        """For --json."""
+        """Return the report for --json."""
         return {
             "dry_run": self.dry_run,
             "sessions": {

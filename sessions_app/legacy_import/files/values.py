@@ -1,4 +1,4 @@
-"""The values of old JSON documents, and what is wrong with one that can't be used."""
+"""Parse the values of old JSON documents, and describe the unusable ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing_extensions import Self
 from sessions_app.legacy_import.files.errors import LegacyError
 
 MAX_DEPTH = 50
-# The largest whole number that every JSON reader keeps exactly.
+# The largest integer that every JSON reader keeps exactly.
 MAX_COUNT = 2**53
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -48,8 +48,10 @@ REASONS = {
 
 
 def storable(value: object, depth: int = 0) -> None:
-    """Refuse what PostgreSQL can't hold, anywhere in a value: NUL, lone surrogates, numbers
-    that are none, and nesting without end. Raises ValueError."""
+    """Reject values that PostgreSQL can't hold, at any depth. Raises ValueError.
+
+    These are NUL, lone surrogates, NaN and infinite numbers, and unlimited nesting.
+    """
     if depth > MAX_DEPTH:
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     if isinstance(value, str):
@@ -74,8 +76,10 @@ def _storable_text(text: str) -> str:
 
 
 def _moment(text: object, info: ValidationInfo[datetime]) -> datetime:
-    """A time in UTC; one without a zone is taken for UTC. No time is after the context's: it
-    would keep a session open for ever."""
+    """Return a time in UTC; a time without a zone counts as UTC.
+
+    No time is after the context's limit: it would keep a session open for ever.
+    """
     if not isinstance(text, str):
         raise ValueError("not a text")
     found = MOMENT.fullmatch(text)
@@ -107,15 +111,18 @@ def lacks_zone(text: object) -> bool:
 
 
 class Document(BaseModel):
-    """The fields of a document that are known; null is as good as missing."""
+    """The known fields of a document; null counts as missing."""
 
     model_config = ConfigDict(strict=True, frozen=True)
-    # By the name that replaced it: an older name counts only where the newer one says nothing.
+    # By the new name: an older name counts only if the new one is missing.
     older: ClassVar[dict[str, str]] = {}
 
     @classmethod
     def read(cls, given: Mapping[str, Any], *, latest: datetime | None = None) -> Self:
-        """``latest``: the last moment that a time may name. Raises LegacyError."""
+        """Read the document. Raises LegacyError.
+
+        ``latest``: the last permitted time.
+        """
         there = {name: value for name, value in given.items() if value is not None}
         for name, older in cls.older.items():
             if there.get(name):
