@@ -25,8 +25,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder  # noqa: E402
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered  # noqa: E402
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered  # noqa: E402
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from memoryproject.foundation.retrieval.query import QueryTerm  # noqa: E402
 from memoryproject.foundation.retrieval.relevance import (  # noqa: E402
     IN_USE,
     Constants,
@@ -41,7 +42,6 @@ from memoryproject.foundation.retrieval.subqueries import (  # noqa: E402
     best_scores,
     query_parts,
 )
-from memoryproject.foundation.text.query import QueryTerm  # noqa: E402
 from memoryproject.foundation.text.terms import index_text  # noqa: E402
 
 PAIRS = Path(__file__).parent / "data" / "recall_pairs.json"

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from calibrate_recall import Corpus  # noqa: E402
 from conversations import Conversation, Question, read_conversations  # noqa: E402
 
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered  # noqa: E402
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered  # noqa: E402
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
 from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     BY_WORDS,
@@ -44,9 +44,9 @@ from memoryproject.foundation.retrieval.message_features import (  # noqa: E402
     features_of,
     speaker_named,
 )
+from memoryproject.foundation.retrieval.query import query_terms, text_without  # noqa: E402
 from memoryproject.foundation.retrieval.relevance import IN_USE as LEXICAL  # noqa: E402
-from memoryproject.foundation.text.periods import best_fit, periods_asked  # noqa: E402
-from memoryproject.foundation.text.query import query_terms, text_without  # noqa: E402
+from memoryproject.foundation.retrieval.subqueries import best_fit, periods_asked  # noqa: E402
 
 RIDGE = 1e-3
 STEPS = 400

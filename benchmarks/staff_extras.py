@@ -12,8 +12,8 @@ from bulk_rows import rows_add
 from django.contrib.auth.models import User
 from django.db import connection
 
-from memories_app.embedding_models.vector_index import index_drop, index_ensure
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
+from memories_app.search.vector_search import index_drop, index_ensure
 from memoryproject.foundation.audit.sealing import audit_seal
 from memoryproject.foundation.audit.wiring import audit_key, log_path
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from cards_app.models import MemoryCard
-from memoryproject.foundation.text.query import informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 
 
 def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:

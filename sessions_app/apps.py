@@ -48,9 +48,7 @@ def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
 
 
 def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:
-    from sessions_app.webhook_endpoints.dependencies import (  # noqa: PLC0415 imports models
-        enqueue_webhooks,
-    )
+    from sessions_app.webhook_endpoints.dependencies import enqueue_webhooks  # noqa: PLC0415 imports models
 
     enqueue_webhooks(endpoint_id)
 

@@ -13,7 +13,7 @@ from cards_app.rules.phrases import asks_or_calls, tells_decision, tells_todo
 from cards_app.rules.redact import redact
 from cards_app.rules.sentences import Sentence, is_question, split_sentences
 from cards_app.rules.vocabulary import EntityCounter, KeywordCounter
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word
 
 ALGORITHM_VERSION = "1.0"
 UNTITLED = "Untitled Session"

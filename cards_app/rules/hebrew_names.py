@@ -21,10 +21,9 @@ from cards_app.rules.hebrew_words import (
     TOWNS_OF_TWO_WORDS,
 )
 from cards_app.rules.words import folded, without_points
+from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.kinds import Kind, kind_of
-from memoryproject.foundation.text.normalise import fold
-from memoryproject.foundation.text.tokens import Token
+from memoryproject.foundation.text.tokens import Kind, Token, kind_of
 
 MIN_NAME_LENGTH = 3
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cards_app.rules.lines import Line
-from memoryproject.foundation.text.language import detect_language
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word, detect_language
 
 # Roles that ask nothing: the topic of a conversation comes from others.
 NOT_PEOPLE = frozenset({"assistant", "system", "tool", "summary"})

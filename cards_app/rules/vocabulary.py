@@ -17,8 +17,8 @@ from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
 from cards_app.rules.sentences import Sentence, split_sentences
 from cards_app.rules.words import folded, letter_count, split_words
 from memoryproject.foundation.text import hebrew_words
+from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.normalise import fold
 
 MAX_ENTITIES = 10
 MAX_KEYWORDS = 10

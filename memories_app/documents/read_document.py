@@ -25,7 +25,7 @@ from memoryproject.foundation.integrations.documents.base import (
     TextExtractor,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.retry import nothing
 from memoryproject.foundation.text.chunks import Passage, cut_text
 from memoryproject.foundation.text.terms import index_text

@@ -6,12 +6,6 @@ from memories_app.embedding_models.active_model import (
     model_switch,
     model_verify,
 )
-from memories_app.embedding_models.vector_index import (
-    cast_of,
-    index_drop,
-    index_ensure,
-    index_state,
-)
 from memories_app.embedding_models.vectors import (
     Uncovered,
     memories_embed,
@@ -22,10 +16,6 @@ from memories_app.embedding_models.vectors import (
 
 __all__ = [
     "Uncovered",
-    "cast_of",
-    "index_drop",
-    "index_ensure",
-    "index_state",
     "memories_embed",
     "memories_lacking",
     "memories_untried",

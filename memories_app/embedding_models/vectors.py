@@ -10,7 +10,7 @@ from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 
 # The embedder's own batch size.
 BATCH = 256

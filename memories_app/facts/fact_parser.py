@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
-from memoryproject.foundation.text.normalise import fold
+from memoryproject.foundation.text.characters import fold
 
 WORD, NUMBER, TIME, RANGE, WEEKDAY, DATE, NAME, SYMBOL = (
     "word", "number", "time", "range", "weekday", "date", "name", "symbol",

@@ -75,6 +75,6 @@ __all__ = [
     "numbers_of",
     "printable",
     "read_duration",
-    "stamp",
     "render_problem",
+    "stamp",
 ]

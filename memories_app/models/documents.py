@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories_app.models.memories import Visibility
 from memoryproject.foundation.choices import labelled
-from memoryproject.foundation.errors.error_field import ErrorField, ErrorsField
+from memoryproject.foundation.errors.stored_errors import ErrorField, ErrorsField
 from memoryproject.foundation.leases import LeasedWork
 
 

@@ -23,7 +23,7 @@ from memories_app.store.facade import (
 )
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 
 

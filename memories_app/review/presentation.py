@@ -1,4 +1,4 @@
-"""Public pages and REST resources of staff's review: what other packages may use."""
+"""What pages and REST resources of other packages use of those of staff's review of memories."""
 
 from memories_app.review.admin.history import memory_link
 from memories_app.review.admin.memories import MemoryPages

@@ -18,9 +18,9 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db.models import Q, QuerySet
 
 from memories_app.search.lexical_search import MAX_SIMILAR, Match, Words, best_share, known_terms
+from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
 from memoryproject.foundation.retrieval.subqueries import QueryPart
-from memoryproject.foundation.text.query import QueryTerm
 
 # With more word forms, comparing a text without an index costs more than a full pass.
 MAX_COMPARED = 30

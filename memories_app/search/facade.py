@@ -13,6 +13,10 @@ from memories_app.search.ranking import (
 )
 from memories_app.search.vector_search import (
     Vector,
+    cast_of,
+    index_drop,
+    index_ensure,
+    index_state,
     nearest_by_index,
     nearest_exactly,
     nearest_keys,
@@ -23,6 +27,7 @@ from memories_app.search.visibility import (
     memories_list,
     memories_visible,
     memories_with_words,
+    scope_of,
     tags_in_use,
     values_in_use,
 )
@@ -34,7 +39,11 @@ __all__ = [
     "Vector",
     "WordSearch",
     "any_of",
+    "cast_of",
     "cosines_of",
+    "index_drop",
+    "index_ensure",
+    "index_state",
     "is_current",
     "known_terms",
     "memories_for_staff",
@@ -46,6 +55,7 @@ __all__ = [
     "nearest_keys",
     "prepare_query",
     "rank",
+    "scope_of",
     "search_words",
     "tags_in_use",
     "values_in_use",

@@ -17,9 +17,9 @@ from django.db import connections
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
+from memoryproject.foundation.retrieval.query import QueryTerm, informative_terms
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
 from memoryproject.foundation.retrieval.subqueries import QueryPart
-from memoryproject.foundation.text.query import QueryTerm, informative_terms
 
 # The number of bits in a bigint without its sign.
 MAX_WORDS = 63

@@ -33,7 +33,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
     EmbedderError,
 )
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, semantic_relevance
 from memoryproject.foundation.retrieval.subqueries import Candidate, QueryPart, best_scores
 

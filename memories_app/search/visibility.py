@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memoryproject.foundation.text.query import informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 
 
 def memories_visible(*, is_owner: bool, is_staff: bool, chat_id: UUID | None) -> QuerySet[Memory]:
@@ -118,3 +118,8 @@ def tags_in_use(*, newest: int = 1_000, most: int = 50) -> list[str]:
     """Return the tags of the newest memories: reading all memories would take too long."""
     rows = Memory.objects.order_by("-created_at").values_list("tags", flat=True)[:newest]
     return sorted({tag for tags in rows for tag in tags})[:most]
+
+
+def scope_of(visibility: str, chat_id: UUID | None) -> str:
+    """Return the same value that the database generates for ``Memory.scope``."""
+    return f"chat:{chat_id}" if visibility == str(Visibility.CHAT) else str(visibility)

@@ -22,6 +22,7 @@ from memories_app.facts.facade import (
     visibility_problems,
 )
 from memories_app.models import Memory, MemoryStatus, RevisionReason
+from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.locked_memory import (
     content_set,
@@ -29,10 +30,9 @@ from memories_app.store.locked_memory import (
     memory_locked,
     refuse_duplicate,
 )
-from memories_app.store.scope_locks import scope_of
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 
 
 def memory_update(

@@ -20,10 +20,11 @@ from memories_app.models import (
     MemoryStatus,
     RevisionReason,
 )
+from memories_app.search.facade import scope_of
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.integration_events import memory_event
 from memories_app.store.propose import replacement_propose
-from memories_app.store.scope_locks import scope_of, scopes_lock
+from memories_app.store.scope_locks import scopes_lock
 from memoryproject.foundation.audit.events import Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.events import hooks_raise
 from memoryproject.foundation.text.terms import IndexedText, index_text

@@ -2,7 +2,14 @@
 
 from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
 from memories_app.store.deduplicate import memory_audit, revisions_add
-from memories_app.store.delete import memories_delete, with_older
+from memories_app.store.delete import (
+    is_forgotten,
+    keyed_hash,
+    memories_delete,
+    tombstones_add,
+    tombstones_remove,
+    with_older,
+)
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.import_memories import MemoryImport
 from memories_app.store.integration_events import passages_created, passages_forgotten
@@ -24,25 +31,19 @@ from memories_app.store.remember import (
     memory_remember,
 )
 from memories_app.store.retract import EXTRACTION, memories_retract
-from memories_app.store.scope_locks import scope_of, scopes_lock
+from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.supersede import memory_supersede
-from memories_app.store.tombstones import (
-    is_forgotten,
-    keyed_hash,
-    tombstones_add,
-    tombstones_remove,
-)
 from memories_app.store.transfer_record import AT_ONCE, Record, RecordError, read_record, records_of
 
 __all__ = [
     "AT_ONCE",
-    "MemoryImport",
     "CREATED",
     "DUPLICATE",
     "EXTRACTION",
     "KnownFacts",
     "MAX_AT_ONCE",
     "MadeAhead",
+    "MemoryImport",
     "Record",
     "RecordError",
     "alike_key",
@@ -72,7 +73,6 @@ __all__ = [
     "refuse_duplicate",
     "replacement_propose",
     "revisions_add",
-    "scope_of",
     "scopes_lock",
     "tombstones_add",
     "tombstones_remove",

@@ -10,13 +10,14 @@ from django.db import transaction
 
 from memories_app.facts.facade import fact_key, likeness_of, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource, MemoryStatus
+from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import memories_audit
 from memories_app.store.remember import content_hash
-from memories_app.store.scope_locks import scope_of, scopes_lock
+from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.transfer_record import Record
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.text.terms import index_text
 
 

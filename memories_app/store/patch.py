@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from memories_app.errors import MemoryStateError, MemoryValidationError, Problem
 from memories_app.facts.facade import label_problems, visibility_problems
 from memories_app.models import Memory, MemoryStatus
+from memories_app.search.facade import scope_of
 from memories_app.store.change import (
     memory_expire_at,
     memory_pin,
@@ -19,10 +20,9 @@ from memories_app.store.change import (
     memory_update,
 )
 from memories_app.store.locked_memory import memory_get, memory_locked
-from memories_app.store.scope_locks import scope_of
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 from memoryproject.foundation.process.narrowing import present
 

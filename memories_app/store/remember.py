@@ -20,7 +20,7 @@ from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
 from memoryproject.foundation.audit.events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 
 logger = logging.getLogger(__name__)
 

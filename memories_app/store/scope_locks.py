@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from uuid import UUID
 
 from django.db import connection
-
-from memories_app.models import Visibility
-
-
-def scope_of(visibility: str, chat_id: UUID | None) -> str:
-    """Return the same value that the database generates for ``Memory.scope``."""
-    return f"chat:{chat_id}" if visibility == str(Visibility.CHAT) else str(visibility)
 
 
 def scopes_lock(scopes: Iterable[str]) -> None:

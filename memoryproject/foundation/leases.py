@@ -1,13 +1,10 @@
-"""Leases on rows: one worker at a time does the work that a row represents.
-
-A claim is a conditional update, and its token is new each time: a worker that lost its lease
-can't renew it, lock the row or release it. A lease ends by its time, or with its owner's
-process (see liveness.py); the sweep then gives the work to another worker.
-"""
+"""Leases on rows: one worker at a time does the work that a row stands for."""
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +13,45 @@ from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
+import psutil
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.process.liveness import owner_is_gone, this_process
+# The process start is given by the wall clock, which may be set while a process runs.
+CLOCK_SLACK_SECONDS = 60.0
+
+
+@lru_cache(maxsize=8)
+def _identity(pid: int) -> str:
+    # The process's start distinguishes it from a later one with the same id.
+    return f"{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
+
+
+def this_process() -> str:
+    """Return the name under which this process owns its leases."""
+    return _identity(os.getpid())
+
+
+def owner_is_gone(owner: str) -> bool:
+    """Return whether the owner certainly ran on this machine and no longer runs."""
+    host, _, rest = owner.partition(":")
+    pid, _, started = rest.partition(":")
+    if host != socket.gethostname() or not pid.isdigit() or not _is_number(started):
+        return False
+    try:
+        process = psutil.Process(int(pid))
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        return zombie or abs(process.create_time() - float(started)) > CLOCK_SLACK_SECONDS
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.Error:
+        return False
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
 
 logger = logging.getLogger(__name__)
 

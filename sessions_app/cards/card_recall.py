@@ -10,8 +10,8 @@ from uuid import UUID
 
 from cards_app.rules.prompt_text import render_card
 from cards_app.selectors import cards_before
-from memoryproject.foundation.text.fragments import MARK
-from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from memoryproject.foundation.retrieval.fragments import MARK
+from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.models import Turn, TurnReplay
 
 # The name in the replay record.

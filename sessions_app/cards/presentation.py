@@ -1,4 +1,4 @@
-"""Presentation code of cards that pages and REST resources of other packages use."""
+"""What pages and REST resources of other packages use of those of cards."""
 
 from sessions_app.cards.admin import MakeCards, card_link
 

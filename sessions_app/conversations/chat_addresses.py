@@ -18,7 +18,7 @@ from django.db import connection
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.conversations.activity import activity_record
+from sessions_app.conversations.session_lifecycle import activity_record
 from sessions_app.models import Chat, ChatAddress
 from sessions_app.models.chats import Provider
 from sessions_app.signals import one_person_found

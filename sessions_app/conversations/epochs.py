@@ -24,7 +24,7 @@ from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce
 
 from memories_app.models import Visibility
-from memories_app.store.facade import scope_of
+from memories_app.search.facade import scope_of
 from sessions_app.models import ForgetEpoch
 
 PUBLIC = str(Visibility.PUBLIC)

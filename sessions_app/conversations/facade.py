@@ -1,6 +1,5 @@
-"""Public interface of conversations: the names that other packages may use."""
+"""Public face of conversations: what other packages may use."""
 
-from sessions_app.conversations.activity import activity_recount
 from sessions_app.conversations.bound_chats import (
     MAX_LENGTH,
     chat_at_or_new,
@@ -23,7 +22,6 @@ from sessions_app.conversations.chat_addresses import (
     party_of,
 )
 from sessions_app.conversations.chat_queries import chat_at, chat_name
-from sessions_app.conversations.command_words import Command, parse_command
 from sessions_app.conversations.conversation_message import (
     MAX_MESSAGES,
     ConversationMessage,
@@ -63,15 +61,27 @@ from sessions_app.conversations.history_queries import (
     messages_left_out,
     profile_current,
 )
-from sessions_app.conversations.history_window import window_recompute
 from sessions_app.conversations.integration_events import ANSWERING, SENDING, turn_failed
-from sessions_app.conversations.message_store import NewMessage, message_retext, messages_add
-from sessions_app.conversations.message_text import indexed_of, is_knowledge, speaker_of, text_of
+from sessions_app.conversations.message_store import (
+    NewMessage,
+    message_retext,
+    messages_add,
+    window_recompute,
+)
+from sessions_app.conversations.message_text import (
+    Command,
+    indexed_of,
+    is_knowledge,
+    parse_command,
+    speaker_of,
+    text_of,
+)
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, PreviewRecorder, Seen, What
 from sessions_app.conversations.profile_lock import profile_locked
 from sessions_app.conversations.redact_derived import text_redact, unstored_forget
 from sessions_app.conversations.reply_window import last_heard, window_closes
 from sessions_app.conversations.session_lifecycle import (
+    activity_recount,
     expires_at,
     session_end,
     session_open,
@@ -111,6 +121,7 @@ __all__ = [
     "Mark",
     "NewMessage",
     "Place",
+    "PreviewRecorder",
     "Reader",
     "SENDING",
     "ScopeBusyError",
@@ -120,7 +131,6 @@ __all__ = [
     "SessionArchivedError",
     "TimelinePage",
     "What",
-    "PreviewRecorder",
     "activity_recount",
     "address_change",
     "addresses_lock",
@@ -144,6 +154,7 @@ __all__ = [
     "counted",
     "document_failure",
     "expires_at",
+    "exposure_of",
     "first_since",
     "forgetting_begin",
     "forgetting_check",
@@ -179,7 +190,6 @@ __all__ = [
     "text_of",
     "text_redact",
     "token_chats",
-    "exposure_of",
     "turn_failed",
     "unstored_forget",
     "window_closes",

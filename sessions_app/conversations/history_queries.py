@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from cards_app.rules.lines import Line
 from cards_app.rules.passage import MIN_PASSAGE_LENGTH, shortened_lines
 from memoryproject.foundation.process.narrowing import present
-from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
 from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata, Turn
 from sessions_app.models.messages import Role

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import F
 
-from memoryproject.foundation.text.fragments import RUN, Fragments
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.retrieval.fragments import RUN, Fragments
+from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models import InboundDelivery, Message, Note, OutboundPart, Turn, TurnReplay
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState

@@ -1,22 +1,68 @@
-"""Open and end sessions."""
+"""Start, end and expire sessions, and keep the time of a chat's last message."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.events import SYSTEM, Actor, Event, audit_record_many
 from sessions_app.conversations.card_requests import cards_request
 from sessions_app.conversations.integration_events import sessions_ended
-from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models import Chat, ChatActivity, ChatSession, Message, Turn
+from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.signals import session_expired
+
+ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
+
+MESSAGES = Message._meta.db_table
+
+# Of two concurrent writers the later time stays, in whatever order they commit.
+SAID = f"""
+INSERT INTO {ACTIVITY} AS kept (chat_id, last_at) VALUES (%s, %s)
+ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at WHERE kept.last_at < excluded.last_at
+"""  # noqa: S608 constants only
+
+# Order by time: of two concurrent messages the later one may have waited less and have the lower
+# number.
+RECOUNT = f"""
+INSERT INTO {ACTIVITY} (chat_id, last_at)
+SELECT chat.id, coalesce(said.received_at, chat.created_at) FROM {CHATS} AS chat
+LEFT JOIN LATERAL (
+    SELECT received_at FROM {MESSAGES} AS own
+    WHERE own.chat_id = chat.id AND own.role <> %s ORDER BY received_at DESC LIMIT 1
+) AS said ON true
+WHERE chat.id = ANY(%s)
+ON CONFLICT (chat_id) DO UPDATE SET last_at = excluded.last_at
+"""  # noqa: S608 constants only
+
+
+def activity_record(*, chat_id: UUID, at: datetime) -> None:
+    """Record that something was said in the chat, or that the chat was created."""
+    with connection.cursor() as cursor:
+        cursor.execute(SAID, [chat_id, at])
+
+
+def activity_recount(*, chat_ids: Collection[UUID]) -> None:
+    """Compute the activity again from the stored messages.
+
+    Call it after messages were deleted, moved here from another chat, or imported from old
+    files.
+    """
+    wanted = sorted(set(chat_ids))
+    # Lock before the read, so that no concurrent message is missed.
+    rows = ChatActivity.objects.select_for_update().filter(chat__in=wanted).order_by("chat")
+    list(rows.values_list("chat", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(RECOUNT, [Role.SUMMARY, wanted])
+
 
 logger = logging.getLogger(__name__)
 

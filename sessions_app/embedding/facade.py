@@ -1,4 +1,4 @@
-"""Public interface of embedding: the names that other packages may use."""
+"""Public face of embedding: what other packages may use."""
 
 from sessions_app.embedding.choice import embedder, load_early
 from sessions_app.embedding.maintenance import embeddings_tend

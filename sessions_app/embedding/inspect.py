@@ -11,16 +11,17 @@ from django.db import DatabaseError, transaction
 from django.db.models import F, Func, IntegerField, Model
 from pgvector.django import CosineDistance
 
-from memories_app.embedding_models.facade import (
+from memories_app.embedding_models.facade import memories_lacking, vectors_delete
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search.facade import (
+    Vector,
     cast_of,
     index_drop,
     index_ensure,
     index_state,
-    memories_lacking,
-    vectors_delete,
+    nearest_by_index,
+    nearest_exactly,
 )
-from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search.facade import Vector, nearest_by_index, nearest_exactly
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from sessions_app.embedding.exclusive import alone
 from sessions_app.embedding.message_vectors import messages_lacking

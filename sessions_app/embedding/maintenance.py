@@ -11,13 +11,9 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from memories_app.embedding_models.facade import (
-    index_drop,
-    index_ensure,
-    memories_embed,
-    vectors_delete,
-)
+from memories_app.embedding_models.facade import memories_embed, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
+from memories_app.search.facade import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.embedding.exclusive import ReembedRunningError, alone

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 from sessions_app.models.messages import Role
 

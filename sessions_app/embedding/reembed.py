@@ -18,7 +18,6 @@ from psycopg.errors import LockNotAvailable
 
 from memories_app.embedding_models.facade import (
     Uncovered,
-    index_ensure,
     memories_embed,
     memories_lacking,
     memories_untried,
@@ -26,6 +25,7 @@ from memories_app.embedding_models.facade import (
     model_switch,
 )
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
+from memories_app.search.facade import index_ensure
 from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.exclusive import alone

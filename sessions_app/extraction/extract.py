@@ -15,7 +15,7 @@ from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.leases import LeaseLostError
-from memoryproject.foundation.text.language import detect_language
+from memoryproject.foundation.text.characters import detect_language
 from sessions_app.extraction.claims import ExtractionLease, extraction_claim
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.model_facts import FactsFormError, read_facts

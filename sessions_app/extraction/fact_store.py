@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from memories_app.facts.facade import NewMemory, likeness_of
 from memories_app.models import Visibility
-from memories_app.store.facade import EXTRACTION, memories_remember, scope_of
+from memories_app.search.facade import scope_of
+from memories_app.store.facade import EXTRACTION, memories_remember
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import Reader, forgetting_wait

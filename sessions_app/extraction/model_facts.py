@@ -13,9 +13,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from memoryproject.foundation.text.kinds import Kind, kind_of
 from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokens import Token, tokenize
+from memoryproject.foundation.text.tokens import Kind, Token, kind_of, tokenize
 from sessions_app.extraction.prompt import FactType
 
 MAX_FACTS = 20

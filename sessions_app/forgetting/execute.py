@@ -1,9 +1,9 @@
-"""Carry out a forgetting in one transaction: delete, sweep, add tombstones, probe, receipt."""
+"""Execute a deletion plan in one transaction: delete, redact, tombstones, probe, receipt."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from memories_app.documents.facade import document_forget, file_remove
@@ -23,7 +23,8 @@ from memories_app.models import (
     MergeProposal,
     SourceDocument,
 )
-from memories_app.store.facade import keyed_hash, memories_delete, tombstones_add
+from memories_app.search.facade import scope_of
+from memories_app.store.facade import keyed_hash, memories_delete, scopes_lock, tombstones_add
 from memoryproject.foundation.audit.events import Actor, actor_name, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -31,22 +32,24 @@ from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
 from sessions_app.conversations.facade import (
     Held,
     PreviewRecorder,
+    Scopes,
     What,
     activity_recount,
+    chat_scope,
     rest_begin,
 )
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.scopes import memories_hold
-from sessions_app.forgetting.statistics import statistics_renew
+from sessions_app.forgetting.redact_unscoped import statistics_renew
 from sessions_app.forgetting.sweep import Sweep
 from sessions_app.history.facade import ChatMemoryService
-from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch
+from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn
 from sessions_app.transcript_files.facade import Backups
 
 logger = logging.getLogger(__name__)
 
 ABSENT = "absent"
+
 # A receipt counts files under this name, next to the tables' rows.
 BACKUP_FILES = "transcript backups"
 
@@ -240,3 +243,51 @@ def _delete(
     sweep.count(MemorySource, told.count())
     told.delete()
     Memory.objects.filter(source_message_id__in=doomed.messages).update(source_message_id=None)
+
+
+def scopes_of(doomed: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
+    """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
+    error_of_response = Q(pk__in=doomed.memories) | Q(
+        tellings__source_message_id__in=doomed.messages
+    )
+    error_of_response |= Q(source_message_id__in=doomed.messages)
+    memories = set(Memory.objects.filter(error_of_response).values_list("pk", flat=True))
+    chats = doomed.chats | _chats_of(doomed.messages)
+    chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
+    names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
+    documents = SourceDocument.objects.filter(pk__in=doomed.documents)
+    for visibility, chat_id in documents.values_list("visibility", "chat_id"):
+        names.add(scope_of(visibility, chat_id))
+    batches = TranscriptBatch.objects.filter(chat__in=chats)
+    backups = batches.order_by().values_list("backup", flat=True).distinct()
+    return Scopes(frozenset(names), bool(memories or doomed.documents), frozenset(backups))
+
+
+def memories_hold(doomed: DeletionPlan, held: Held) -> None:
+    """Lock the memories that go, and check that no other scope can see them now.
+
+    An edit or a merge of chats, which takes none of our locks, may have moved them. Raises
+    ScopesGrewError.
+    """
+    memories = Memory.objects.filter(pk__in=doomed.memories)
+    scopes_lock(memories.values_list("scope", flat=True))
+    list(memories.select_for_update().order_by("pk").values_list("pk", flat=True))
+    held.require(Scopes(frozenset(_memory_scopes(doomed.memories))))
+
+
+def _chats_of(messages: Collection[UUID]) -> set[UUID]:
+    found = Message.objects.filter(pk__in=messages)
+    return set(found.order_by().values_list("chat_id", flat=True).distinct())
+
+
+def _memory_scopes(memories: Collection[UUID]) -> set[str]:
+    """Return the scopes in which these memories are visible now, or were before an edit.
+
+    An answer that is being made now may have read them there.
+    """
+    found = Memory.objects.filter(pk__in=memories)
+    scopes = set(found.order_by().values_list("scope", flat=True).distinct())
+    before = MemoryRevision.objects.filter(memory__in=memories).order_by()
+    for visibility, chat_id in before.values_list("visibility", "memory__chat_id").distinct():
+        scopes.add(scope_of(visibility, chat_id))
+    return scopes

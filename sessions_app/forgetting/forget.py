@@ -17,9 +17,9 @@ from django.db import transaction
 from cards_app.models import MemoryCard
 from cards_app.services.cards import cards_delete, chat_cards_delete
 from memories_app.models import Visibility
-from memories_app.store.facade import scope_of, tombstones_remove
-from memoryproject.foundation.audit.events import SYSTEM, Actor
-from memoryproject.foundation.audit.pseudonyms import person_cut_loose
+from memories_app.search.facade import scope_of
+from memories_app.store.facade import tombstones_remove
+from memoryproject.foundation.audit.events import SYSTEM, Actor, person_cut_loose
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from sessions_app.cards.facade import cards_retract
@@ -32,15 +32,8 @@ from sessions_app.conversations.facade import (
     addresses_lock,
     forgetting_begin,
 )
-from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.execute import (
-    ForgetDependencies,
-    backup_names,
-    backups_remove,
-    execute_plan,
-)
-from sessions_app.forgetting.failed_attempts import attempt_record
-from sessions_app.forgetting.plans import (
+from sessions_app.forgetting.deletion_plan import (
+    DeletionPlan,
     NothingToForgetError,
     chat_plan,
     document_plan,
@@ -49,9 +42,15 @@ from sessions_app.forgetting.plans import (
     messages_plan,
     session_plan,
 )
-from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.probe_queries import build_prober
-from sessions_app.forgetting.scopes import scopes_of
+from sessions_app.forgetting.execute import (
+    ForgetDependencies,
+    backup_names,
+    backups_remove,
+    execute_plan,
+    scopes_of,
+)
+from sessions_app.forgetting.failed_attempts import attempt_record
+from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
 from sessions_app.history.facade import session_empty
 from sessions_app.models import (
     Chat,

@@ -1,4 +1,4 @@
-"""Presentation code of forgetting that pages and REST resources of other packages use."""
+"""What pages and REST resources of other packages use of those of forgetting."""
 
 from sessions_app.forgetting.admin.actions import ForgetAction
 from sessions_app.forgetting.api.forget_refusals import FORGETTING

@@ -27,9 +27,9 @@ from sessions_app.conversations.facade import (
     What,
     forgetting_try,
 )
+from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget_within
-from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.facade import Backups, UntouchedBackups

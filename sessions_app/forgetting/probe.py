@@ -1,33 +1,76 @@
-"""Search for forgotten texts by their own words, as any user could."""
+"""Look for what was forgotten by its own text, and record what was asked."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+from django.db.models import QuerySet
+
+from memories_app.models import Memory
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,
     EmbedderError,
 )
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
-from memoryproject.foundation.text.fragments import MARK, Fragments
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
+from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.probe_columns import Column, made_by_nobody, made_since
-from sessions_app.forgetting.probe_record import ProbeRecord
-from sessions_app.forgetting.probe_search import (
+from sessions_app.forgetting.probe_sources import (
     RECALLED_TABLES,
+    Column,
     indexes_of,
+    made_by_nobody,
+    made_since,
     memories_found,
     messages_found,
 )
-from sessions_app.forgetting.statistics import statistics_stale, statistics_values
-from sessions_app.models import Message
+from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
+from sessions_app.models import ForgottenKind, Message
 from sessions_app.models.messages import Role
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, recall
+
+
+@dataclass
+class Look:
+    """One step of a probe.
+
+    ``queries`` is the number of queries made and ``rows`` the number of rows examined. ``names``
+    are the columns, indexes and statistics that were checked.
+    """
+
+    queries: int = 0
+    rows: int = 0
+    names: set[str] = field(default_factory=set)
+
+
+class ProbeRecord:
+    """The steps of a probe, by what they searched."""
+
+    def __init__(self) -> None:
+        self._looks: defaultdict[str, Look] = defaultdict(Look)
+
+    def note(
+        self, look: str, *, queries: int = 0, rows: int = 0, names: Iterable[str] = ()
+    ) -> None:
+        """Add to one step."""
+        noted = self._looks[look]
+        noted.queries += queries
+        noted.rows += rows
+        noted.names.update(names)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the record in the form that the receipt stores."""
+        return {
+            name: {"queries": look.queries, "rows": look.rows, "looked_at": sorted(look.names)}
+            for name, look in sorted(self._looks.items())
+        }
+
 
 T = TypeVar("T")
 
@@ -35,6 +78,7 @@ T = TypeVar("T")
 # evenly, because a query takes a tenth of a second and blocks all writes in these chats. The
 # derived records are compared with every text.
 MAX_PROBES = 20
+
 TOP_K = 10
 
 
@@ -184,3 +228,23 @@ class _Prepared:
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed."""
         return [self._vectors[text] for text in texts]
+
+
+def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
+    """Build the prober before the transaction, because an embedder may use the network."""
+    rows: dict[str, QuerySet[Any]] = {
+        str(ForgottenKind.MEMORY): Memory.objects.filter(pk=object_id),
+        str(ForgottenKind.MESSAGE): Message.objects.filter(pk=object_id),
+        str(ForgottenKind.DOCUMENT): Memory.objects.filter(document=object_id).order_by("position"),
+        str(ForgottenKind.CHAT): Memory.objects.filter(chat_id=object_id).order_by(
+            "created_at", "memory_id"
+        ),
+    }
+    said = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
+    return Prober(_sample(rows.get(kind, said)), embedder)
+
+
+def _sample(rows: QuerySet[Any]) -> list[str]:
+    """Return a sample of the contents, spread from first to last."""
+    keys = spread(list(rows.values_list("pk", flat=True)))
+    return list(rows.filter(pk__in=keys).values_list("content", flat=True))

@@ -1,8 +1,4 @@
-"""Redact forgotten texts from records that belong to no chat.
-
-These are the queue, the admin's log, logins, stored API responses, and deliveries that matched no
-chat.
-"""
+"""Redact what belongs to no chat: queue, admin log, logins, PostgreSQL's statistics."""
 
 from __future__ import annotations
 
@@ -15,15 +11,84 @@ from typing import Any
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.db.models import Model, Q, TextField
 from django.db.models.functions import Cast
 from django_q.models import OrmQ, Task
+from psycopg import sql
 
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
-from memoryproject.foundation.text.fragments import MARK, Fragments
+from memoryproject.foundation.retrieval.fragments import MARK, Fragments
+from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import InboundDelivery
 
+_VALUES = """
+SELECT stats.tablename, stats.attname, kept.value
+FROM pg_stats AS stats, LATERAL (
+    SELECT unnest(stats.most_common_vals::text::text[])
+    UNION ALL SELECT unnest(stats.histogram_bounds::text::text[])
+) AS kept (value)
+WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
+"""
+
+# Before PostgreSQL 18, the statistics of an empty table can't be removed.
+_CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
+
+CLEARABLE = (18,)
+
+
+def statistics_values() -> list[tuple[str, str, str]]:
+    """Return the sampled values of swept columns: table, column, and value as text."""
+    swept = swept_columns()
+    with connection.cursor() as cursor:
+        cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
+        kept = [row for row in cursor.fetchall() if row[:2] in swept]
+    if connection.get_database_version() >= CLEARABLE:
+        return kept
+    empty = {table for table in {table for table, _, _ in kept} if not _has_rows(table)}
+    return [row for row in kept if row[0] not in empty]
+
+
+def _has_rows(table: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("SELECT EXISTS (SELECT 1 FROM {})").format(sql.Identifier(table)))
+        return bool(cursor.fetchone()[0])
+
+
+def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
+    """Return the columns whose statistics keep a forgotten text that no row holds any more.
+
+    A value that a remaining row holds belongs to that row.
+    """
+    return {
+        (table, column)
+        for table, column, value in values
+        if texts.are_in(value) and not _is_there(table, column, value)
+    }
+
+
+def statistics_renew(texts: Fragments) -> None:
+    """Gather the statistics of the affected tables again from the remaining rows."""
+    stale = statistics_stale(statistics_values(), texts)
+    if not stale:
+        return
+    with connection.cursor() as cursor:
+        for table in sorted({table for table, _ in stale}):
+            cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
+        # ANALYZE doesn't change the statistics of empty tables.
+        for table, column in sorted(statistics_stale(statistics_values(), texts)):
+            cursor.execute(_CLEAR, [table, column])
+
+
+def _is_there(table: str, column: str, value: str) -> bool:
+    query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {} WHERE {}::text = %s)")
+    with connection.cursor() as cursor:
+        cursor.execute(query.format(sql.Identifier(table), sql.Identifier(column)), [value])
+        return bool(cursor.fetchone()[0])
+
+
 ROWS_AT_ONCE = 200
+
 # A shorter name or number occurs in too many unrelated texts.
 MIN_NAME_LENGTH = 4
 

@@ -21,12 +21,11 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import Lease, LeaseLostError
+from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.failed_attempts import attempt_record
 from sessions_app.forgetting.forget import object_forget_within
-from sessions_app.forgetting.plans import NothingToForgetError
-from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.probe_queries import build_prober
+from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
 from sessions_app.models import (
     ChatAddress,
     ChatSession,

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from memories_app.models import Memory
 from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.text.query import informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from sessions_app.models import ForgottenKind, Message
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 

@@ -16,7 +16,7 @@ from django.apps import apps
 from django.db.models import Model, Q, QuerySet, Sum
 
 from cards_app.models import MemoryCard
-from memoryproject.foundation.text.fragments import MARK, Fragments
+from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     Held,
@@ -27,7 +27,7 @@ from sessions_app.conversations.facade import (
     chat_scope,
     parse_command,
 )
-from sessions_app.forgetting.deletion_plan import DeletionPlan
+from sessions_app.forgetting.deletion_plan import BESIDE, DeletionPlan
 from sessions_app.forgetting.redact_unscoped import RestSweep
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import (
@@ -48,15 +48,14 @@ from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnSta
 from sessions_app.summaries.facade import summaries_retract
 
 ROWS_AT_ONCE = 200
+
 # Each round may find another text that repeats it; a chain of this length was never seen.
 MAX_ROUNDS = 10
 
 # The fields of a turn and its replay that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
-REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
-# The neighbours of a recalled message, by their names in the replay record.
-BESIDE = ("before", "after")
+REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
 
 class Sweep:

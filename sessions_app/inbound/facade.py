@@ -1,4 +1,4 @@
-"""Public interface of message intake: the names that other packages may use."""
+"""Public face of taking messages in: what other packages may use."""
 
 from sessions_app.inbound.merge_chats import chats_merge
 from sessions_app.inbound.receive import events_receive, raw_deliveries_drop

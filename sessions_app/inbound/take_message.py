@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
-from memoryproject.foundation.text.language import detect_language
+from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import (
     NewMessage,
     chat_for_group,

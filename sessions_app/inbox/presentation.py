@@ -1,4 +1,4 @@
-"""Presentation code of the inbox that pages and REST resources of other packages use."""
+"""What pages and REST resources of other packages use of those of the inbox."""
 
 from sessions_app.inbox.admin.inbox import (
     MAX_QUERY_LENGTH,

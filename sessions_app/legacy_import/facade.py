@@ -1,4 +1,4 @@
-"""Public interface of legacy import: the names that other packages may use."""
+"""Public face of legacy import: what other packages may use."""
 
 from sessions_app.legacy_import.import_session import chat_for_address, chat_of_session
 

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from memoryproject.foundation.text.characters import estimate_tokens
 from memoryproject.foundation.text.terms import index_text
-from memoryproject.foundation.text.token_estimate import estimate_tokens
 from sessions_app.legacy_import.files.gather import FoundMessage
 from sessions_app.legacy_import.files.ids import is_uuid
 from sessions_app.legacy_import.files.numbering import numbered

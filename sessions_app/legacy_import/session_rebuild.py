@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.text.token_estimate import estimate_tokens
+from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import cards_request, indexed_of, window_recompute
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_session import chat_of_session, token_limit

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.errors.error_field import ErrorField
+from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.receipts import ForgetReceipt, ForgottenKind
 

@@ -1,4 +1,4 @@
-"""Public interface of recall: the names that other packages may use."""
+"""Public face of recall: what other packages may use."""
 
 from sessions_app.recall.memory_queries import memories_for_bound, memories_named
 from sessions_app.recall.neighbours import MAX_NEIGHBOUR_LENGTH
@@ -16,9 +16,9 @@ from sessions_app.recall.staff_search import (
 __all__ = [
     "Hit",
     "MAX_NEIGHBOUR_LENGTH",
+    "MAX_UNINDEXED_ROWS",
     "MEMORIES",
     "MESSAGES",
-    "MAX_UNINDEXED_ROWS",
     "RECENT",
     "RecallResult",
     "Snippet",
@@ -26,8 +26,8 @@ __all__ = [
     "memories_for_bound",
     "memories_named",
     "messages_with",
-    "recall",
     "messages_with_parts",
     "newest_messages_found",
+    "recall",
     "snippet_of",
 ]

@@ -31,12 +31,11 @@ from memoryproject.foundation.retrieval.message_features import (
     features_of,
     speaker_named,
 )
+from memoryproject.foundation.retrieval.query import text_without
 from memoryproject.foundation.retrieval.relevance import IN_USE, LexicalQuery
-from memoryproject.foundation.retrieval.subqueries import QueryPart
-from memoryproject.foundation.text.periods import Period, best_fit, periods_asked
-from memoryproject.foundation.text.query import text_without
+from memoryproject.foundation.retrieval.subqueries import Period, QueryPart, best_fit, periods_asked
 from sessions_app.models import MessageEmbedding
-from sessions_app.recall.message_positions import lines_around, placed
+from sessions_app.recall.neighbours import lines_around, placed
 
 # Limit of lines that are ranked with their context.
 SEEDS = 100

@@ -1,18 +1,57 @@
-"""Find a message's neighbours: the question before an answer, the answer after a question."""
+"""The messages next to a message: the question before an answer, the answer after a question."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
 
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models import Message
-from sessions_app.recall.message_positions import lines_around, placed
+
+# A session's id, and its first and last place.
+Span: TypeAlias = tuple[UUID, int, int]
+
+# Each place separately: PostgreSQL expects many lines in a range, and then reads all of them.
+_KEYS = """
+WITH there AS MATERIALIZED (
+    SELECT line.message_id FROM unnest(%s::uuid[], %s::int[]) AS places (session_id, order_num)
+    JOIN {table} line USING (session_id, order_num)
+)
+SELECT message_id FROM there
+UNION SELECT answer.message_id FROM there JOIN {table} answer
+  ON answer.answers_id = there.message_id
+UNION SELECT unnest(%s::uuid[])
+"""
+
+
+def placed(said: QuerySet[Message]) -> QuerySet[Message]:
+    """Annotate each line with its ``place``."""
+    return said.annotate(place=Coalesce("answers__order_num", "order_num"))
+
+
+def lines_around(
+    said: QuerySet[Message], spans: Sequence[Span], *, beside: Sequence[UUID]
+) -> QuerySet[Message]:
+    """Return the lines that may be placed in these spans, and the lines that they surround.
+
+    The lines are taken from ``said`` and have their ``place``; ``beside`` are the lines that
+    they surround. The caller filters by place.
+    """
+    places = {(session, place) for session, low, high in spans for place in range(low, high + 1)}
+    sessions, numbers = [session for session, _ in places], [place for _, place in places]
+    keys = _KEYS.format(table=Message._meta.db_table)
+    params = (sessions, numbers, list(beside))
+    return placed(said.filter(pk__in=RawSQL(keys, params)))  # noqa: S611 the table is our own
+
 
 MAX_NEIGHBOUR_LENGTH = 200
+
 # Commands and the like may stand between two messages; beyond this distance they are no
 # neighbours.
 REACH = 6

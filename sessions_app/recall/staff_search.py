@@ -15,7 +15,7 @@ from operator import and_
 
 from django.db.models import F, Q, QuerySet, Value
 
-from memoryproject.foundation.text.query import informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokens import tokenize
 from sessions_app.models import Message

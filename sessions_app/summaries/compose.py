@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memoryproject.foundation.text.shorten import cut_at_word
-from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, cut_at_word
 
 LEFT_OUT = "(The beginning is left out here.)"
 # Less space than this holds nothing useful.

@@ -11,9 +11,11 @@ from cards_app.rules.extract import extractive_summary
 from cards_app.rules.lines import Line
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.retry import nothing
-from memoryproject.foundation.text.language import detect_language
-from memoryproject.foundation.text.shorten import cut_at_word
-from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN
+from memoryproject.foundation.text.characters import (
+    CHARACTERS_A_TOKEN,
+    cut_at_word,
+    detect_language,
+)
 from sessions_app.summaries.skills import SKILLS, Skill, skill_prompt
 from sessions_app.summaries.text_parts import halves, in_parts
 

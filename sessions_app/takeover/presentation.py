@@ -1,4 +1,4 @@
-"""Presentation of takeovers: the names that pages and REST resources of other packages may use."""
+"""What pages and REST resources of other packages use of those of taking a chat over."""
 
 from sessions_app.takeover.admin.panel import takeover_context
 

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.events import Actor, audit_record
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.splitting import split_text
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
 from sessions_app.conversations.facade import NewMessage, last_heard, session_open
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, Message, Turn

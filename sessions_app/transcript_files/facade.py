@@ -1,4 +1,4 @@
-"""Public interface of transcript files: the names that other packages may use."""
+"""Public face of transcript files: what other packages may use."""
 
 from sessions_app.transcript_files.backups import (
     BackupError,
@@ -56,8 +56,8 @@ __all__ = [
     "FaultError",
     "FolderError",
     "Kind",
-    "MAX_FILE_SIZE",
     "LeftOut",
+    "MAX_FILE_SIZE",
     "Problem",
     "Progress",
     "REASONS",

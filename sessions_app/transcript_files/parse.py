@@ -76,7 +76,9 @@ class Reader:
         self._note_almost(text)
 
     def _decoded(self, data: bytes) -> str | None:
-        """Return the text even if some bytes aren't UTF-8, so that other problems are reported too."""
+        """Return the text even if some bytes aren't UTF-8, so that other problems are
+        reported too.
+        """
         if len(data) > MAX_FILE_SIZE:
             self.problems.add(
                 "too_large",

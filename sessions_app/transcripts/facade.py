@@ -1,4 +1,4 @@
-"""Public interface of transcripts: the names that other packages may use."""
+"""Public face of transcripts: what other packages may use."""
 
 from sessions_app.transcripts.one_text import leftovers_remove
 

@@ -19,10 +19,7 @@ from memoryproject.foundation.integrations.configured import (
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.process.shared_times import SharedTimes
 from sessions_app.embedding.facade import embedder as embedder
-from sessions_app.extraction.dependencies import (
-    enqueue_learning,
-    is_learning_enabled,
-)
+from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.transcript_files.dependencies import build_transcript_backups
 from sessions_app.turns.storage_notices import StorageNotices

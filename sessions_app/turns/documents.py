@@ -9,7 +9,7 @@ from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import counted, document_failure, received_text, text_for
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER

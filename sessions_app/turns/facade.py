@@ -1,8 +1,7 @@
-"""Public interface of answering: the names that other packages may use."""
+"""Public face of answering: what other packages may use."""
 
-from sessions_app.turns.claims import sends_resolve, turns_abandoned, turns_sweep
+from sessions_app.turns.claims import sends_resolve, turn_update_state, turns_abandoned, turns_sweep
 from sessions_app.turns.model_reply import profile_for_prompt
-from sessions_app.turns.outcome import turn_update_state
 from sessions_app.turns.pauses import (
     chat_locked,
     chat_pause,
@@ -19,10 +18,10 @@ from sessions_app.turns.statuses import own_send_confirm, status_apply
 from sessions_app.turns.turn_dependencies import Dependencies
 
 __all__ = [
+    "Dependencies",
     "Line",
     "PromptParts",
     "Recalled",
-    "Dependencies",
     "build_prompt",
     "chat_answer",
     "chat_locked",

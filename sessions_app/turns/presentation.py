@@ -1,4 +1,4 @@
-"""Presentation of turns: the names that pages and REST resources of other packages may use."""
+"""What pages and REST resources of other packages use of those of answering."""
 
 from sessions_app.turns.admin.replay import PromptLine, prompt_lines
 from sessions_app.turns.admin.turns import TurnAdmin

@@ -8,8 +8,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage
-from memoryproject.foundation.text.shorten import cut_at_word
-from memoryproject.foundation.text.token_estimate import CHARACTERS_A_TOKEN, estimate_tokens
+from memoryproject.foundation.text.characters import (
+    CHARACTERS_A_TOKEN,
+    cut_at_word,
+    estimate_tokens,
+)
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryproject.foundation.text.token_estimate import estimate_tokens
+from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import History, messages_left_out, text_of
 from sessions_app.models import ChatSession, Message, Turn

@@ -10,8 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.formatting import to_whatsapp
-from memoryproject.foundation.integrations.whatsapp.splitting import split_text
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import Mark, NewMessage, forgetting_check
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService

@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage
 from memoryproject.foundation.process.shared_times import SharedTimes
-from memoryproject.foundation.text.language import detect_language
+from memoryproject.foundation.text.characters import detect_language
 from sessions_app.conversations.facade import text_for
 
 logger = logging.getLogger(__name__)

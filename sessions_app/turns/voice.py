@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.speech.base import (
     TranscriptionError,
 )
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
-from memoryproject.foundation.text.language import detect_language
+from memoryproject.foundation.text.characters import detect_language
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.media_files import fetched, media_of

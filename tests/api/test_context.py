@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.text.token_estimate import estimate_tokens
+from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import ChatSession, Message, Turn
 from tests.api.calling import Api, error_of
 from tests.api.test_chat import CLIENT, say

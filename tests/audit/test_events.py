@@ -11,9 +11,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import SYSTEM, Actor, Event, audit_record_many
+from memoryproject.foundation.audit.events import (
+    SYSTEM,
+    Actor,
+    Event,
+    audit_record_many,
+    pseudonyms_of,
+)
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
-from memoryproject.foundation.audit.pseudonyms import pseudonyms_of
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.session_lifecycle import session_start
 from sessions_app.history.expiry import sessions_expire

@@ -9,14 +9,16 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
-from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
-from memoryproject.foundation.audit.pseudonyms import (
+from memoryproject.foundation.audit.events import (
+    SYSTEM,
+    Actor,
+    audit_record,
     person_cut_loose,
     person_merge,
     pseudonyms_for,
     pseudonyms_of,
 )
+from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
 from sessions_app.models import Chat
 from tests.audit.log import AuditLog
 from tests.world import CLIENT, World

@@ -24,7 +24,7 @@ from memoryproject.foundation.integrations.documents.base import DocumentError, 
 from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.process.liveness import this_process
+from memoryproject.foundation.leases import this_process
 from sessions_app.models.roles import CLIENT, GODFATHER
 from sessions_app.recall.recall import Viewer, recall
 from tests.documents import files

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from memories_app.embedding_models.vector_index import index_ensure
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search.vector_search import index_ensure
 from memories_app.search.visibility import memories_visible
 
 MODEL = "made-up"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from memories_app.embedding_models.vector_index import index_drop
 from memories_app.models import EmbeddingModel
+from memories_app.search.vector_search import index_drop
 from sessions_app.embedding.choice import embedder
 from sessions_app.recall.recall import MEMORIES, Hit, Viewer, recall
 

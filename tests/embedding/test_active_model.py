@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
 from memories_app.embedding_models.active_model import model_first
-from memories_app.embedding_models.vector_index import index_state
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder

@@ -11,17 +11,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.embedding_models.vector_index import (
+from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search import vector_search
+from memories_app.search.vector_search import (
     cast_of,
     index_drop,
     index_ensure,
     index_name,
-    index_state,
-)
-from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.search import vector_search
-from memories_app.search.vector_search import (
     index_search,
+    index_state,
     nearest_by_index,
     nearest_exactly,
     nearest_keys,

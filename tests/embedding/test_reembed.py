@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from memories_app.embedding_models.vector_index import index_state
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
+from memories_app.search.vector_search import index_state
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError

@@ -28,9 +28,9 @@ from sessions_app.conversations.epochs import (
     forgetting_mark,
     forgetting_wait,
 )
+from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget, object_forget_within
-from sessions_app.forgetting.plans import NothingToForgetError
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World

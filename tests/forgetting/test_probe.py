@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.foundation.text.fragments import MARK, Fragments
+from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.forgetting.deletion_plan import DeletionPlan

@@ -27,7 +27,7 @@ from sessions_app.cards.make_cards import card_make
 from sessions_app.forgetting.deletion_plan import MARGIN
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget import object_forget
-from sessions_app.forgetting.probe_columns import Column, made_by_nobody, made_since
+from sessions_app.forgetting.probe_sources import Column, made_by_nobody, made_since
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import ExtractionWork, InboundDelivery, Message, Note, Turn
 from tests.world import CLIENT, World

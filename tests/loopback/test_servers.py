@@ -12,8 +12,7 @@ import pytest
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from memoryproject.foundation.integrations.loopback.green import GreenServer
 from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
-from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.foundation.integrations.whatsapp.cloud.signature import verify_signature
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud, verify_signature
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from memoryproject.foundation.integrations.whatsapp.green.access import (
     is_own_instance,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db.models import Count, Max, Sum
 
-from memoryproject.foundation.text.token_estimate import estimate_tokens
-from sessions_app.conversations.history_window import KEEP_LAST
+from memoryproject.foundation.text.characters import estimate_tokens
+from sessions_app.conversations.message_store import KEEP_LAST
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata
 
 

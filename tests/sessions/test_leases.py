@@ -17,8 +17,13 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.foundation.leases import Lease, LeasedKind, LeaseLostError, leases_sweep
-from memoryproject.foundation.process.liveness import this_process
+from memoryproject.foundation.leases import (
+    Lease,
+    LeasedKind,
+    LeaseLostError,
+    leases_sweep,
+    this_process,
+)
 from sessions_app.extraction.claims import extractions_abandoned
 from sessions_app.models import (
     Chat,

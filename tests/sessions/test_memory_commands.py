@@ -14,7 +14,7 @@ from memories_app.store.remember import memories_remember, memory_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
-from sessions_app.conversations.command_words import parse_command
+from sessions_app.conversations.message_text import parse_command
 from sessions_app.models import Turn
 from sessions_app.recall.recall import MESSAGES, Viewer, recall
 from sessions_app.turns.commands.dispatch import command_reply

@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from sessions_app.conversations.conversation_message import ConversationMessage
-from sessions_app.conversations.history_window import KEEP_LAST
-from sessions_app.conversations.message_store import NewMessage, message_retext, messages_add
+from sessions_app.conversations.message_store import (
+    KEEP_LAST,
+    NewMessage,
+    message_retext,
+    messages_add,
+)
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession, Message, Turn

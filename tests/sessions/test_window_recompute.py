@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from sessions_app.conversations.history_window import KEEP_LAST, WINDOW_BATCH, window_recompute
-from sessions_app.conversations.message_store import NewMessage, messages_add
+from sessions_app.conversations.message_store import (
+    KEEP_LAST,
+    WINDOW_BATCH,
+    NewMessage,
+    messages_add,
+    window_recompute,
+)
 from sessions_app.models import Chat, ChatSession, Message
 
 NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)

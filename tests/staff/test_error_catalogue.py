@@ -27,7 +27,7 @@ from memoryproject.foundation.errors.stored_errors import (
     named_error_text,
 )
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.forgetting.probe_columns import made_by_nobody, made_since
+from sessions_app.forgetting.probe_sources import made_by_nobody, made_since
 from sessions_app.models import Turn
 from tests.world import CLIENT, World
 

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 
 from memoryproject.foundation.admin_kit.display import shown_json, shown_state
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.events import audit_record, pseudonyms_of
 from memoryproject.foundation.audit.export import FORMATS, line_shown
 from memoryproject.foundation.audit.filters import (
     ACTOR_KINDS,
@@ -32,7 +32,6 @@ from memoryproject.foundation.audit.filters import (
 )
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.pseudonyms import pseudonyms_of
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.wiring import audit_key

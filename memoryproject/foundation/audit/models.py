@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
-from memoryproject.foundation.errors.error_field import ErrorsField
+from memoryproject.foundation.errors.stored_errors import ErrorsField
 
 
 class AuditEvent(models.Model):

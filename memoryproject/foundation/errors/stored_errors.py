@@ -1,17 +1,12 @@
-"""Error texts that are stored with their code and parameters.
-
-They are English if they are read as a string, and translated where a page shows them (see
-``translate_error``). A worker doesn't know the reader's language, and the API, the log files and
-the command line are in English. Messages of other servers and libraries stay ordinary strings, and
-so does the content of old rows. Parameters hold ids, numbers and names, never a text that somebody
-wrote.
-"""
+"""Errors that are stored by code and parameters, and the field that stores them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from typing import Any
+
+from django.db import models
 
 from memoryproject.foundation.errors.catalogue import CATALOGUE
 
@@ -91,3 +86,51 @@ def _from_dict(found: Mapping[str, Any]) -> ErrorText:
 
 def _made(code: str, params: Mapping[str, Any]) -> ErrorText:
     return ErrorText(code, **params)
+
+
+class ErrorField(models.TextField):  # type: ignore[type-arg]
+    """A column with one error, or none."""
+
+    def from_db_value(self, value: str | None, _expression: object, _connection: object) -> Any:
+        return value if value is None else error_from_column(value)
+
+    def get_prep_value(self, value: Any) -> Any:
+        return error_to_column(value) if isinstance(value, str) else super().get_prep_value(value)
+
+    def deconstruct(self) -> Any:
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.TextField", args, kwargs
+
+
+class ErrorsField(models.JSONField):
+    """A JSON column that contains errors, such as a list of them."""
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        return _with_errors(super().from_db_value(value, expression, connection))
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(_with_dicts(value), connection, prepared)
+
+    def deconstruct(self) -> Any:
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+
+def _with_dicts(value: Any) -> Any:
+    if isinstance(value, ErrorText):
+        return value.as_dict()
+    if isinstance(value, dict):
+        return {name: _with_dicts(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_dicts(each) for each in value]
+    return value
+
+
+def _with_errors(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_errors(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"code", "params"}:
+        return error_from_column(json.dumps(value, ensure_ascii=False))
+    return {name: _with_errors(each) for name, each in value.items()}

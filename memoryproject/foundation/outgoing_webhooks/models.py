@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
-from memoryproject.foundation.errors.error_field import ErrorField
+from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 

@@ -17,9 +17,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.text.kinds import Kind
-from memoryproject.foundation.text.query import QueryTerm
+from memoryproject.foundation.text.tokens import Kind
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int_]

@@ -14,8 +14,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memoryproject.foundation.text.kinds import Kind
-from memoryproject.foundation.text.query import QueryTerm
+from memoryproject.foundation.retrieval.query import QueryTerm
+from memoryproject.foundation.text.tokens import Kind
 
 
 @dataclass(frozen=True)

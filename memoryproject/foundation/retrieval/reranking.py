@@ -26,7 +26,7 @@ from memoryproject.foundation.retrieval.relevance import (
     fused_log_odds,
     log_odds,
 )
-from memoryproject.foundation.text.kinds import Kind
+from memoryproject.foundation.text.tokens import Kind
 
 Floats = NDArray[np.float64]
 

@@ -1,10 +1,83 @@
-"""Characters as a reader sees them: places where a text may be cut without splitting one."""
+"""Characters: one spelling for equal words, cuts that tear no character, and token estimates."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
+# Marks that readers leave out at will: Latin and Greek accents, Hebrew niqqud and cantillation,
+# Arabic vowel signs and the tatweel. Vowel signs of Indic and Thai scripts are letters there.
+_OPTIONAL_MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0640]"
+)
+
+# Direction marks, zero-width joiners and soft hyphens sit inside words and can't be seen.
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+
+_SAME_LETTER = str.maketrans(
+    {
+        "ך": "כ",
+        "ם": "מ",
+        "ן": "נ",
+        "ף": "פ",
+        "ץ": "צ",
+        "أ": "ا",
+        "إ": "ا",
+        "آ": "ا",
+        "ى": "ي",
+        "ة": "ه",
+        "ς": "σ",
+    }
+)
+
+
+def readable(text: str) -> str:
+    """Unify compatible characters in ``text``; remove invisible characters and optional marks.
+
+    Case and final letters stay, because they distinguish names and word ends.
+    """
+    decomposed = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
+    return unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", decomposed))
+
+
+def fold(text: str) -> str:
+    """Return the form in which words are compared. Folding twice changes nothing more."""
+    folded = _fold_once(text)
+    # Folding one character can produce another that folds further (an iota below a letter, say).
+    while (again := _fold_once(folded)) != folded:
+        folded = again
+    return folded
+
+
+def _fold_once(text: str) -> str:
+    return readable(text).casefold().translate(_SAME_LETTER)
+
+
+CHARACTERS_A_TOKEN = 4
+
+
+def estimate_tokens(text: str) -> int:
+    """Return the estimate: four characters a token (seed 002), without surrounding white space."""
+    return len(text.strip()) // CHARACTERS_A_TOKEN
+
+
+def cut_at_word(text: str, longest: int, *, mark: str = "…") -> str:
+    """Return the text in at most ``longest`` characters, cut at the end of a word.
+
+    ``mark`` replaces the rest. A single word that is too long is cut inside, between two characters
+    as a reader sees them. ``longest`` is greater than the mark's length.
+    """
+    if len(text) <= longest:
+        return text
+    room = longest - len(mark)
+    # The character after the limit is a space or part of a cut word: it is removed in both cases.
+    whole_words = text[: room + 1].rpartition(" ")[0].rstrip()
+    return (whole_words or text[: cut_between_characters(text, room)]) + mark
+
+
 _JOINERS = "\u200d\ufe0e\ufe0f\u20e3"
+
 _MAX_CLUSTER_LENGTH = 64
 
 
@@ -40,3 +113,21 @@ def _joined(text: str, cut: int) -> bool:
 
 def _is_flag_half(character: str) -> bool:
     return 0x1F1E6 <= ord(character) <= 0x1F1FF
+
+
+HEBREW_LETTER = re.compile("[\u05d0-\u05ea]")
+
+LATIN_LETTER = re.compile(r"[A-Za-z]")
+
+
+def detect_language(text: str) -> str:
+    """Return "he", "en" or "" for a text.
+
+    "he": at least every third letter is Hebrew (names often stay in Latin letters). "en": other
+    letters. "": the text has no letters.
+    """
+    hebrew = len(HEBREW_LETTER.findall(text))
+    latin = len(LATIN_LETTER.findall(text))
+    if hebrew and hebrew * 2 >= latin:
+        return "he"
+    return "en" if latin else ""

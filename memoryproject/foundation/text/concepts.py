@@ -7,8 +7,8 @@ its name, then the English words, then the Hebrew ones.
 # ruff: noqa: E501 one line a concept
 from __future__ import annotations
 
+from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.english import stem
-from memoryproject.foundation.text.normalise import fold
 
 _CONCEPTS = """
 debt: owe debt outstanding unpaid overdue debtor balance; חייב חייבת חייבים חייבות חוב חובות יתרה

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoryproject.foundation.text.normalise import fold
+from memoryproject.foundation.text.characters import fold
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,30 +1,116 @@
-"""Split text into words, numbers and identifiers, with the properties that their spelling shows."""
+"""Cut text into words, numbers and identifiers, each with the kind of word that it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 
-from memoryproject.foundation.text.normalise import fold, readable
+from memoryproject.foundation.text import english_words, hebrew_words
+from memoryproject.foundation.text.characters import fold, readable
+from memoryproject.foundation.text.english import stem
+from memoryproject.foundation.text.hebrew import without_prefixes
+
+
+class Kind(Enum):
+    """Kinds of words, from the least informative to the most.
+
+    SOUGHT is no word but the kind of answer that the question asks for.
+    """
+
+    FUNCTION = "function"
+    SOUGHT = "sought"
+    VAGUE = "vague"
+    COMMON = "common"
+    PLAIN = "plain"
+    NAME = "name"
+
+
+def _bare(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(word.replace("'", "") for word in words)
+
+
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    return _bare(words) | frozenset(stem(word) for word in _bare(words))
+
+
+_ENGLISH = (
+    (Kind.FUNCTION, _bare(english_words.FUNCTION)),
+    (Kind.VAGUE, _stems(english_words.VAGUE)),
+    (Kind.COMMON, _stems(english_words.COMMON)),
+)
+
+_HEBREW = (
+    (Kind.FUNCTION, hebrew_words.FUNCTION),
+    (Kind.VAGUE, hebrew_words.VAGUE),
+    (Kind.COMMON, hebrew_words.COMMON),
+)
+
+# The only prefixes that are written together with a grammar word.
+_JOINED = ("ו", "ש", "ה")
+
+
+def kind_of(token: Token) -> Kind:
+    """Return the kind of ``token`` by itself; PLAIN if it is in no list."""
+    if token.part:
+        return Kind.VAGUE
+    if token.script == "hebrew":
+        return _hebrew_kind(token.text)
+    if token.identifier:
+        return Kind.NAME
+    if token.script == "number":
+        return Kind.COMMON
+    for kind, words in _ENGLISH:
+        if token.text in words or (kind is not Kind.FUNCTION and stem(token.text) in words):
+            return kind
+    return Kind.NAME if token.camel_parts else Kind.PLAIN
+
+
+def _hebrew_kind(word: str) -> Kind:
+    for kind, words in _HEBREW:
+        if word in words:
+            return kind
+    if word.startswith(_JOINED) and word[1:] in hebrew_words.FUNCTION:
+        return Kind.FUNCTION
+    rests = without_prefixes(word)[1:]
+    for kind, words in _HEBREW[1:]:
+        if any(rest in words for rest in rests):
+            return kind
+    return Kind.PLAIN
+
 
 MAX_TEXT = 100_000
+
 MAX_TERM = 64
 
 # Python doesn't count an Indic vowel sign as a word character, but readers do.
 _LETTER = r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])"
+
 _CHUNK = re.compile(rf"""{_LETTER}+(?:[-–'"’‘”״׳.,:/@_&]{_LETTER}+)*""")
+
 _UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+
 _SCRIPT_RUN = re.compile(rf"[\u05d0-\u05ea'\"’‘”״׳]+|[{_UNSPACED}]+|[^\u05d0-\u05ea{_UNSPACED}]+")
-_HEBREW = re.compile("[\u05d0-\u05ea]")
+
+_HEBREW_tokens = re.compile("[\u05d0-\u05ea]")
+
 _LATIN = re.compile("[A-Za-z]")
+
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
 _DECIMAL = re.compile(r"\d+\.\d{1,2}")
+
 _QUOTES = re.compile("['\"’‘”״׳]")
+
 _JOINTS = re.compile(r"[-–.,:/@_&]+")
+
 _POSSESSIVE = re.compile("['’‘][sS]$")
+
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
 _SENTENCE_END = re.compile(r"[.!?…\n:;\"“”(\[]\s*\W*$")
 
 
@@ -87,7 +173,7 @@ def _identifier(chunk: str) -> Token | None:
 
     It can be found as a whole, however its parts were joined.
     """
-    if len(chunk) > MAX_TERM or not _JOINTS.search(chunk) or _HEBREW.search(chunk):
+    if len(chunk) > MAX_TERM or not _JOINTS.search(chunk) or _HEBREW_tokens.search(chunk):
         return None
     digits = sum(character.isdigit() for character in chunk)
     letters = bool(_LATIN.search(chunk))
@@ -99,7 +185,7 @@ def _identifier(chunk: str) -> Token | None:
 
 
 def _run_tokens(run: str, starts: bool) -> Iterator[Token]:
-    if _HEBREW.search(run):
+    if _HEBREW_tokens.search(run):
         word = fold(_QUOTES.sub("", run))[:MAX_TERM]
         # A single letter is a prefix that a hyphen or a change of script separated.
         if len(word) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework.exceptions import APIException
 
 from memoryproject.foundation.rest_kit.errors import Conflict, not_found
-from sessions_app.forgetting.plans import NothingToForgetError
+from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.probe import StillFoundError
 
 

@@ -2,8 +2,7 @@
 
 from django.urls import path
 
-from sessions_app.inbound.webhooks.cloud import cloud_webhook
-from sessions_app.inbound.webhooks.green import green_webhook
+from sessions_app.inbound.webhooks.views import cloud_webhook, green_webhook
 
 urlpatterns = [
     path("cloud/", cloud_webhook, name="webhook-cloud"),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.models import Memory
 from memories_app.models.memories import MemoryStatus
-from memoryproject.foundation.text.fragments import MARK
+from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import Message
 
 FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.text.token_estimate import estimate_tokens
+from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.models import Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR
 from sessions_app.presentation.author_names import SOMEBODY, names_of

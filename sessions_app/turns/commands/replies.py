@@ -8,7 +8,7 @@ from uuid import UUID
 from memories_app.models import Memory, Visibility
 from memoryproject.foundation.audit.events import Actor
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Chat, Turn
 from sessions_app.turns.draft import Draft

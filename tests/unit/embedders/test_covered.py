@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.fragments import MARK, Fragments
+from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 
 FACT = "TestCorp owes me 5000 shekels from invoice INV-001"
 

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from memoryproject.foundation.process.liveness import owner_is_gone, this_process
+from memoryproject.foundation.leases import owner_is_gone, this_process
 
 
 def shifted(owner: str, seconds: float) -> str:

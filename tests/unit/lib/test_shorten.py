@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.characters import is_mark
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word, is_mark
 
 TEXTS = st.one_of(
     st.lists(

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.llm.offline import (
     Reason,
     answer_from_memory,
 )
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word
 
 MEMORIES = ["TestCorp owes ₪5,000 from invoice INV-001", "טסטקורפ משלמת בכל ראשון לחודש"]
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memoryproject.foundation.integrations.embedders.embed_covered import embed_covered
+from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import (
     LexicalQuery,
     Scope,
@@ -16,7 +17,6 @@ from memoryproject.foundation.retrieval.relevance import (
     weigh_query,
 )
 from memoryproject.foundation.retrieval.subqueries import Candidate, best_scores, query_parts
-from memoryproject.foundation.text.query import QueryTerm
 from memoryproject.foundation.text.terms import index_text
 
 

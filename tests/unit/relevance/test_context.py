@@ -20,8 +20,8 @@ from memoryproject.foundation.retrieval.message_features import (
     features_of,
     speaker_named,
 )
+from memoryproject.foundation.retrieval.query import query_terms, text_without
 from memoryproject.foundation.retrieval.relevance import Scope, weigh_query
-from memoryproject.foundation.text.query import query_terms, text_without
 from memoryproject.foundation.text.terms import index_text
 
 QUESTION = "What is Liora allergic to?"

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import (
     Scope,
     fused_log_odds,
     semantic_relevance,
     weigh_query,
 )
-from memoryproject.foundation.text.query import query_terms
 
 WORDS = ["invoice", "testcorp", "owes", "the", "status", "zeta", "5000"]
 probabilities = st.floats(0, 1)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
 from memoryproject.foundation.retrieval.reranking import Evidence, chances
-from memoryproject.foundation.text.query import query_terms
 from tests.unit.relevance.store import Store
 
 PLUMBER = "Yossi the plumber: 052-555-0177, comes only in the mornings"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.clauses import MAX_PARTS, question_parts
+from memoryproject.foundation.retrieval.subqueries import MAX_PARTS, question_parts
 
 
 @pytest.mark.parametrize(

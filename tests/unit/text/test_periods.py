@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.periods import MENTIONED_WITHIN, best_fit, periods_asked
+from memoryproject.foundation.retrieval.subqueries import MENTIONED_WITHIN, best_fit, periods_asked
 
 TODAY = date(2026, 11, 21)
 

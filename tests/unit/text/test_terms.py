@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.text.kinds import Kind
-from memoryproject.foundation.text.normalise import fold
-from memoryproject.foundation.text.query import MAX_QUERY_TERMS, informative_terms, query_terms
+from memoryproject.foundation.retrieval.query import MAX_QUERY_TERMS, informative_terms, query_terms
+from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
-from memoryproject.foundation.text.tokens import MAX_TERM, MAX_TEXT
+from memoryproject.foundation.text.tokens import MAX_TERM, MAX_TEXT, Kind
 
 
 def finds(question: str, text: str) -> bool:

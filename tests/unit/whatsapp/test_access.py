@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memoryproject.foundation.integrations.whatsapp.cloud.signature import verify_signature
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import verify_signature
 from memoryproject.foundation.integrations.whatsapp.green.access import (
     is_own_instance,
     verify_token,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.whatsapp.formatting import to_whatsapp
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import to_whatsapp
 
 
 @pytest.mark.parametrize(

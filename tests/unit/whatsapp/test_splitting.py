@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.whatsapp.formatting import split_text, text_length
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
 
 PIECES = st.lists(
     st.sampled_from(

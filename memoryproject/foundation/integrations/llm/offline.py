@@ -7,7 +7,7 @@ from typing import Literal
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
 from memoryproject.foundation.integrations.retry import nothing
-from memoryproject.foundation.text.shorten import cut_at_word
+from memoryproject.foundation.text.characters import cut_at_word
 
 Reason = Literal["not_configured", "unavailable"]
 

@@ -1,15 +1,24 @@
-"""The events of WhatsApp webhooks, with the same records for all providers.
-
-Parsers turn a provider's JSON into these records; nothing here knows Django. Every event keeps
-``raw``, the part of the provider's body that it was read from, and ``delivery_key``, which is the
-same for every retry of the same event.
-"""
+"""Decide whether a group message addresses us: it mentions our number or quotes us."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
+
+
+def names_number(text: str, number: str) -> bool:
+    """Return whether the text mentions the number as WhatsApp writes it: @ and all its digits."""
+    return bool(number) and re.search(rf"@\+?{re.escape(number)}(?![0-9])", text) is not None
+
+
+def same_number(one: str, other: str) -> bool:
+    """Return whether both are the same phone number, possibly in the form ``…@c.us``."""
+    mine = phone_digits(one.partition("@")[0])
+    return bool(mine) and mine == phone_digits(other.partition("@")[0])
 
 
 @dataclass(frozen=True)

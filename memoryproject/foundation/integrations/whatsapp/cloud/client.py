@@ -17,7 +17,6 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
     too_large,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.formatting import text_length
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     first_text,
     flag,
@@ -27,6 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     whole,
 )
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,

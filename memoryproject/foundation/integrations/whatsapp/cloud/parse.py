@@ -1,25 +1,182 @@
-"""Convert a Cloud API webhook body to events: every entry, change, message and status."""
+"""Verify a Cloud API webhook body and turn it into events."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from datetime import datetime, timezone
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change, unreadable
-from memoryproject.foundation.integrations.whatsapp.cloud.messages import read_message
+from memoryproject.foundation.integrations.whatsapp.cloud.content import error_details, read_content
+from memoryproject.foundation.integrations.whatsapp.cloud.envelope import (
+    Change,
+    party_of,
+    unreadable,
+)
 from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
     read_account_field,
     read_error,
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.statuses import read_status
-from memoryproject.foundation.integrations.whatsapp.cloud.system import read_user_id_update
-from memoryproject.foundation.integrations.whatsapp.events import Event
+from memoryproject.foundation.integrations.whatsapp.cloud.system import (
+    read_system,
+    read_user_id_update,
+)
+from memoryproject.foundation.integrations.whatsapp.content import Content
+from memoryproject.foundation.integrations.whatsapp.events import (
+    Event,
+    InboundMessage,
+    MessageEdited,
+    MessageRevoked,
+    Party,
+    Reaction,
+    names_number,
+    same_number,
+)
 from memoryproject.foundation.integrations.whatsapp.lenient import (
+    compact,
+    first_text,
+    flag,
     listed,
     mapping,
+    moment,
     storable,
     text_of,
 )
+
+
+def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:
+    """Return one member of ``messages``, or of ``message_echoes`` (``echo``), as an event."""
+    part_name = "message_echoes" if echo else "messages"
+    found = mapping(message)
+    wamid = text_of(found.get("id"))
+    if not wamid:
+        return change.ignored(change.part(**{part_name: [message]}), "a message without an id")
+    party, contacts = _party(change, found, echo=echo)
+    parts: dict[str, Any] = {"contacts": contacts} if contacts else {}
+    parts[part_name] = [message]
+    provider_type = text_of(found.get("type"))
+    if _lacks_its_object(found) and change.value.get("errors"):
+        parts["errors"] = change.value["errors"]
+    head = change.head(change.part(**parts), f"message:{wamid}")
+    if provider_type == "system":
+        return read_system(change, found, head)
+    if not party.addresses():
+        return change.ignored(head["raw"], "a message without a sender", f"message:{wamid}")
+    sent_at = moment(found.get("timestamp"), change.received_at)
+    about = {**head, "party": party, "timestamp": sent_at}
+    if provider_type == "request_welcome":
+        return change.ignored(head["raw"], "the person only opened the chat", f"message:{wamid}")
+    if provider_type in ("reaction", "edit", "revoke"):
+        return _about_another(change, found, about, echo=echo)
+    return _inbound(change, found, about, echo=echo)
+
+
+def _party(change: Change, message: dict[str, Any], *, echo: bool) -> tuple[Party, list[Any]]:
+    side = "to" if echo else "from"
+    if echo and message.get("group_id"):
+        return Party(phone=change.business_number or None), []
+    return party_of(
+        address=message.get(side),
+        user_ids=[message.get(f"{side}_user_id"), message.get(f"{side}_parent_user_id")],
+        contacts=change.value.get("contacts"),
+    )
+
+
+def _lacks_its_object(message: dict[str, Any]) -> bool:
+    """Return whether the message lacks its object.
+
+    Meta sends a message that it can't pass on without its object and without errors of its own. The
+    reason is then next to the messages.
+    """
+    return not message.get(text_of(message.get("type"))) and not message.get("errors")
+
+
+def _about_another(
+    change: Change, message: dict[str, Any], about: dict[str, Any], *, echo: bool
+) -> Event:
+    """Return a reaction, an edit or a revocation: all name another message of the same chat."""
+    about["group_id"] = text_of(message.get("group_id")) or None
+    provider_type = text_of(message.get("type"))
+    key = f"message:{text_of(message.get('id'))}"
+    found = mapping(message.get(provider_type))
+    target = first_text(
+        found, "message_id" if provider_type == "reaction" else "original_message_id"
+    )
+    if not target:
+        return change.ignored(about["raw"], f"a {provider_type} that names no message", key)
+    if provider_type == "revoke":
+        return MessageRevoked(**about, original_id=target)
+    if provider_type == "reaction":
+        if echo:
+            return change.ignored(about["raw"], "a reaction by the business itself", key)
+        return Reaction(**about, target_id=target, emoji=text_of(found.get("emoji")))
+    content = read_content(mapping(found.get("message")))
+    if content.kind == "unsupported":
+        return change.ignored(about["raw"], "an edit whose new content can't be read", key)
+    return MessageEdited(**about, original_id=target, text=content.text, media=content.media)
+
+
+def _inbound(
+    change: Change, message: dict[str, Any], about: dict[str, Any], *, echo: bool
+) -> InboundMessage:
+    content = read_content(message)
+    context = mapping(message.get("context"))
+    group_id = text_of(message.get("group_id")) or None
+    own = change.business_number
+    return InboundMessage(
+        **about,
+        provider_message_id=text_of(message.get("id")),
+        kind=content.kind,
+        text=content.text,
+        media=content.media,
+        group_id=group_id,
+        reply_to_id=text_of(context.get("id")) or None,
+        mentions_us=group_id is not None and names_number(content.text, own),
+        replies_to_us=same_number(text_of(context.get("from")), own),
+        from_business=echo,
+        business_address=own,
+        metadata=_metadata(change, message, content, about["party"]),
+    )
+
+
+def _metadata(
+    change: Change, message: dict[str, Any], content: Content, party: Party
+) -> dict[str, Any]:
+    context = mapping(message.get("context"))
+    errors = error_details(message.get("errors"))
+    if not errors and _lacks_its_object(message):
+        errors = error_details(change.value.get("errors"))
+    return {
+        **content.metadata,
+        **compact(
+            errors=errors,
+            forwarded=flag(context.get("forwarded")),
+            frequently_forwarded=flag(context.get("frequently_forwarded")),
+            referral=mapping(message.get("referral")),
+            referred_product=mapping(context.get("referred_product")),
+            username=party.username,
+            origin=text_of(message.get("origin")),
+        ),
+    }
+
+
+_PREFIX = "sha256="
+
+
+def verify_signature(*, secret: str, body: bytes, header: str | None) -> bool:
+    """Return whether the header (``X-Hub-Signature-256``) is the body's HMAC with the app secret.
+
+    ``body`` is the request's raw bytes: Meta signs them with non-ASCII characters escaped, so JSON
+    that was parsed and written again has another signature. An empty secret or header is never
+    valid. The comparison takes constant time.
+    """
+    if not secret or not header or not header.startswith(_PREFIX):
+        return False
+    expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    given = header[len(_PREFIX) :].strip().lower()
+    return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
+
 
 _ECHO_FIELDS = ("smb_message_echoes", "message_echoes")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.cloud.content import error_details
-from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change
-from memoryproject.foundation.integrations.whatsapp.cloud.people import party_of
+from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change, party_of
 from memoryproject.foundation.integrations.whatsapp.events import Event, StatusUpdate
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     first_text,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change
-from memoryproject.foundation.integrations.whatsapp.cloud.people import bsuid_of, party_of
+from memoryproject.foundation.integrations.whatsapp.cloud.envelope import Change, bsuid_of, party_of
 from memoryproject.foundation.integrations.whatsapp.events import AddressChanged, Event, Party
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     first_text,

@@ -15,7 +15,6 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
     post_object,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.formatting import text_length
 from memoryproject.foundation.integrations.whatsapp.green.envelope import real_text
 from memoryproject.foundation.integrations.whatsapp.green.redaction import (
     guard_http_logs,
@@ -23,6 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.green.redaction import (
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import first_text
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_object,
     answer_shown,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.addressing import names_number, same_number
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
@@ -12,6 +11,8 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageRevoked,
     OwnSend,
     Reaction,
+    names_number,
+    same_number,
 )
 from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_content,

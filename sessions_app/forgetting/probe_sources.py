@@ -1,12 +1,8 @@
-"""List the columns that the probe reads.
-
-They are those in which the application may have repeated a forgotten text. The other swept columns
-are deleted with their rows.
-"""
+"""Where the probe looks: staff search, and the columns that can hold a text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,9 +10,11 @@ from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.db.models import Model, QuerySet
 from django_q.models import OrmQ, Task
 
+from memories_app.search.facade import memories_for_staff, memories_with_words
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.models import (
     ExtractionWork,
@@ -29,10 +27,42 @@ from sessions_app.models import (
     TurnReplay,
 )
 from sessions_app.models.messages import Role
+from sessions_app.recall.facade import newest_messages_found
+
+RECALLED_TABLES = (
+    "memories_app_memory",
+    "memories_app_memoryembedding",
+    "sessions_app_message",
+    "sessions_app_messageembedding",
+)
+
+
+def memories_found(text: str, *, most: int) -> list[UUID]:
+    """Return the newest memories that staff find by these words."""
+    found = memories_with_words(memories_for_staff(), text).order_by("-created_at", "memory_id")
+    return list(found.values_list("pk", flat=True)[:most])
+
+
+def messages_found(text: str, chats: Collection[UUID], *, most: int) -> list[Message]:
+    """Return the newest messages of these chats that staff find by these words."""
+    return newest_messages_found(Message.objects.filter(chat__in=list(chats)), text, 0, most)
+
+
+def indexes_of(tables: Sequence[str]) -> list[str]:
+    """Return the indexes of words and vectors on these tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()"
+            " AND tablename = ANY(%s) AND indexdef ~ 'USING (gin|hnsw|ivfflat)'",
+            [list(tables)],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
 
 ROWS_AT_ONCE = 500
 
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
+
 REPLAY_TEXTS = ("prompt", "recalled", "shown", "left_out")
 
 

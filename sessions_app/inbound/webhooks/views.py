@@ -1,7 +1,8 @@
-"""Shared steps of both webhooks: read the body, refuse in one shape, store the events."""
+"""The webhooks of the Cloud API and of Green API: read the body, verify it, store the events."""
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 from collections.abc import Sequence
@@ -12,8 +13,13 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST
 
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud, verify_signature
 from memoryproject.foundation.integrations.whatsapp.events import Event
+from memoryproject.foundation.integrations.whatsapp.green.access import verify_token
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.receive import events_receive
@@ -22,6 +28,7 @@ from sessions_app.turns.dependencies import build_storage_notices, enqueue_chat
 logger = logging.getLogger(__name__)
 
 DRAIN_BLOCK = 1024 * 1024
+
 DRAIN_BLOCKS = 64
 
 
@@ -92,3 +99,64 @@ def refuse(status: int, detail: str) -> JsonResponse:
     if status >= 500:
         kind = "server_error"
     return JsonResponse({"type": kind, "errors": [error]}, status=status)
+
+
+@csrf_exempt
+@require_http_methods(["GET", "POST"])
+def cloud_webhook(request: HttpRequest) -> HttpResponse:
+    """Answer Meta's handshake on GET; receive a batch of events on POST.
+
+    The events are signed over the raw body.
+    """
+    if request.method == "GET":
+        return _handshake(request)
+    body = body_of(request)
+    if isinstance(body, HttpResponse):
+        return body
+    header = request.headers.get("X-Hub-Signature-256")
+    if not verify_signature(secret=settings.WHATSAPP_CLOUD_APP_SECRET, body=body, header=header):
+        return refuse(401, "X-Hub-Signature-256 is missing or does not match the body.")
+    payload = read_json(body)
+    if isinstance(payload, HttpResponse):
+        return payload
+    return receive(_ours(payload))
+
+
+def _handshake(request: HttpRequest) -> HttpResponse:
+    expected = settings.WHATSAPP_CLOUD_VERIFY_TOKEN
+    given = request.GET.get("hub.verify_token", "")
+    known = bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
+    if request.GET.get("hub.mode") != "subscribe" or not known:
+        return refuse(403, "hub.verify_token is not WHATSAPP_CLOUD_VERIFY_TOKEN.")
+    # Meta expects the bare challenge; it is plain text, so that no browser takes it for a page.
+    return HttpResponse(request.GET.get("hub.challenge", ""), content_type="text/plain")
+
+
+def _ours(payload: dict[str, Any]) -> list[Any]:
+    """Return the events for our number; retries and other apps' numbers come here as well."""
+    events = parse_cloud(payload)
+    number = settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID
+    return [event for event in events if not number or event.number_id in ("", number)]
+
+
+@csrf_exempt
+@require_POST
+def green_webhook(request: HttpRequest) -> HttpResponse:
+    """Receive one event, with the token that was set as the instance's webhookUrlToken."""
+    header = request.headers.get("Authorization")
+    if not verify_token(expected=settings.GREEN_API_WEBHOOK_TOKEN, header=header):
+        return refuse(401, "Authorization is missing or is not GREEN_API_WEBHOOK_TOKEN.")
+    body = body_of(request)
+    if isinstance(body, HttpResponse):
+        return body
+    payload = read_json(body)
+    if isinstance(payload, HttpResponse):
+        return payload
+    return receive(_ours_green(payload))
+
+
+def _ours_green(payload: dict[str, Any]) -> list[Event]:
+    """Return the events for our instance; a body that names no instance is kept for staff."""
+    events = parse_green(payload)
+    instance = settings.GREEN_API_ID_INSTANCE
+    return [event for event in events if not instance or event.number_id in ("", instance)]

@@ -1,38 +1,47 @@
-"""Convert a model's Markdown to WhatsApp's formatting.
-
-WhatsApp knows *bold*, _italic_, ~struck~, `code`, fences of three backticks, lists and quotes; it
-shows everything else as it is. Emphasis doesn't cross lines, in WhatsApp or here.
-"""
+"""Format a model's answer for WhatsApp and cut it into parts that a provider accepts."""
 
 from __future__ import annotations
 
 import re
 
-from memoryproject.foundation.integrations.whatsapp.splitting import split_text, text_length
+from memoryproject.foundation.text.characters import cut_between_characters
 
 __all__ = ["split_text", "text_length", "to_whatsapp"]
 
 # Placeholders for parts that later steps must not change; they can't occur in a text that we send.
 _KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
+
 _STAND_INS = str.maketrans("", "", _KEPT + _BOLD + _ITALIC)
 
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)(.*)")
+
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*")
+
 _RULE = re.compile(r"\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
+
 _BULLET = re.compile(r"(\s*(?:>\s?)*(?:[*+-]\s+)?)(.*)", re.DOTALL)
 
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.*?[^`])\1(?!`)")
+
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!~>|])")
+
 _URL_PART = r"(?:[^\s()<>]|\([^\s()<>]*\))+"
+
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]\(\s*<?({_URL_PART})>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)")
+
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
+
 _BARE_URL = re.compile(r"https?://[^\s<>*]+")
 
 _BOTH = re.compile(r"\*\*\*(?=[^\s*])([^*]*[^\s*])\*\*\*")
+
 _STRONG = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*(?!\*)")
+
 _STRONG_UNDERSCORE = re.compile(r"(?<!\w)__(?=[^\s_])([^_]*(?:_[^_]+)*[^\s_])__(?!\w)")
+
 # It may end right where bold ends, never next to a word: 2*3*4 is arithmetic.
 _EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?!\w)(?!\*(?!\*))")
+
 _STRUCK = re.compile(r"~~(?=[^\s~])([^~]*[^\s~])~~")
 
 
@@ -110,3 +119,69 @@ def _restored(text: str, kept: list[str]) -> str:
     while pattern.search(text):
         text = pattern.sub(lambda found: kept[int(found.group(1))], text)
     return text
+
+
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+
+# A line's end counts as a sentence's end: lists have no full stops.
+_SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]*_~]*\s+|\n\s*")
+
+_WORD = re.compile(r"\s+")
+
+
+def text_length(text: str) -> int:
+    """Return the text's length in UTF-16 code units.
+
+    The providers don't document their unit. This is the unit of JavaScript and Java. It is never
+    less than the number of code points, so a text within the limit is within it by both units.
+    """
+    return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
+
+
+def split_text(text: str, limit: int) -> list[str]:
+    """Return the text in parts of at most ``limit`` UTF-16 code units, in order.
+
+    A part ends after a paragraph, else a sentence or line, else a word, else between two characters
+    as a reader sees them. White space at a cut is dropped, nothing else is. A text without visible
+    characters gives no part. Raises ValueError for a limit below 2, because some characters need
+    two units.
+    """
+    if limit < 2:
+        raise ValueError("limit must be at least 2")
+    parts: list[str] = []
+    rest = text
+    while text_length(rest) > limit:
+        room = _fitting(rest, limit)
+        # White space that begins right after the limit is a good place to cut, too.
+        ahead = _WORD.match(rest, room)
+        window_end = ahead.end() if ahead else room
+        cut, resume = _place(rest, room, window_end)
+        parts.append(rest[:cut])
+        rest = rest[resume:]
+    parts.append(rest)
+    return [part for part in parts if part.strip()]
+
+
+def _fitting(text: str, limit: int) -> int:
+    """Return the number of characters from the start that fit into the limit."""
+    units = 0
+    for index, character in enumerate(text):
+        units += 2 if ord(character) > 0xFFFF else 1
+        if units > limit:
+            return index
+    return len(text)
+
+
+def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
+    """Return the end of this part (at most ``room``) and the start of the next."""
+    first_seen = len(text) - len(text.lstrip())
+    for pattern in (_PARAGRAPH, _SENTENCE, _WORD):
+        best = None
+        for pause in pattern.finditer(text, first_seen, window_end):
+            if pause.start() + len(pause.group().rstrip()) <= room:
+                best = pause
+        if best is not None:
+            # A sentence's closing quotes stay in the part, the white space at the cut is dropped.
+            return len(text[: best.end()].rstrip()), best.end()
+    cut = cut_between_characters(text, room)
+    return cut, cut

@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from memoryproject.foundation.text.kinds import Kind
-from memoryproject.foundation.text.query import query_terms
+from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.text.terms import index_terms
+from memoryproject.foundation.text.tokens import Kind
 
 MARK = "[forgotten]"
 RUN = 4
