@@ -29,6 +29,7 @@ from tests.webhooks.posting import SECRET, post_cloud
 from tests.world import CLIENT, World
 
 QUESTION = "When does TestCorp pay?"
+# Of a path itself: a message and a forgetting run through a recall, whose files count there.
 MAX_FILES = {"message": 50, "recall": 18, "forgetting": 38}
 # A section of CONTRIBUTING.md holds a path as a numbered list of files.
 SECTION = {
@@ -73,8 +74,9 @@ def check(name: str, trace: Trace) -> None:
     for place, file in enumerate(trace.files, 1):
         print(f"{place:3} {file}: {', '.join(trace.functions[file])}")  # noqa: T201
     elsewhere = set() if name == "recall" else set(documented("recall"))
-    assert documented(name) == [file for file in trace.files if file not in elsewhere]
-    assert len(trace.files) <= MAX_FILES[name]
+    own = [file for file in trace.files if file not in elsewhere]
+    assert documented(name) == own
+    assert len(own) <= MAX_FILES[name]
 
 
 @pytest.mark.parametrize("name", sorted(SECTION))

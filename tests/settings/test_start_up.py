@@ -19,7 +19,6 @@ SLOW = (
     "model2vec",
     "openai",
     "playwright",
-    "pydantic",
     "pypdf",
     "qrcode",
     "redis",
