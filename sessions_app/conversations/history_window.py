@@ -18,9 +18,10 @@ WINDOW_BATCH = 200
 
 
 def window_prune(*, session: ChatSession, token_limit: int) -> None:
-    """Move the window's start forward until it holds at most ``token_limit`` tokens, or only
-    the last messages. Reads the messages that leave the window, not those before or after,
-    in two queries. The rows stay; ``session`` is changed, not saved.
+    """Move the window's start forward until its tokens are within ``token_limit``.
+
+    The last messages always stay. Reads only the messages that leave the window, in two
+    queries. The rows stay; ``session`` is changed, not saved.
     """
     if session.total_tokens <= token_limit:
         return
@@ -42,11 +43,12 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
 
 
 def window_recompute(*, session: ChatSession, token_limit: int) -> None:
-    """Set ``window_start``, ``total_tokens`` and ``message_counter`` from the stored messages:
-    the window holds the newest of them within ``token_limit``, and always the last two.
+    """Set ``window_start``, ``total_tokens`` and ``message_counter`` from the stored messages.
 
-    Reads from the newest backwards, in batches, only as far as the window goes. ``session``
-    is locked by the caller; it is changed, not saved.
+    The window holds the newest of them within ``token_limit``, and always the last two.
+
+    Reads from the newest backwards, in batches, only as far as the window goes. ``session`` is
+    locked by the caller; it is changed, not saved.
     """
     session.window_start = 1
     session.total_tokens = 0

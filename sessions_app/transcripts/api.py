@@ -198,7 +198,7 @@ def refused(error: Exception) -> APIException:
 
 
 def as_response(problem: Problem) -> str:
-    """Return the problem as JSON, such as line 3, rule 4: the fault and how to correct it."""
+    """Return the problem as text: "Line 3, rule 4:", the fault and the correction."""
     line = None if problem.line is None else f"line {problem.line}"
     rule = None if problem.rule is None else f"rule {problem.rule}"
     place = ", ".join(part for part in (line, rule) if part)
