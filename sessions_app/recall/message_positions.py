@@ -40,10 +40,10 @@ def placed(said: QuerySet[Message]) -> QuerySet[Message]:
 def lines_around(
     said: QuerySet[Message], spans: Sequence[Span], *, beside: Sequence[UUID]
 ) -> QuerySet[Message]:
-    """Return the lines that may be placed in these spans, and the lines that they surround.
+    """Return the lines that are or may be placed in these spans, and ``beside``, with their place.
 
-    The lines are taken from ``said`` and have their ``place``; ``beside`` are the lines that
-    they surround. The caller filters by place.
+    The lines are taken from ``said``. ``beside`` are the lines that the spans surround. The
+    caller filters by ``place``.
     """
     places = {(session, place) for session, low, high in spans for place in range(low, high + 1)}
     sessions, numbers = [session for session, _ in places], [place for _, place in places]
