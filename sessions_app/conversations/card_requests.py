@@ -44,7 +44,7 @@ def cards_request(*, session_ids: Collection[UUID]) -> None:
     if known.update(token=uuid4(), due_at=now, attempts=0) < len(set(session_ids)):
         fresh = [CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
         CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
-    transaction.on_commit(partial(_tell, list(session_ids)))
+    transaction.on_commit(partial(_send_cards_due, list(session_ids)))
 
 
 def cards_outdate(*, session_ids: Collection[UUID]) -> int:
@@ -106,7 +106,7 @@ def _grown() -> list[UUID]:
     return list(grown.values_list("pk", flat=True)[:MAX_SWEPT])
 
 
-def _tell(session_ids: list[UUID]) -> None:
+def _send_cards_due(session_ids: list[UUID]) -> None:
     for receiver, result in cards_due.send_robust(sender=CardWork, session_ids=session_ids):
         if isinstance(result, Exception):
             # The sweep finds them.

@@ -118,8 +118,9 @@ def _in_utc(where: str, timestamp: object) -> datetime:
 
 
 def _checked_metadata(where: str, metadata: object) -> dict[str, Any]:
-    """Raise DataValidationError for values that JSON or the database can't hold
-    (ERR-SESSION-003).
+    """Return the metadata; raise DataValidationError for what JSON can't hold.
+
+    The same for values that the database can't hold (ERR-SESSION-003).
     """
     if not isinstance(metadata, Mapping):
         raise DataValidationError(f"{where}: must be an object, not {type(metadata).__name__}.")

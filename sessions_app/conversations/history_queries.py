@@ -150,7 +150,7 @@ def _tokens(messages: list[Message]) -> int:
 
 
 def _backwards(last: Message) -> Iterator[Message]:
-    """Return the messages before ``last``, newest first, each question right after its answer.
+    """Yield the messages before ``last``, newest first, each question right after its answer.
 
     Answers are numbered when they are made, so an answer may have a higher order_num than
     ``last``. Each is read with the message that it answers.

@@ -127,7 +127,7 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
-        transaction.on_commit(partial(_tell, session))
+        transaction.on_commit(partial(_send_session_expired, session))
     cards_request(session_ids=[session.pk for session, _ in ended])
     sessions_ended(ended)
     sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
@@ -143,7 +143,7 @@ def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Acto
     )
 
 
-def _tell(session: ChatSession) -> None:
+def _send_session_expired(session: ChatSession) -> None:
     results = session_expired.send_robust(sender=ChatSession, session_id=session.pk)
     for receiver, result in results:
         if isinstance(result, Exception):

@@ -100,7 +100,7 @@ def _sample(model: EmbeddingModel) -> list[tuple[Any, str, Sequence[float]]]:
 
 
 def _differing(model: EmbeddingModel, embedder: Embedder) -> list[str]:
-    """Return the memories whose stored vector doesn't match the stored text."""
+    """Return a problem if stored vectors don't match the stored texts."""
     sample = _sample(model)
     try:
         again = embedder.embed([text for _, text, _ in sample]) if sample else []

@@ -121,7 +121,7 @@ class Command(BaseCommand):
             raise EmbedderError(f"{chosen} is another model now than {model.model_id}.")
         removed = vectors_drop(model=model, embedder=target.embedder)
         done = self._make(target)
-        return asdict(done), f"{removed} vectors were removed. {_summary(done)}"
+        return asdict(done), f"{removed} vectors were removed. {_summary_text(done)}"
 
     def _reembed(
         self, chosen: choice.Choice, options: dict[str, Any]
@@ -132,7 +132,7 @@ class Command(BaseCommand):
             now=timezone.now(),
             keep=timedelta(minutes=options["keep_old"]),
         )
-        text = _summary(done)
+        text = _summary_text(done)
         if tended["removed"]:
             text += f" {tended['removed']} vectors of an old model were removed."
         elif done.before:
@@ -178,7 +178,7 @@ def _check() -> tuple[dict[str, Any], str]:
     return found.as_dict(), "\n".join(lines)
 
 
-def _summary(done: Reembedded) -> str:
+def _summary_text(done: Reembedded) -> str:
     text = (
         f"Vectors of {done.model} were made: {done.memories} of memories, "
         f"{done.messages} of messages."

@@ -146,7 +146,7 @@ class _Work:
 
 
 def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
-    """Switch when no memory lacks its vector; return the model before."""
+    """Embed new memories until none lacks its vector, then switch; return the model before."""
     for look in range(1, MAX_LOOKS + 1):
         work.memories()
         try:

@@ -100,7 +100,7 @@ class Backups:
         """
         gone = 0
         for path in self._named(names):
-            found = [file.name for file in path.iterdir() if _tells(file, holds)]
+            found = [file.name for file in path.iterdir() if _contains(file, holds)]
             for name in found:
                 (path / name).unlink()
             if found:
@@ -167,7 +167,7 @@ class UntouchedBackups(Backups):
     def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
         """See Backups.sweep."""
         return sum(
-            1 for path in self._named(names) for file in path.iterdir() if _tells(file, holds)
+            1 for path in self._named(names) for file in path.iterdir() if _contains(file, holds)
         )
 
 
@@ -220,7 +220,7 @@ def _made_at(path: Path, *, default: datetime) -> datetime:
     return made.replace(tzinfo=timezone.utc)
 
 
-def _tells(file: Path, holds: Callable[[str], bool]) -> bool:
+def _contains(file: Path, holds: Callable[[str], bool]) -> bool:
     if file.name == MANIFEST:
         return False
     text = file.read_bytes().decode("utf-8", errors="replace")

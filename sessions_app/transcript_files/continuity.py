@@ -63,9 +63,10 @@ def standing(*, stored: Sequence[bytes], told: Sequence[bytes]) -> Standing:
 
 
 def _search(stored: Sequence[bytes], told: Sequence[bytes]) -> tuple[int, int | None]:
-    """Return the longest beginning of ``told`` that ends ``stored``, and the last full match.
+    """Return the length of the overlap, and the place of the last full match before it.
 
-    The full match lies before that; None if there is none (Knuth, Morris, Pratt).
+    The overlap is the longest beginning of ``told`` that ends ``stored``. The place is None
+    without a full match (Knuth, Morris, Pratt).
     """
     back = _borders(told)
     inside = None

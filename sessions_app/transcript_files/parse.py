@@ -76,9 +76,7 @@ class Reader:
         self._note_almost(text)
 
     def _decoded(self, data: bytes) -> str | None:
-        """Return the text even if some bytes aren't UTF-8, so that other problems are
-        reported too.
-        """
+        """Return the text even if some bytes aren't UTF-8, to report other problems too."""
         if len(data) > MAX_FILE_SIZE:
             self.problems.add(
                 "too_large",
@@ -101,10 +99,10 @@ class Reader:
             return None if is_utf16 else data.decode("utf-8", "replace").removeprefix(BOM)
 
     def _note_ends(self, ends: set[str]) -> None:
-        """Note a character that all messages end with.
+        """Note line ends that all messages have in their content.
 
-        ``ends``: that character, if any; the last message may lack it, because line ends are
-        often missing at the end of a file.
+        ``ends``: these characters, if any. The last message may lack them, because line ends
+        are often missing at the end of a file.
         """
         file = self.problems.file
         if "\r" in ends:

@@ -161,7 +161,7 @@ class SessionTranscriptView(ApiView):
 
 
 class TextView(ApiView):
-    """The base of views that take a transcript."""
+    """Accept a transcript as plain text or in a JSON object."""
 
     parser_classes = [JsonParser, TextParser]
     # One more than the limit of the text, so that its own error reports the limit.
@@ -172,7 +172,7 @@ class TextView(ApiView):
     }
 
     def given(self) -> dict[str, Any]:
-        """Return the text of the body: plain text, or an object that holds it."""
+        """Return the fields of the body, which is plain text or a JSON object."""
         if not str(self.request.content_type).startswith("text/plain"):
             return self.body(TextSerializer)
         # No parser reads an empty body.
@@ -198,7 +198,7 @@ def refused(error: Exception) -> APIException:
 
 
 def as_response(problem: Problem) -> str:
-    """Return the problem as JSON, such as line 3, rule 4: the fault and how to correct it."""
+    """Return the problem as text: "Line 3, rule 4:", the fault and the correction."""
     line = None if problem.line is None else f"line {problem.line}"
     rule = None if problem.rule is None else f"rule {problem.rule}"
     place = ", ".join(part for part in (line, rule) if part)

@@ -117,8 +117,9 @@ def _changed(path: Path) -> float:
 
 @contextmanager
 def _laid_down(text: str, target: Target, folder: Path) -> Iterator[BatchFolder]:
-    """Write the text as a folder with one batch, readable by the owner only; remove it at
-    the end.
+    """Write the text as a folder with one batch, and remove it at the end.
+
+    Only the owner can read it.
     """
     conversation = target.find()
     last = 0 if conversation is None else last_batch_number(conversation=conversation)

@@ -42,8 +42,9 @@ class Target:
         return Conversation(session.chat, session)
 
     def lock(self, now: datetime) -> Conversation:
-        """Return the conversation in a transaction with the chat's row locked; create a new
-        chat.
+        """Return the conversation with the chat's row locked; create a new chat.
+
+        Call it in a transaction.
         """
         if self.session_id is not None:
             owner = chat_of_session(self.session_id)

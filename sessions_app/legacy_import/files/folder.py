@@ -65,8 +65,9 @@ class LegacyFolder:
             raise FolderError(f"{MESSAGES}/ can't be read: {error.strerror}.") from error
 
     def message_path(self, name: str) -> Path:
-        """Return the path of a message's file. Raises LegacyMissing if the id can't be a
-        file name.
+        """Return the path of a message's file.
+
+        Raises LegacyMissing if the id can't be a file name.
         """
         if not name or name.startswith(".") or not _is_plain(name) or len(name.encode()) > 200:
             raise LegacyMissing("no file can have this name")

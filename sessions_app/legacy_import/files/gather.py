@@ -92,7 +92,10 @@ class Gatherer:
         return message
 
     def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
-        """Check the session of a message; older messages may name the WhatsApp chat instead."""
+        """Raise LegacyError if the message names another session.
+
+        Older messages may name the session's WhatsApp chat instead.
+        """
         ref = message.session_ref
         if ref and ref != whatsapp_chat and session_uuid(ref) != self._session_id:
             raise LegacyError("session_id: names another session than the one that lists it")

@@ -51,7 +51,7 @@ class ImportReport:
         self._skip(file, reason)
 
     def orphans_skip(self, session: str, count: int) -> None:
-        """Skip messages whose session has no readable file, until staff decide."""
+        """Skip messages whose session has no readable file, unless a rebuild is requested."""
         self.messages_skipped += count
         reason = (
             "the file of their session is missing or can't be used; "
