@@ -1,4 +1,4 @@
-"""The work that is done by the clock."""
+"""Scheduled jobs"""
 
 from __future__ import annotations
 

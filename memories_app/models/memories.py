@@ -19,9 +19,9 @@ from memoryproject.foundation.choices import labelled
 class Visibility(models.TextChoices):
     """Who a memory is recalled for."""
 
-    OWNER = "owner", _("owner: only in the godfather's chats")
-    CHAT = "chat", _("chat: only in the chat that it came from")
-    PUBLIC = "public", _("public: for everyone")
+    OWNER = "owner", _("Owner only")
+    CHAT = "chat", _("This client: only the chat that it came from")
+    PUBLIC = "public", _("Everyone")
 
 
 class MemoryStatus(models.TextChoices):
@@ -94,9 +94,9 @@ class Memory(models.Model):
         default=False,
         help_text=_("Listed first, and never merged or replaced without staff."),
     )
-    expires_at = models.DateTimeField(verbose_name=_("ends"), null=True, blank=True)
-    told_count = models.PositiveIntegerField(verbose_name=_("told"), default=1)
-    last_told_at = models.DateTimeField(verbose_name=_("told last"), default=timezone.now)
+    expires_at = models.DateTimeField(verbose_name=_("expires"), null=True, blank=True)
+    told_count = models.PositiveIntegerField(verbose_name=_("mentions"), default=1)
+    last_told_at = models.DateTimeField(verbose_name=_("last mentioned"), default=timezone.now)
     superseded_by = models.ForeignKey(
         "self",
         verbose_name=_("superseded by"),

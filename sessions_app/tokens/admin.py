@@ -40,8 +40,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
         help_text=gettext_lazy(
-            "Bind it to these chats, one a line, such as 15550100123@c.us: it sees nothing of any "
-            "other. Empty: it is bound to none and sees all."
+            "Limit it to these chats, one per line, such as 15550100123@c.us. Leave empty for all chats."
         ),
     )
 

@@ -52,8 +52,8 @@ VIEWERS = (
     Viewer("a third client", THIRD_CLIENT, THIRD_CLIENT),
     Viewer("a client in the group", GROUP, CLIENT, is_group=True),
     Viewer("the godfather in the group", GROUP, GODFATHER, is_group=True, owner=True),
-    Viewer("the godfather", GODFATHER, GODFATHER, owner=True),
-    Viewer("the godfather's second id", SECOND_CHAT, SECOND_CHAT, owner=True),
+    Viewer("the owner", GODFATHER, GODFATHER, owner=True),
+    Viewer("the owner's second id", SECOND_CHAT, SECOND_CHAT, owner=True),
 )
 
 # All scopes hold the same matters, so that nothing but the scope keeps them apart.

@@ -42,9 +42,9 @@ class MemorySwitch(forms.NullBooleanSelect):
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         if settings.ENABLE_MEMORY_SYSTEM:
-            default = _("as ENABLE_MEMORY_SYSTEM says (on)")
+            default = _("Default (on)")
         else:
-            default = _("as ENABLE_MEMORY_SYSTEM says (off)")
+            default = _("Default (off)")
         choices = (
             ("unknown", default),
             ("true", _("on for this chat")),

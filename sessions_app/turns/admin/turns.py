@@ -57,7 +57,7 @@ class TurnAdmin(ConversationAdmin):
     # Any other order would sort half a million rows.
     sortable_by = ("created_at",)
     search_fields = ("turn_id",)
-    search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
+    search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
     list_before_template = "admin/sessions_app/turn/quick_links.html"
     actions = ("send_again",)
@@ -193,7 +193,7 @@ class TurnAdmin(ConversationAdmin):
         return shown_short(translate_error(turn.error), LONGEST_TROUBLE) if turn.error else ""
 
     @admin.action(
-        description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),
+        description=gettext_lazy("Retry (failed, unconfirmed and held answers)"),
         permissions=["rerun"],
     )
     def send_again(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
