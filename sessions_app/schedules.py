@@ -1,4 +1,4 @@
-"""Scheduled jobs"""
+"""The work that is done by the clock."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from memoryproject.foundation.choices import labelled
 
@@ -28,7 +29,7 @@ class MemoryStatus(models.TextChoices):
     """Only active memories are recalled. A superseded one gave way to a newer one that says
     otherwise, or was merged into it; a proposed one waits for staff."""
 
-    ACTIVE = labelled("active", _("Active"))
+    ACTIVE = labelled("active", pgettext_lazy("status", "Active"))
     SUPERSEDED = labelled("superseded", _("Superseded"))
     PROPOSED = labelled("proposed", _("Proposed"))
 

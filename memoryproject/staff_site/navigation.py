@@ -70,7 +70,7 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
     (
         _("Privacy & audit"),
         (
-            Entry("delete_forever", model="sessions_app.forgetrun", title=_("Erase")),
+            Entry("delete_forever", model="sessions_app.forgetrun", title=_("Erase data")),
             Entry("receipt_long", model="sessions_app.forgetreceipt"),
             Entry("policy", model="audit.auditevent", title=_("Audit log")),
         ),

@@ -172,4 +172,7 @@ class Turn(LeasedWork):
         ]
 
     def __str__(self) -> str:
-        return f"turn {self.id} ({self.state})"
+        return str(_("Answer %(number)s (%(state)s)")) % {
+            "number": self.id,
+            "state": self.get_state_display(),
+        }

@@ -155,7 +155,7 @@ class ApiTokenAdmin(StaffAdmin):
         gone = len(token.chat_ids) - len(named)
         if not gone:
             return ", ".join(named)
-        text = ngettext("%(count)d that is forgotten", "%(count)d that are forgotten", gone)
+        text = ngettext("%(count)d that is erased", "%(count)d that are erased", gone)
         return ", ".join([*named, text % {"count": gone}])
 
     @admin.display(description=gettext_lazy("state"))

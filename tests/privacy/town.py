@@ -34,7 +34,7 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession
-from sessions_app.turns.turn_dependencies import Tools
+from sessions_app.turns.turn_dependencies import Dependencies
 from tests.privacy.models import learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World
@@ -52,8 +52,8 @@ VIEWERS = (
     Viewer("a third client", THIRD_CLIENT, THIRD_CLIENT),
     Viewer("a client in the group", GROUP, CLIENT, is_group=True),
     Viewer("the godfather in the group", GROUP, GODFATHER, is_group=True, owner=True),
-    Viewer("the owner", GODFATHER, GODFATHER, owner=True),
-    Viewer("the owner's second id", SECOND_CHAT, SECOND_CHAT, owner=True),
+    Viewer("the godfather", GODFATHER, GODFATHER, owner=True),
+    Viewer("the godfather's second id", SECOND_CHAT, SECOND_CHAT, owner=True),
 )
 
 # All scopes hold the same matters, so that nothing but the scope keeps them apart.
@@ -132,12 +132,12 @@ class Town:
         writer = writers[plan.matter % len(writers)]
         text, word = self.text_of(plan.matter)
         before = set(Memory.objects.values_list("pk", flat=True))
-        tools = self.world.tools
+        dependencies = self.world.dependencies
         quiet = ScriptedChatModel(lambda _: "Good to know")
-        self.world.tools = replace(tools, chat_model=quiet)
+        self.world.dependencies = replace(dependencies, chat_model=quiet)
         turns_put_on_record(self.world)
         self.say(writer, text)
-        self.world.tools = tools
+        self.world.dependencies = dependencies
         learn(self.world, self.chat(place))
         (memory,) = Memory.objects.filter(source="extraction").exclude(pk__in=before)
         visibility = "owner" if writer.is_godfather else "chat"
@@ -162,7 +162,7 @@ class Town:
                 self.secrets.append(Secret(word, text, stored.message_id, CHATS[plan.place]))
             service.strategy.post_add_messages_hook(session=ChatSession.objects.get(pk=session.pk))
             service.manage(conversation_id=session.pk)
-            messages_embed(session_id=session.pk, embedder=self.world.tools.embedder)
+            messages_embed(session_id=session.pk, embedder=self.world.dependencies.embedder)
             if number + 1 < plan.sessions:
                 with transaction.atomic():
                     session_end(session=ChatSession.objects.get(pk=session.pk), at=now)
@@ -173,7 +173,7 @@ def _memory(world: World, text: str, plan: MemoryPlan, chat_id: object) -> objec
         content=text,
         visibility=plan.visibility,
         chat_id=chat_id,
-        embedder=world.tools.embedder,
+        embedder=world.dependencies.embedder,
         pinned=plan.state == "pinned",
         proposed=plan.state == "proposed",
         source="extraction" if plan.state == "proposed" else "command",
@@ -201,7 +201,7 @@ def _supersede(world: World, memory: Memory) -> None:
 def _document(world: World, text: str, plan: MemoryPlan, chat_id: object) -> object:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "documents"
-        with IncomingFile(folder, most_bytes=1_000_000) as file:
+        with IncomingFile(folder, max_bytes=1_000_000) as file:
             file.write(text.encode())
             received = document_receive(
                 file=file,
@@ -214,7 +214,7 @@ def _document(world: World, text: str, plan: MemoryPlan, chat_id: object) -> obj
             document_id=received.document.document_id,
             folder=folder,
             extractor=DirectExtractor(),
-            embedder=world.tools.embedder,
+            embedder=world.dependencies.embedder,
         )
     return SourceDocument.objects.get(pk=received.document.pk).memories.get().pk
 
@@ -228,7 +228,7 @@ def build_town(memories: Sequence[MemoryPlan], said: Sequence[SaidPlan]) -> Town
     """The town with these secrets. Its model echoes its whole prompt."""
     strategy = SummarizationStrategy(summarize_every_n_messages=3)
     service = ChatMemoryService(godfather=OWNER_IDS, strategy=strategy)
-    tools = Tools(
+    dependencies = Dependencies(
         chat_model=ScriptedChatModel(echo),
         embedder=HashingEmbedder(),
         providers={"cloud": RecordingProvider(name="cloud", text_limit=1_000_000)},
@@ -236,8 +236,12 @@ def build_town(memories: Sequence[MemoryPlan], said: Sequence[SaidPlan]) -> Town
         sleep=lambda _seconds: None,
     )
     # A low bar: what is kept back must not be so for want of relevance.
-    tools = replace(tools, rules=replace(tools.rules, min_similarity=0.2, top_k=20))
-    world = World(rules=IntakeRules(memory_enabled=True, chat_memory=service), tools=tools)
+    dependencies = replace(
+        dependencies, rules=replace(dependencies.rules, min_similarity=0.2, top_k=20)
+    )
+    world = World(
+        rules=IntakeRules(memory_enabled=True, chat_memory=service), dependencies=dependencies
+    )
     for address in CHATS:
         _chat(address)
     town = Town(world)

@@ -168,9 +168,7 @@ class MemoryActions(ReadOnlyAdmin):
             approved,
         )
 
-    @admin.action(
-        description=gettext_lazy("Reject (deletes)"), permissions=["decide"]
-    )
+    @admin.action(description=gettext_lazy("Reject (deletes)"), permissions=["decide"])
     def reject(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(

@@ -16,7 +16,7 @@ ACTIONS: Mapping[str, Any] = {
     "chat.assign": _("A conversation was assigned"),
     "chat.bookmark": _("A bookmark was set"),
     "chat.forgotten": _("A whole chat was erased"),
-    "chat.label": _("A label was put on a conversation"),
+    "chat.label": _("A label was added to a conversation"),
     "chat.mark_read": _("A conversation was marked as read"),
     "chat.mark_unread": _("A conversation was marked as unread"),
     "chat.review": _("A conversation was marked as reviewed"),

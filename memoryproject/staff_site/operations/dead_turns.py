@@ -93,7 +93,9 @@ def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
 def reason_of(turn: Turn) -> str:
     """Why, in words that hold nothing of what was said."""
     fixed: dict[str, Callable[[], str]] = {
-        TurnState.MISSED: lambda: _("The message was past WhatsApp's 24 hours before it could be answered."),
+        TurnState.MISSED: lambda: _(
+            "The message was past WhatsApp's 24 hours before it could be answered."
+        ),
         TurnState.UNCONFIRMED: lambda: _(
             "The connection broke while the answer was being sent: it may have arrived."
         ),

@@ -200,12 +200,12 @@ class TurnAdmin(ConversationAdmin):
         keys = list(queryset.order_by("id").values_list("pk", flat=True))
         again = sum(self._run_again(request, key) for key in keys)
         if again:
-            text = ngettext("%(n)d turn is run again.", "%(n)d turns are run again.", again)
+            text = ngettext("%(n)d answer is retried.", "%(n)d answers are retried.", again)
             self.message_user(request, text % {"n": again}, messages.SUCCESS)
         if left := len(keys) - again:
             text = ngettext(
-                "%(n)d turn was left alone: it is in no trouble, or can't be run any more.",
-                "%(n)d turns were left alone: they are in no trouble, or can't be run any more.",
+                "%(n)d answer was left alone: it needs no retry, or can't be run any more.",
+                "%(n)d answers were left alone: they need no retry, or can't be run any more.",
                 left,
             )
             self.message_user(request, text % {"n": left}, messages.WARNING)
