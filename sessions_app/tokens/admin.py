@@ -40,7 +40,8 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
         help_text=gettext_lazy(
-            "Limit it to these chats, one per line, such as 15550100123@c.us. Leave empty for all chats."
+            "Limit it to these chats, one per line, such as 15550100123@c.us. "
+            "Leave empty for all chats."
         ),
     )
 

@@ -66,7 +66,8 @@ class EndpointForm(GuardedForm):
         label=gettext_lazy("Chats"),
         required=False,
         help_text=gettext_lazy(
-            "Limit it to these chats, one per line, such as 15550100123@c.us. Leave empty for all chats."
+            "Limit it to these chats, one per line, such as 15550100123@c.us. "
+            "Leave empty for all chats."
         ),
     )
 

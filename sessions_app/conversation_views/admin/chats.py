@@ -41,10 +41,7 @@ class MemorySwitch(forms.NullBooleanSelect):
     """Says what each choice means, and what the setting is."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        if settings.ENABLE_MEMORY_SYSTEM:
-            default = _("Default (on)")
-        else:
-            default = _("Default (off)")
+        default = _("Default (on)") if settings.ENABLE_MEMORY_SYSTEM else _("Default (off)")
         choices = (
             ("unknown", default),
             ("true", _("on for this chat")),

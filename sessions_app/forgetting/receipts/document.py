@@ -134,7 +134,8 @@ def _notes() -> list[str]:
     return [
         _("None of this can be restored. The receipt holds nothing of what was erased."),
         _(
-            "The hash is keyed: with the server's key it can be shown that a text is what was erased; without it nobody finds out by trying."
+            "The hash is keyed: with the server's key it can be shown that a text is what "
+            "was erased; without it nobody finds out by trying."
         ),
         _("Backups that were made before still hold it until they are deleted."),
     ]
