@@ -55,7 +55,7 @@ MOST_IN_PDF = 5_000
 class ForgetRunAdmin(ReadOnlyAdmin):
     """Who may forget sees all runs; a choice that isn't confirmed is its maker's."""
 
-    list_title = gettext_lazy("Erase")
+    list_title = gettext_lazy("Erase data")
     change_list_template = "admin/sessions_app/forgetrun/change_list.html"
     list_display = ("created_at", "asked_by", "shown_state", "shown_done", "failed", "finished_at")
     list_filter = ("state", "created_at")
