@@ -80,7 +80,7 @@ class DuplicateFactError(MemoryOperationError):
     code = "duplicate"
 
     def __init__(self, memory_id: UUID) -> None:
-        text = _("Memory %(id)s says the same there already. Change or erase that one first.")
+        text = _("Memory %(id)s says the same there already. Change or forget that one first.")
         super().__init__(text % {"id": memory_id})
         self.memory_id = memory_id
 

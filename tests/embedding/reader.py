@@ -35,11 +35,11 @@ def main(folder: Path, first: int, last: int, new: str) -> dict[str, int]:
     number = first
     while not (folder / "stop").exists():
         asked = fact(number)
-        embedder = embedder()
+        current = embedder()
         result = recall(
             query=asked,
             viewer=Viewer(user_role="godfather"),
-            embedder=embedder,
+            embedder=current,
             sources=[MEMORIES],
             min_similarity=0.0,
         )

@@ -18,14 +18,12 @@ from tests.processes.forks import run_at_once
 
 def main(lists: list[list[str]]) -> list[list[str]]:
     from memories_app.store.remember import memory_remember  # noqa: PLC0415
-    from sessions_app.embedding.choice import embedder  # noqa: PLC0415 imports models
+    from sessions_app.embedding.choice import embedder as build_embedder  # noqa: PLC0415
 
-    embedder = embedder()
+    embedder = build_embedder()
     embedder.embed(["warm"])
 
     def remember(facts: list[str]) -> list[str]:
-        from sessions_app.embedding.choice import embedder  # noqa: PLC0415 imports models
-
         return [
             memory_remember(
                 content=fact,
