@@ -41,7 +41,10 @@ class MemorySwitch(forms.NullBooleanSelect):
     """A field for a chat's memory that explains each choice and shows the setting."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        default = _("Default (on)") if settings.ENABLE_MEMORY_SYSTEM else _("Default (off)")
+        if settings.ENABLE_MEMORY_SYSTEM:
+            default = _("as ENABLE_MEMORY_SYSTEM says (on)")
+        else:
+            default = _("as ENABLE_MEMORY_SYSTEM says (off)")
         choices = (
             ("unknown", default),
             ("true", _("on for this chat")),
