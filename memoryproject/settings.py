@@ -179,7 +179,7 @@ Q_CLUSTER: dict[str, Any] = {
     "workers": 4,
     "poll": 0.1,
     "bulk": 1,
-    # A turn may wait for the chat model four times a minute each: see sessions_app.services.
+    # A turn may try the chat model four times, for up to a minute each.
     "timeout": 600,
     "retry": 660,
     "max_attempts": 3,

@@ -4,8 +4,8 @@ A line of a conversation seldom names its own topic: "It's a mix of drama and ro
 question two lines above. So the features include the line's own words and vector, those of the
 lines around it, its speaker, its time, and whether it states or asks.
 
-The weights and the curve are fitted by ``benchmarks/fit_context.py`` on conversations with labelled
-questions; docs/recall.md describes the data.
+The weights and the curve are fitted by ``benchmarks/fit_message_features.py`` on conversations
+with labelled questions; docs/recall.md describes the data.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Scorer:
         return self.curve.chances(self.evidence(features))
 
 
-# Both fitted by benchmarks/fit_context.py, rounded.
+# Both fitted by benchmarks/fit_message_features.py, rounded.
 WITH_VECTORS = Scorer(
     Weights(
         words=1.02,

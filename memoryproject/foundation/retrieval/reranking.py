@@ -6,7 +6,7 @@ the content of a text, whether it leads the others or is behind, and whether it 
 answer that the question asks for. A question for a name and nothing else ("what do we know about
 Zeta?") has no best answer: then each text counts by itself. Most questions are between these two.
 
-The weights are fitted by ``benchmarks/fit_rivals.py``: see docs/recall.md.
+The weights are fitted by ``benchmarks/fit_reranking.py``: see docs/recall.md.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Weights:
     other: float
 
 
-# Fitted by benchmarks/fit_rivals.py, rounded.
+# Fitted by benchmarks/fit_reranking.py, rounded.
 DEFAULT_WEIGHTS = Weights(
     offset=-1.88,
     fused=0.58,

@@ -1,6 +1,6 @@
 """Fits how texts are judged beside each other: run from the project's root.
 
-    python benchmarks/fit_rivals.py
+    python benchmarks/fit_reranking.py
 
 Prints the weights to put into ``memoryproject.foundation.retrieval.reranking``, fitted on the
 tuning halves of both

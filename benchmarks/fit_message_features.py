@@ -1,6 +1,6 @@
 """Fits how much each kind of evidence counts for something said in a conversation.
 
-    python benchmarks/fit_context.py --data CONVERSATIONS.json
+    python benchmarks/fit_message_features.py --data CONVERSATIONS.json
 
 The conversations are in LoCoMo's form. Prints the weights and the curve to put into
 ``memoryproject.foundation.retrieval.message_features``, and how well they find the evidence in
