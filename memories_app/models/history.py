@@ -28,12 +28,12 @@ class MemorySource(models.Model):
     )
     source = models.CharField(_("source"), max_length=64, blank=True)
     source_message_id = models.UUIDField(_("source message id"), null=True, blank=True)
-    told_at = models.DateTimeField(_("told at"), default=timezone.now)
+    told_at = models.DateTimeField(_("mentioned on"), default=timezone.now)
 
     class Meta:
         db_table = "memories_app_memorytelling"
-        verbose_name = _("memory telling")
-        verbose_name_plural = _("memory tellings")
+        verbose_name = _("memory mention")
+        verbose_name_plural = _("memory mentions")
         ordering: ClassVar = ["told_at", "id"]
         constraints: ClassVar = [
             # A message that is processed again adds no source.

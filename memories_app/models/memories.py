@@ -12,6 +12,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from memoryproject.foundation.choices import labelled
 
@@ -19,9 +20,9 @@ from memoryproject.foundation.choices import labelled
 class Visibility(models.TextChoices):
     """The people for whom a memory is recalled."""
 
-    OWNER = "owner", _("owner: only in the godfather's chats")
-    CHAT = "chat", _("chat: only in the chat that it came from")
-    PUBLIC = "public", _("public: for everyone")
+    OWNER = "owner", _("Owner only")
+    CHAT = "chat", _("This client: only the chat that it came from")
+    PUBLIC = "public", _("Everyone")
 
 
 class MemoryStatus(models.TextChoices):
@@ -31,7 +32,7 @@ class MemoryStatus(models.TextChoices):
     proposed one waits for staff.
     """
 
-    ACTIVE = labelled("active", _("Active"))
+    ACTIVE = labelled("active", pgettext_lazy("status", "Active"))
     SUPERSEDED = labelled("superseded", _("Superseded"))
     PROPOSED = labelled("proposed", _("Proposed"))
 
@@ -97,9 +98,9 @@ class Memory(models.Model):
         default=False,
         help_text=_("Listed first, and never merged or replaced without staff."),
     )
-    expires_at = models.DateTimeField(verbose_name=_("ends"), null=True, blank=True)
-    told_count = models.PositiveIntegerField(verbose_name=_("told"), default=1)
-    last_told_at = models.DateTimeField(verbose_name=_("told last"), default=timezone.now)
+    expires_at = models.DateTimeField(verbose_name=_("expires"), null=True, blank=True)
+    told_count = models.PositiveIntegerField(verbose_name=_("mentions"), default=1)
+    last_told_at = models.DateTimeField(verbose_name=_("last mentioned"), default=timezone.now)
     superseded_by = models.ForeignKey(
         "self",
         verbose_name=_("superseded by"),

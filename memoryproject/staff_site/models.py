@@ -89,7 +89,7 @@ class Quarter(models.Model):
     )
     memories_added = models.PositiveIntegerField(_("memories added"))
     receipts = models.PositiveIntegerField(_("receipts"))
-    memories_forgotten = models.PositiveBigIntegerField(_("memories forgotten"))
+    memories_forgotten = models.PositiveBigIntegerField(_("memories erased"))
 
     class Meta:
         verbose_name = _("quarter")

@@ -71,9 +71,9 @@ MENU: tuple[tuple[Any, tuple[Entry, ...]], ...] = (
         ),
     ),
     (
-        _("Proof"),
+        _("Privacy & audit"),
         (
-            Entry("delete_forever", model="sessions_app.forgetrun", title=_("Forget")),
+            Entry("delete_forever", model="sessions_app.forgetrun", title=_("Erase data")),
             Entry("receipt_long", model="sessions_app.forgetreceipt"),
             Entry("policy", model="audit.auditevent", title=_("Audit log")),
         ),

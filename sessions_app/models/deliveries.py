@@ -99,7 +99,7 @@ class OutboundPart(models.Model):
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     turn = models.ForeignKey(
-        Turn, verbose_name=_("turn"), on_delete=models.CASCADE, related_name="parts"
+        Turn, verbose_name=_("answer"), on_delete=models.CASCADE, related_name="parts"
     )
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"), blank=True)

@@ -24,7 +24,7 @@ class ExtractionWork(LeasedWork):
 
     turn = models.OneToOneField(
         Turn,
-        verbose_name=_("turn"),
+        verbose_name=_("answer"),
         primary_key=True,
         on_delete=models.CASCADE,
         related_name="extraction",

@@ -37,7 +37,7 @@ class ItemState(models.TextChoices):
     """
 
     WAITING = "waiting", _("waits")
-    FORGOTTEN = "forgotten", _("forgotten")
+    FORGOTTEN = "forgotten", _("erased")
     GONE = "gone", _("was gone already")
     MOVED = "moved", _("is part of another chat now")
     FOUND = "found", _("still found: nothing was changed")
@@ -70,8 +70,8 @@ class ForgetRun(LeasedWork):
     finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("forgetting")
-        verbose_name_plural = _("forgettings")
+        verbose_name = _("erasure")
+        verbose_name_plural = _("erasures")
         ordering: ClassVar = ["-created_at", "-run_id"]
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -119,8 +119,8 @@ class ForgetItem(models.Model):
     error = ErrorField(_("error"), blank=True, help_text=_("Where it is still found; never what."))
 
     class Meta:
-        verbose_name = _("thing to be forgotten")
-        verbose_name_plural = _("things to be forgotten")
+        verbose_name = _("item to erase")
+        verbose_name_plural = _("items to erase")
         ordering: ClassVar = ["run", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "number"], name="forget_item_number_once"),

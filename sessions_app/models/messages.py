@@ -138,7 +138,10 @@ class Message(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.role} {self.order_num}"
+        return str(_("%(role)s, no. %(number)s")) % {
+            "role": self.get_role_display(),
+            "number": self.order_num,
+        }
 
 
 class MessageEmbedding(models.Model):

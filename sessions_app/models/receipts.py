@@ -31,14 +31,14 @@ class ForgetReceipt(models.Model):
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
     object_id = models.UUIDField(_("object id"))
-    forgotten_at = models.DateTimeField(_("forgotten at"), default=timezone.now)
+    forgotten_at = models.DateTimeField(_("erased at"), default=timezone.now)
     actor_kind = models.CharField(_("actor kind"), max_length=16)
     actor = models.CharField(_("actor"), max_length=255, blank=True)
     content_hash = models.CharField(_("content hash"), max_length=64)
-    swept = models.JSONField(_("swept"), default=dict)
-    probe = models.CharField(_("probe"), max_length=16)
-    # The probe's queries and reads: counts and names, never content.
-    probe_details = models.JSONField(_("probe details"), default=dict)
+    swept = models.JSONField(_("removed"), default=dict)
+    probe = models.CharField(_("check"), max_length=16)
+    # The queries and reads of the probe: counts and names, never content.
+    probe_details = models.JSONField(_("check details"), default=dict)
 
     class Meta:
         verbose_name = _("receipt")
@@ -83,8 +83,8 @@ class ForgetEpoch(models.Model):
     memories = models.BigIntegerField(_("memories"), default=0)
 
     class Meta:
-        verbose_name = _("counter of forgettings")
-        verbose_name_plural = _("counters of forgettings")
+        verbose_name = _("counter of erasures")
+        verbose_name_plural = _("counters of erasures")
 
     def __str__(self) -> str:
         return f"{self.scope}: {self.epoch}"

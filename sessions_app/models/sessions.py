@@ -8,13 +8,14 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat
 
 
 class SessionStatus(models.TextChoices):
-    ACTIVE = labelled("active", _("Active"))
+    ACTIVE = labelled("active", pgettext_lazy("status", "Active"))
     EXPIRED = labelled("expired", _("Expired"))
     ARCHIVED = labelled("archived", _("Archived"))
 

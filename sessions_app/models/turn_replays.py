@@ -29,7 +29,7 @@ class TurnReplay(models.Model):
 
     turn = models.OneToOneField(
         Turn,
-        verbose_name=_("turn"),
+        verbose_name=_("answer"),
         primary_key=True,
         on_delete=models.CASCADE,
         related_name="replay",

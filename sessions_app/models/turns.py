@@ -69,7 +69,7 @@ class Turn(LeasedWork):
     as ``replied``, and ``asked_at`` is when the person last wrote.
     """
 
-    turn_id = models.UUIDField(_("turn id"), unique=True, default=uuid.uuid4, editable=False)
+    turn_id = models.UUIDField(_("answer id"), unique=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(
         Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="turns", db_index=False
     )  # "turns_of_chat" serves
@@ -133,8 +133,8 @@ class Turn(LeasedWork):
     error = ErrorField(_("error"), blank=True)
 
     class Meta:
-        verbose_name = _("turn")
-        verbose_name_plural = _("turns")
+        verbose_name = _("answer")
+        verbose_name_plural = _("answers")
         ordering: ClassVar = ["-id"]
         permissions: ClassVar = [("rerun_turn", "Can run a failed turn again")]
         constraints: ClassVar = [
@@ -176,4 +176,7 @@ class Turn(LeasedWork):
         ]
 
     def __str__(self) -> str:
-        return f"turn {self.id} ({self.state})"
+        return str(_("Answer %(number)s (%(state)s)")) % {
+            "number": self.id,
+            "state": self.get_state_display(),
+        }

@@ -65,7 +65,7 @@ def _lists(chat: Chat) -> list[tuple[str, str]]:
             _("sessions"),
         ),
         (list_address("sessions_app_message", chat__id__exact=chat.pk), _("messages")),
-        (list_address("sessions_app_turn", chat__id__exact=chat.pk), _("turns")),
+        (list_address("sessions_app_turn", chat__id__exact=chat.pk), _("answers")),
         (list_address("cards_app_memorycard", q=chat.pk), _("cards")),
         (list_address("memories_app_memory", chat_id__exact=chat.pk), _("memories")),
         (list_address("audit_auditevent", q=chat.pk), _("audit log")),

@@ -16,7 +16,7 @@ from sessions_app.turns.presentation import PromptLine, prompt_lines
 
 KINDS: dict[str, Promise] = {
     CLIENT: gettext_lazy("a client"),
-    GODFATHER: gettext_lazy("the godfather"),
+    GODFATHER: gettext_lazy("the owner"),
 }
 LANGUAGES: dict[str, Promise] = {
     "en": gettext_lazy("English"),

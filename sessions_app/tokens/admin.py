@@ -40,8 +40,8 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "ltr"}),
         help_text=gettext_lazy(
-            "Bind it to these chats, one a line, such as 15550100123@c.us: it sees nothing of any "
-            "other. Empty: it is bound to none and sees all."
+            "Limit it to these chats, one per line, such as 15550100123@c.us. "
+            "Leave empty for all chats."
         ),
     )
 
@@ -156,7 +156,7 @@ class ApiTokenAdmin(StaffAdmin):
         gone = len(token.chat_ids) - len(named)
         if not gone:
             return ", ".join(named)
-        text = ngettext("%(count)d that is forgotten", "%(count)d that are forgotten", gone)
+        text = ngettext("%(count)d that is erased", "%(count)d that are erased", gone)
         return ", ".join([*named, text % {"count": gone}])
 
     @admin.display(description=gettext_lazy("state"))

@@ -66,8 +66,8 @@ class EndpointForm(ConflictCheckedForm):
         label=gettext_lazy("Chats"),
         required=False,
         help_text=gettext_lazy(
-            "Bind it to these chats, one a line, such as 15550100123@c.us: it is told of no other. "
-            "Empty: it is bound to none and told of all."
+            "Limit it to these chats, one per line, such as 15550100123@c.us. "
+            "Leave empty for all chats."
         ),
     )
 

@@ -144,7 +144,7 @@ class TestVerifying:
         verify(*job["args"])
         for page in (admin_client.get(LIST), admin_client.get(VERIFY)):
             text = page.content.decode()
-            assert "Verified: all is as it was sealed." in text
+            assert "Verified: no tampering found." in text
             assert "3 sealed events and 3 lines of the log file were checked." in text
             assert "asked for by <bdi>admin</bdi>" in text
         event = AuditEvent.objects.get(action="audit.verify")

@@ -205,7 +205,7 @@ def test_a_memory_of_no_chat_cannot_be_given_to_its_chat(visit: Visit, staff: Pa
 def test_memory_is_switched_off_for_one_chat(staff: Page, world: World) -> None:
     world.say(CLIENT, "Hello")
     staff.goto(f"/admin/sessions_app/chat/{Chat.objects.get().pk}/change/")
-    assert "as ENABLE_MEMORY_SYSTEM says (on)" in staff.locator("#id_memory_enabled").inner_text()
+    assert "Default (on)" in staff.locator("#id_memory_enabled").inner_text()
     staff.select_option("#id_memory_enabled", "false")
     staff.get_by_role("button", name="Save", exact=True).click()
     expect(staff.locator(".messagelist .success")).to_be_visible()

@@ -55,16 +55,16 @@ def test_by_the_keyboard_alone_from_a_list_to_the_receipt(
     tab_to(staff, ".actionbar button, button[name=index]")
     press(staff)
 
-    expect(staff.get_by_role("heading", level=1)).to_have_text("What would be forgotten")
+    expect(staff.get_by_role("heading", level=1)).to_have_text("Preview")
     expect(staff.get_by_text("Restoring is impossible.")).to_be_visible()
-    expect(staff.get_by_role("list", name="Memories that go")).to_contain_text(FACT)
+    expect(staff.get_by_role("list", name="Memories to erase")).to_contain_text(FACT)
     tab_to(staff, "#id_typed")
     staff.keyboard.type("FORGET")
     press(staff)
 
     expect(staff.get_by_role("progressbar")).to_be_visible()
     work()
-    expect(staff.get_by_role("heading", level=1)).to_have_text("It was forgotten")
+    expect(staff.get_by_role("heading", level=1)).to_have_text("Erased")
     receipt = ForgetReceipt.objects.get()
     tab_to(staff, f"a[href$='/forgetreceipt/{receipt.pk}/change/']")
     press(staff)
@@ -90,7 +90,7 @@ def test_a_search_chooses_all_that_is_shown(visit: Visit, staff: Page, world: Wo
     staff.get_by_label("Choose all that are shown").check()
     expect(staff.locator("input[name=chosen]:checked")).to_have_count(2)
     with staff.expect_navigation():
-        staff.get_by_role("button", name="See what would go with the chosen ones").click()
+        staff.get_by_role("button", name="Preview the chosen ones").click()
     expect(staff.get_by_text("2 things were chosen.")).to_be_visible()
     assert visit.troubles() == []
 

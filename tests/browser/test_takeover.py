@@ -25,7 +25,7 @@ def conversation(staff: Page, world: World) -> Page:
 def test_a_reply_is_sent_by_the_keys_and_once(
     visit: Visit, conversation: Page, world: World
 ) -> None:
-    box = conversation.get_by_label("Reply by hand")
+    box = conversation.get_by_label("Reply as staff")
     box.fill("שלום, כאן דנה")
     assert box.evaluate("element => getComputedStyle(element).direction") == "rtl"
     with conversation.expect_navigation():
@@ -41,10 +41,10 @@ def test_a_reply_is_sent_by_the_keys_and_once(
 def test_paused_and_handed_back_by_keyboard_on_any_screen(
     visit: Visit, conversation: Page, world: World
 ) -> None:
-    conversation.get_by_text("Pause the assistant").press("Enter")
+    conversation.get_by_text("Pause assistant").press("Enter")
     assert looked_at(conversation) == []
     with conversation.expect_navigation():
-        conversation.get_by_role("button", name="Until I resume it").press("Enter")
+        conversation.get_by_role("button", name="Until I turn it on").press("Enter")
     assert ChatPause.objects.get().until is None
     world.say(CLIENT, "Hello?")
     conversation.reload()
@@ -66,10 +66,10 @@ def test_an_open_page_tells_how_long_replies_are_taken(
     staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
     told = staff.locator("#takeover-window")
     expect(told).to_contain_text("left")
-    staff.get_by_label("Reply by hand").fill("half a sentence")
+    staff.get_by_label("Reply as staff").fill("half a sentence")
     staff.clock.run_for("23:05:00")
     expect(told.locator("[data-left]")).to_have_text(re.compile(r"^5\d minutes$"))
     staff.clock.run_for("01:00:00")
     expect(told).to_contain_text("has closed meanwhile")
-    expect(staff.get_by_label("Reply by hand")).to_have_value("half a sentence")
+    expect(staff.get_by_label("Reply as staff")).to_have_value("half a sentence")
     assert visit.troubles() == []

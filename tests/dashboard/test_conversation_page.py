@@ -112,10 +112,10 @@ def test_memories_and_cards_beside_it_are_for_those_who_may_see_them(
     client: Client, admin_client: Client, world: World
 ) -> None:
     world.remember(CLIENT, "TestCorp pays in 30 days")
-    assert "Memories from here" in page(admin_client, address(world))
+    assert "Memories about this client" in page(admin_client, address(world))
     client.force_login(reader())
     shown = page(client, address(world))
-    assert "Memories from here" not in shown
+    assert "Memories about this client" not in shown
     assert "<h3>Cards</h3>" not in shown
 
 

@@ -78,7 +78,7 @@ def test_where_nothing_fits_it_says_so(admin_client: Client, world: World) -> No
     world.say(CLIENT, "hello")
     assert "No conversation fits these filters." in page(admin_client, "?bookmarked=1")
     shown = page(admin_client, "?q=unheard")
-    assert "Nobody is called or reached like that." in shown
+    assert "No matching contact" in shown
     assert "Nobody has said that." in shown
 
 

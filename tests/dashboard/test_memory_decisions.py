@@ -191,7 +191,7 @@ def test_the_page_of_what_waits_asks_as_many_questions_for_twenty_as_for_three(
 def test_what_is_alike_stands_on_the_page_and_is_merged(admin_client: Client) -> None:
     one, other = remember(ALIKE[0]), remember(ALIKE[1])
     page = shown(admin_client, f"{LIST}{one.pk}/change/")
-    assert "Much the same" in page
+    assert "Duplicate" in page
     assert f"{LIST}{other.pk}/change/" in page
     assert "They are one memory now" in said(decide(admin_client, one, "merge", other))
     assert (now(one)[0], now(other)[0]) == ("active", "superseded")

@@ -104,7 +104,7 @@ def test_a_button_is_for_them_too(client: Client, path: str) -> None:
 
 def test_empty_pages_say_that_there_is_nothing(admin_client: Client) -> None:
     queue = words(page(admin_client, f"{ROOM}queue/"))
-    assert "Nothing waits." in queue
+    assert "No jobs waiting" in queue
     assert "No job has failed." in queue
     assert "No workers run" in queue
     assert "Every answer got out." in words(page(admin_client, f"{ROOM}turns/"))

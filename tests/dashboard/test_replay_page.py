@@ -111,7 +111,7 @@ def test_what_was_forgotten_since_is_shown_as_forgotten(
     )
     object_forget(kind="memory", object_id=Memory.objects.get().pk, dependencies=dependencies)
     shown = plain(page(admin_client, address(turn)))
-    assert "forgotten since" in shown
+    assert "erased since" in shown
     assert "within 30 days" not in shown
 
 

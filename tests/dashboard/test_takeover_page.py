@@ -136,7 +136,7 @@ def test_handed_back_with_the_choice_to_answer_the_last_message(
     assert told.provider.sent[-1].text == "answer to: Are you there?"
     answer = admin_client.post(address(told, "resume/"), follow=True)
     assert words(answer) == ["The assistant wasn't paused here any more."]
-    assert "The assistant answers here" in panel(admin_client, told)
+    assert "Assistant is on" in panel(admin_client, told)
 
 
 def test_a_reply_goes_out_once_however_often_it_is_posted(

@@ -130,7 +130,7 @@ class MemoryActions(ReadOnlyAdmin):
             pinned,
         )
 
-    @admin.action(description=gettext_lazy("Take the pin off"), permissions=["change"])
+    @admin.action(description=gettext_lazy("Unpin"), permissions=["change"])
     def unpin(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(
@@ -148,7 +148,7 @@ class MemoryActions(ReadOnlyAdmin):
         self._visibility(request, queryset, str(Visibility.PUBLIC))
 
     @admin.action(
-        description=gettext_lazy("Make visible to the godfather only"), permissions=["change"]
+        description=gettext_lazy("Make visible to the owner only"), permissions=["change"]
     )
     def make_owner(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self._visibility(request, queryset, str(Visibility.OWNER))
@@ -159,7 +159,7 @@ class MemoryActions(ReadOnlyAdmin):
     def make_chat(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         self._visibility(request, queryset, str(Visibility.CHAT))
 
-    @admin.action(description=gettext_lazy("Approve what waits"), permissions=["decide"])
+    @admin.action(description=gettext_lazy("Approve suggestions"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(
@@ -170,9 +170,7 @@ class MemoryActions(ReadOnlyAdmin):
             approved,
         )
 
-    @admin.action(
-        description=gettext_lazy("Reject what waits (deletes it)"), permissions=["decide"]
-    )
+    @admin.action(description=gettext_lazy("Reject (deletes)"), permissions=["decide"])
     def reject(self, request: HttpRequest, queryset: QuerySet[Memory]) -> None:
         actor = staff_actor(request)
         each(

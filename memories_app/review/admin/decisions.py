@@ -182,7 +182,7 @@ class MemoryDecisions(MemoryRows):
         names = self.chat_names({row.chat_id for row in rows if row.chat_id})
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Memories that wait for you"),
+            "title": _("Review suggested memories"),
             "opts": self.opts,
             "page": page,
             "rows": [

@@ -32,7 +32,7 @@ class StateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
-            ("proposed", _("Wait for staff")),
+            ("proposed", _("To review")),
             ("superseded", _("Superseded")),
             ("expired", _("Expired")),
             ("all", _("All")),

@@ -44,7 +44,7 @@ from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.audit.staff import staff_actor
 
 SAID = {
-    "duplicate": gettext_lazy("This was known already: it counts as told again."),
+    "duplicate": gettext_lazy("This was known already: it counts as one more mention."),
     "superseding": gettext_lazy("It took the place of what said otherwise."),
 }
 

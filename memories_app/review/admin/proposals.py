@@ -246,7 +246,7 @@ class ProposalPages(ReadOnlyAdmin):
     def shown_kind(self, proposal: MergeProposal) -> str:
         return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
 
-    @admin.display(description=gettext_lazy("alike"))
+    @admin.display(description=gettext_lazy("similar"))
     def shown_similarity(self, proposal: MergeProposal) -> str:
         return f"{proposal.similarity:.0%}"
 

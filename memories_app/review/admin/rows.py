@@ -149,7 +149,7 @@ def visibility_input(memory: Memory) -> SafeString:
 
 def pin_button(memory: Memory) -> SafeString:
     """Render a button that posts the list's form to ``rows_view``."""
-    name, text = ("unpin", _("Take the pin off")) if memory.pinned else ("pin", _("Pin"))
+    name, text = ("unpin", _("Unpin")) if memory.pinned else ("pin", _("Pin"))
     return format_html(
         '<button class="pin" name="{}" value="{}" formaction="rows/" aria-pressed="{}" title="{}">'
         '<span class="material-symbols-outlined" aria-hidden="true">push_pin</span>'

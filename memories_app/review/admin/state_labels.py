@@ -14,7 +14,7 @@ from memories_app.models import MemoryStatus, ProposalKind, ProposalState, Visib
 STATUSES = {
     str(MemoryStatus.ACTIVE): _("active"),
     str(MemoryStatus.SUPERSEDED): _("superseded"),
-    str(MemoryStatus.PROPOSED): _("waits for staff"),
+    str(MemoryStatus.PROPOSED): _("to review"),
 }
 VISIBILITIES = {
     str(Visibility.OWNER): _("owner"),
@@ -27,7 +27,7 @@ PROPOSAL_STATES = {
     str(ProposalState.DISMISSED): _("dismissed"),
 }
 PROPOSAL_KINDS = {
-    str(ProposalKind.MERGE): _("much the same"),
+    str(ProposalKind.MERGE): _("duplicate"),
     str(ProposalKind.REPLACE): _("says otherwise"),
 }
 REVISION_REASONS = {

@@ -55,10 +55,10 @@ class AuditEventAdmin(ReadOnlyAdmin):
     fieldsets = (
         (None, {"fields": ("at", "shown_action", "action", "shown_actor", "shown_chat")}),
         (
-            gettext_lazy("To what"),
+            gettext_lazy("Object"),
             {"fields": ("shown_object_type", "object_id", "content_hash", "shown_details")},
         ),
-        (gettext_lazy("In the chain"), {"fields": ("shown_seq", "seal", "id", "shown_line")}),
+        (gettext_lazy("Integrity"), {"fields": ("shown_seq", "seal", "id", "shown_line")}),
     )
     readonly_fields = (
         "shown_action",
@@ -147,11 +147,11 @@ class AuditEventAdmin(ReadOnlyAdmin):
         answer["Cache-Control"] = "no-store"
         return answer
 
-    @admin.display(description=gettext_lazy("what was done"), ordering="action")
+    @admin.display(description=gettext_lazy("action"), ordering="action")
     def shown_action(self, event: AuditEvent) -> str:
         return action_shown(event.action)
 
-    @admin.display(description=gettext_lazy("to what"))
+    @admin.display(description=gettext_lazy("object"))
     def shown_object_type(self, event: AuditEvent) -> str:
         return object_shown(event.object_type) or "–"
 
@@ -159,7 +159,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def shown_actor(self, event: AuditEvent) -> str:
         return f"{ACTOR_KINDS.get(event.actor_kind, event.actor_kind)} {event.actor}".strip()
 
-    @admin.display(description=gettext_lazy("to what"))
+    @admin.display(description=gettext_lazy("object"))
     def shown_object(self, event: AuditEvent) -> str:
         return f"{object_shown(event.object_type)} {event.object_id}".strip() or "–"
 
@@ -178,7 +178,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
     def shown_details(self, event: AuditEvent) -> str:
         return shown_json(event.details)
 
-    @admin.display(description=gettext_lazy("whole line"))
+    @admin.display(description=gettext_lazy("raw record"))
     def shown_line(self, event: AuditEvent) -> str:
         """Return the event as its line in the log file."""
         return shown_json(line_shown(event))

@@ -41,7 +41,7 @@ class _Simple(admin.SimpleListFilter):
 class ActionFilter(_Simple):
     """Filters by the actions that occur in the log."""
 
-    title = gettext_lazy("what was done")
+    title = gettext_lazy("action")
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -51,7 +51,7 @@ class ActionFilter(_Simple):
 class ObjectTypeFilter(_Simple):
     """Filters by the type of the affected object."""
 
-    title = gettext_lazy("to what")
+    title = gettext_lazy("object")
     parameter_name = "object_type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

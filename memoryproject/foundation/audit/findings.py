@@ -67,7 +67,7 @@ def shown_result(report: Mapping[str, Any]) -> list[str]:
 
 def _verdict(report: Mapping[str, Any]) -> str:
     if report["found"] == 0:
-        return _("Verified: all is as it was sealed.")
+        return _("Verified: no tampering found.")
     text = ngettext(
         "NOT verified: %(count)d thing is wrong.",
         "NOT verified: %(count)d things are wrong.",

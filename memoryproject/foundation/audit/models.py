@@ -23,7 +23,7 @@ class AuditEvent(models.Model):
     """
 
     id = models.BigAutoField(_("ID"), primary_key=True)
-    at = models.DateTimeField(_("at"), default=timezone.now)
+    at = models.DateTimeField(_("time"), default=timezone.now)
     action = models.CharField(_("action"), max_length=64)
     actor_kind = models.CharField(_("actor kind"), max_length=16)
     actor = models.CharField(_("actor"), max_length=255, blank=True)
@@ -113,7 +113,7 @@ class AuditCheckpoint(models.Model):
     seq = models.BigIntegerField(_("seq"))
     seal = models.CharField(_("seal"), max_length=64)
     events = models.BigIntegerField(_("events"))
-    at = models.DateTimeField(_("at"))
+    at = models.DateTimeField(_("time"))
     mac = models.CharField(_("mac"), max_length=64)
 
     class Meta:

@@ -51,7 +51,7 @@ FORGETTING = {
     "kind_summary": _("summary"),
     "kind_part": _("part"),
     "kind_note": _("note"),
-    "kind_turn": _("turn"),
+    "kind_turn": _("answer"),
     "kind_work": _("learning"),
     "kind_delivery": _("delivery"),
     "kind_task": _("finished job"),

@@ -32,7 +32,7 @@ class WebhookEndpoint(LeasedWork):
     sends is in the queue.
     """
 
-    name = models.CharField(_("name"), max_length=100, unique=True, help_text=_("What it is for."))
+    name = models.CharField(_("name"), max_length=100, unique=True, help_text=_("Description."))
     url = models.CharField(max_length=2000, verbose_name=_("URL"))
     event_types = ArrayField(
         models.CharField(max_length=32), verbose_name=_("event types"), default=list, blank=True

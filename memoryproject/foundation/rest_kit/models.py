@@ -24,7 +24,7 @@ class ApiToken(models.Model):
     ``chat_ids``: the chats that it is bound to; None: it isn't bound and may access all chats.
     """
 
-    name = models.CharField(_("name"), max_length=100, help_text=_("What it is for."))
+    name = models.CharField(_("name"), max_length=100, help_text=_("Description."))
     prefix = models.CharField(_("prefix"), max_length=16, editable=False)
     digest = models.CharField(_("digest"), max_length=64, unique=True, editable=False)
     scopes = ArrayField(

@@ -135,7 +135,7 @@ def _happened(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
         notes = [Note(memories)] if figures.memories_forgotten else []
         address = to.list_of(figure_links.RECEIPTS, when)
         value = count_shown(figures.receipts)
-        yield Tile("forgotten", _("Times forgotten"), value, address, notes)
+        yield Tile("forgotten", _("Erasures"), value, address, notes)
 
 
 def _messages(figures: Figures, when: str, to: Places) -> Tile:
@@ -158,11 +158,11 @@ def _answers(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
     failed, missed = count_shown(figures.failed), count_shown(figures.missed)
     tone = "bad" if figures.failed else ""
     yield Tile("failed", _("Failed"), failed, turns(state__exact="failed"), tone=tone)
-    too_late = [Note(_("too old to answer when their turn came"))]
+    too_late = [Note(_("past WhatsApp's 24 hours"))]
     tone = "warn" if figures.missed else ""
     address = turns(state__exact="missed")
-    yield Tile("missed", _("Missed windows"), missed, address, too_late, tone)
-    slow = _("95 of 100 within %(time)s") % {"time": seconds_shown(figures.p95)}
+    yield Tile("missed", _("Too late to answer"), missed, address, too_late, tone)
+    slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
     notes = [Note(slow)] if figures.answers else []
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
     yield _tokens(figures, turns())
@@ -239,7 +239,7 @@ def _memory_series(link: Callable[..., Callable[[str], str]], to: Places) -> Ite
         yield Series(_("Added"), "--chart-1", lambda one: one.memories_added, link=address)
     if to.may("sessions_app.view_forgetreceipt"):
         address = link(figure_links.RECEIPTS)
-        yield Series(_("Times forgotten"), "--chart-3", lambda one: one.receipts, link=address)
+        yield Series(_("Erasures"), "--chart-3", lambda one: one.receipts, link=address)
 
 
 def _chart(
@@ -278,7 +278,7 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
             oldest = since_shown(found.since, now=now)
             notes.append(Note(_("the oldest for %(time)s") % {"time": oldest}))
         address = to.list_of(figure_links.TURNS, **figure_links.WAITING)
-        yield Tile("waiting", _("Waiting to be answered"), count_shown(found.turns), address, notes)
+        yield Tile("waiting", _("Awaiting answer"), count_shown(found.turns), address, notes)
     if to.may("dashboard.operate_server"):
         yield from _machine(health.machine(now=now), to, now)
 

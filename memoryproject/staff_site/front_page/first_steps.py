@@ -53,7 +53,7 @@ def _here() -> list[Step]:
             links=((_("The assistant's profile"), "/admin/sessions_app/assistantprofile/"),),
         ),
         Step(
-            _("Name the godfather"),
+            _("Name the owner"),
             _(
                 "His WhatsApp id, such as 972501234567@c.us. Without it everyone is a client. "
                 "Put it into .env as GODFATHER_PHONE and start again."

@@ -95,7 +95,9 @@ def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
 def reason_of(turn: Turn) -> str:
     """Return the reason, without any text of the conversation."""
     fixed: dict[str, Callable[[], str]] = {
-        TurnState.MISSED: lambda: _("The message was too old to be answered when its turn came."),
+        TurnState.MISSED: lambda: _(
+            "The message was past WhatsApp's 24 hours before it could be answered."
+        ),
         TurnState.UNCONFIRMED: lambda: _(
             "The connection broke while the answer was being sent: it may have arrived."
         ),

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.answer_chat": gettext_lazy("Answer a chat"),
-    "sessions_app.tasks.sweep_work": gettext_lazy("Take up work that a dead worker left"),
+    "sessions_app.tasks.sweep_work": gettext_lazy("Retry stuck work"),
     "sessions_app.tasks.summarize_session": gettext_lazy("Sum up a session"),
     "sessions_app.tasks.learn_from_chat": gettext_lazy("Learn from a chat"),
     "sessions_app.tasks.make_cards": gettext_lazy("Make cards of sessions"),
-    "sessions_app.tasks.sweep_cards": gettext_lazy("Take up cards that are due"),
+    "sessions_app.tasks.sweep_cards": gettext_lazy("Retry due cards"),
     "sessions_app.tasks.expire_sessions": gettext_lazy("Expire idle sessions"),
     "sessions_app.tasks.archive_sessions": gettext_lazy("Archive sessions that expired long ago"),
     "sessions_app.tasks.embed_session": gettext_lazy("Make vectors of messages"),
@@ -34,7 +34,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.drop_transcript_backups": gettext_lazy("Remove old backups of transcripts"),
     "sessions_app.tasks.send_webhooks": gettext_lazy("Send webhooks"),
     "sessions_app.tasks.drop_webhook_deliveries": gettext_lazy("Remove the old log of webhooks"),
-    "sessions_app.tasks.run_forgetting": gettext_lazy("Carry out a forgetting"),
+    "sessions_app.tasks.run_forgetting": gettext_lazy("Carry out an erasure"),
     "memoryproject.staff_site.tasks.recount": gettext_lazy("Count for the dashboard"),
     "memoryproject.foundation.audit.tasks.verify": gettext_lazy("Verify the audit log"),
     "memoryproject.foundation.audit.tasks.seal": gettext_lazy("Seal the audit log"),

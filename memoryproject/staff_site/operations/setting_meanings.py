@@ -112,7 +112,7 @@ WHATSAPP: Meanings = {
 INTEGRATIONS: Meanings = {
     "API_RATE_READ": _("Calls a minute that read, for each token. 0: any number."),
     "API_RATE_WRITE": _("Calls a minute that write."),
-    "API_RATE_FORGET": _("Calls a minute that forget."),
+    "API_RATE_FORGET": _("Calls a minute that erase."),
     "API_RATE_CHAT": _("Calls a minute that ask the chat model."),
     "API_RATE_BULK": _("Calls a minute that move many rows."),
     "WEBHOOKS_ALLOW_HTTP": _("Lets webhooks go to addresses without TLS."),

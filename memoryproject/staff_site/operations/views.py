@@ -53,7 +53,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
 @require_safe
 def settings_page(request: HttpRequest) -> HttpResponseBase:
     context = {"found": settings_in_force()}
-    return operations_page(request, "settings", title=_("Settings in force"), context=context)
+    return operations_page(request, "settings", title=_("Current settings"), context=context)
 
 
 @require_safe
@@ -129,7 +129,7 @@ def turns_page(request: HttpRequest) -> HttpResponseBase:
         ),
         "now": timezone.now(),
     }
-    return operations_page(request, "turns", title=_("Dead turns"), context=context)
+    return operations_page(request, "turns", title=_("Unsent answers"), context=context)
 
 
 @require_POST
@@ -148,7 +148,7 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     if done:
         messages.success(request, _("A worker takes it up now."))
     else:
-        messages.warning(request, _("Nothing was done: this turn is not stuck, or not any more."))
+        messages.warning(request, _("Nothing was done: this answer is not stuck, or not any more."))
     return redirect("admin:operations_turns")
 
 

@@ -41,10 +41,7 @@ class MemorySwitch(forms.NullBooleanSelect):
     """A field for a chat's memory that explains each choice and shows the setting."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        if settings.ENABLE_MEMORY_SYSTEM:
-            default = _("as ENABLE_MEMORY_SYSTEM says (on)")
-        else:
-            default = _("as ENABLE_MEMORY_SYSTEM says (off)")
+        default = _("Default (on)") if settings.ENABLE_MEMORY_SYSTEM else _("Default (off)")
         choices = (
             ("unknown", default),
             ("true", _("on for this chat")),

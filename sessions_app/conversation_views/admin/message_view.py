@@ -30,10 +30,10 @@ from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
 
 TROUBLED = {
     TurnState.FAILED: gettext_lazy("the answer failed"),
-    TurnState.MISSED: gettext_lazy("not answered: it came too late"),
+    TurnState.MISSED: gettext_lazy("not answered: past WhatsApp's 24 h"),
     TurnState.HELD: gettext_lazy("not answered: the assistant was paused"),
     TurnState.UNCONFIRMED: gettext_lazy("it isn't known whether the answer went out"),
-    TurnState.PENDING: gettext_lazy("waits for its answer"),
+    TurnState.PENDING: gettext_lazy("waiting for an answer"),
     TurnState.RUNNING: gettext_lazy("is being answered"),
     TurnState.REPLIED: gettext_lazy("is being answered"),
     TurnState.SENDING: gettext_lazy("is being answered"),

@@ -78,7 +78,7 @@ class ChatSessionAdmin(ForgetAction, MakeCards):
             messages_address(session), _("read %(n)d") % {"n": session.message_counter}
         )
 
-    @admin.display(description=gettext_lazy("turns"))
+    @admin.display(description=gettext_lazy("answers"))
     def turns_link(self, session: ChatSession) -> str:
         address = list_address("sessions_app_turn", session__session_id__exact=session.pk)
         return shown_link(address, _("how the answers came about"))

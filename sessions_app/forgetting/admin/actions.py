@@ -42,7 +42,7 @@ class ForgetAction(ReadOnlyAdmin):
     def has_forget_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm(FORGET))
 
-    @admin.action(description=gettext_lazy("Forget, with proof"), permissions=["forget"])
+    @admin.action(description=gettext_lazy("Erase…"), permissions=["forget"])
     def forget_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
         """Store the selection as a draft and show what would go."""
         kind = KINDS[self.model]
@@ -57,7 +57,7 @@ class ForgetAction(ReadOnlyAdmin):
                 chosen=[(kind, key) for key in keys], asked_by=request.user.get_username()
             )
         except TooManyError:
-            text = _("At most {most} are forgotten at once. Narrow the list by a filter first.")
+            text = _("At most {most} are erased at once. Narrow the list by a filter first.")
             self.message_user(request, text.format(most=MAX_ITEMS), messages.ERROR)
             return None
         return redirect(run_address(run.pk))

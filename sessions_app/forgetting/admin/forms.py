@@ -119,7 +119,7 @@ class ConfirmForm(forms.Form):
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "dir": "auto", "class": "field-input", "size": 32}
         ),
-        error_messages={"required": gettext_lazy("Nothing was typed, so nothing is forgotten.")},
+        error_messages={"required": gettext_lazy("Nothing was typed, so nothing is erased.")},
     )
 
     def __init__(self, *args: Any, run: ForgetRun, **options: Any) -> None:
@@ -133,7 +133,7 @@ class ConfirmForm(forms.Form):
         if self.person is None:
             right |= {word.casefold() for word in WORDS.values()}
         if typed not in right:
-            raise forms.ValidationError(_("That isn't what has to be typed. Nothing is forgotten."))
+            raise forms.ValidationError(_("That isn't what has to be typed. Nothing is erased."))
         return typed
 
 

@@ -33,7 +33,7 @@ def person_page(request: HttpRequest, chat_id: UUID, site: dict[str, Any]) -> Ht
         return redirect(run_address(run.pk))
     context = {
         **site,
-        "title": _("Forget a whole person") if not chat.is_group else _("Forget a whole group"),
+        "title": _("Erase a whole person") if not chat.is_group else _("Erase a whole group"),
         "chat": chat,
         "opts": ForgetRun._meta,
         "may_export": request.user.has_perms(EXPORT),

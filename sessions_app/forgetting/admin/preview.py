@@ -12,9 +12,9 @@ from django.utils.translation import gettext_lazy
 from sessions_app.conversations.facade import PreviewRecorder, Seen, What
 
 TITLES: dict[What, Any] = {
-    What.MEMORY: gettext_lazy("Memories that go"),
-    What.DOCUMENT: gettext_lazy("Documents that go"),
-    What.MESSAGE: gettext_lazy("Messages that go"),
+    What.MEMORY: gettext_lazy("Memories to erase"),
+    What.DOCUMENT: gettext_lazy("Documents to erase"),
+    What.MESSAGE: gettext_lazy("Messages to erase"),
     What.ANSWER: gettext_lazy("Answers that are cut"),
     What.COMMAND: gettext_lazy("Commands of which only the name stays"),
     What.QUOTE: gettext_lazy("Quotes that go; the messages around them stay"),

@@ -76,13 +76,13 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     list_filter = ("kind", period_filter("forgotten_at"), StaffFilter, ActorKindFilter)
     # See get_search_results.
     search_fields = ("receipt_id",)
-    search_help_text = gettext_lazy("A whole id: the receipt's, or that of what was forgotten")
+    search_help_text = gettext_lazy("A whole id: the receipt's, or that of what was erased")
     date_hierarchy = "forgotten_at"
     fieldsets = (
         (None, {"fields": ("documents", "receipt_id", "shown_kind", "object_id", "shown_run")}),
         (gettext_lazy("When"), {"fields": ("shown_times",)}),
-        (gettext_lazy("Probe"), {"fields": ("shown_probe", "shown_looks", "shown_names")}),
-        (gettext_lazy("What was swept"), {"fields": ("shown_swept",)}),
+        (gettext_lazy("Check"), {"fields": ("shown_probe", "shown_looks", "shown_names")}),
+        (gettext_lazy("What was removed"), {"fields": ("shown_swept",)}),
         (gettext_lazy("By whom"), {"fields": ("by_whom", "content_hash")}),
     )
     readonly_fields = (
@@ -151,7 +151,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
     def shown_times(self, receipt: ForgetReceipt) -> str:
         return times_of(receipt.forgotten_at)
 
-    @admin.display(description=gettext_lazy("probe"), ordering="probe")
+    @admin.display(description=gettext_lazy("check"), ordering="probe")
     def shown_probe(self, receipt: ForgetReceipt) -> str:
         return probe_words(receipt.probe)
 
@@ -180,7 +180,7 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         )
         return format_html("{} · {}", shown_link(pdf, "PDF"), shown_link(text, _("Text")))
 
-    @admin.display(description=gettext_lazy("forgotten together with"))
+    @admin.display(description=gettext_lazy("erased together with"))
     def shown_run(self, receipt: ForgetReceipt) -> str:
         item = getattr(receipt, "item", None)
         if item is None:

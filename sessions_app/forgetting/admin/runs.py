@@ -55,7 +55,7 @@ MAX_IN_PDF = 5_000
 class ForgetRunAdmin(ReadOnlyAdmin):
     """Admin of the runs. Users who may forget see all runs, but only their own drafts."""
 
-    list_title = gettext_lazy("Forget")
+    list_title = gettext_lazy("Erase data")
     change_list_template = "admin/sessions_app/forgetrun/change_list.html"
     list_display = ("created_at", "asked_by", "shown_state", "shown_done", "failed", "finished_at")
     list_filter = ("state", "created_at")
@@ -180,12 +180,12 @@ class ForgetRunAdmin(ReadOnlyAdmin):
 
 def _title(run: ForgetRun) -> str:
     titles = {
-        str(RunState.DRAFT): _("What would be forgotten"),
-        str(RunState.WAITING): _("It is being forgotten"),
-        str(RunState.RUNNING): _("It is being forgotten"),
-        str(RunState.DONE): _("It was forgotten"),
+        str(RunState.DRAFT): _("Preview"),
+        str(RunState.WAITING): _("Erasing"),
+        str(RunState.RUNNING): _("Erasing"),
+        str(RunState.DONE): _("Erased"),
     }
-    return titles[run.state] if not run.failed else _("Not all of it was forgotten")
+    return titles[run.state] if not run.failed else _("Not everything was erased")
 
 
 @require_POST

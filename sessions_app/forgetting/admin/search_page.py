@@ -60,7 +60,7 @@ def choose_page(request: HttpRequest, site: dict[str, Any]) -> HttpResponse:
         chosen = _chosen(request, form.wanted())
         run = run_draft(chosen=chosen, asked_by=request.user.get_username())
     except TooManyError:
-        text = _("At most {most} are forgotten at once. Narrow the search first.")
+        text = _("At most {most} are erased at once. Narrow the search first.")
         messages.error(request, text.format(most=MAX_ITEMS))
     except TooSlowError:
         messages.error(request, _too_slow())
@@ -109,7 +109,7 @@ def _page(
     pages = {MEMORY: "memories_app_memory", MESSAGE: "sessions_app_message"}
     context = {
         **site,
-        "title": _("Search and forget"),
+        "title": _("Search and erase"),
         "opts": ForgetRun._meta,
         "form": form,
         "found": found,

@@ -62,11 +62,11 @@ def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
     """Return everything that a receipt says except its tables."""
     return [
         (_("Receipt"), str(receipt.receipt_id)),
-        (_("What was forgotten"), str(receipt.get_kind_display())),
+        (_("What was erased"), str(receipt.get_kind_display())),
         (_("Its id"), str(receipt.object_id)),
         (_("When"), times_of(receipt.forgotten_at)),
         (_("By whom"), actor_words(receipt.actor_kind, receipt.actor)),
-        (_("Probe"), probe_words(receipt.probe)),
+        (_("Check"), probe_words(receipt.probe)),
         (_("Keyed hash of the content"), receipt.content_hash),
     ]
 
@@ -74,9 +74,9 @@ def receipt_facts(receipt: ForgetReceipt) -> list[tuple[str, str]]:
 def receipt_document(receipt: ForgetReceipt) -> Document:
     """Build the document of one receipt."""
     return Document(
-        title=_("Receipt of forgetting"),
+        title=_("Erasure receipt"),
         parts=[
-            Part(_("What was done"), facts=receipt_facts(receipt)),
+            Part(_("Action"), facts=receipt_facts(receipt)),
             _swept(receipt.swept),
             *_looks(receipt),
         ],
@@ -91,17 +91,17 @@ def run_document(run: ForgetRun) -> Document:
     for item in items:
         swept.update(item.receipt.swept if item.receipt else {})
     facts = [
-        (_("Forgetting"), str(run.run_id)),
+        (_("Erasure"), str(run.run_id)),
         (_("By whom"), actor_words("staff", run.asked_by)),
         (_("Begun"), times_of(run.confirmed_at) if run.confirmed_at else "–"),
         (_("Ended"), times_of(run.finished_at) if run.finished_at else "–"),
         (_("Things chosen"), str(run.total)),
         (_("Things with a receipt"), str(sum(1 for item in items if item.receipt))),
-        (_("Things that were not forgotten"), str(run.failed)),
+        (_("Items that were not erased"), str(run.failed)),
     ]
     return Document(
-        title=_("Receipts of forgetting"),
-        parts=[Part(_("What was done"), facts=facts), _swept(swept), *map(_item, items)],
+        title=_("Erasure receipts"),
+        parts=[Part(_("Action"), facts=facts), _swept(swept), *map(_item, items)],
         notes=_notes(),
     )
 
@@ -120,7 +120,7 @@ def _item(item: ForgetItem) -> Part:
 
 def _swept(swept: dict[str, int]) -> Part:
     rows = [(name, str(count)) for name, count in swept_words(swept)]
-    return Part(_("What was swept"), columns=(_("where"), _("rows")), rows=rows)
+    return Part(_("What was removed"), columns=(_("where"), _("rows")), rows=rows)
 
 
 def _looks(receipt: ForgetReceipt) -> list[Part]:
@@ -130,15 +130,15 @@ def _looks(receipt: ForgetReceipt) -> list[Part]:
         return []
     columns = (_("where"), "{} / {}".format(_("queries"), _("rows")))
     rows = [(name, f"{queries} / {rows}") for name, queries, rows in looks]
-    return [Part(_("What the probe looked at"), columns=columns, rows=rows)]
+    return [Part(_("What the check searched"), columns=columns, rows=rows)]
 
 
 def _notes() -> list[str]:
     return [
-        _("Nothing of this can be restored. The receipt holds nothing of what was forgotten."),
+        _("None of this can be restored. The receipt holds nothing of what was erased."),
         _(
-            "The hash is keyed: with the server's key it can be shown that a text is what was "
-            "forgotten; without it nobody finds out by trying."
+            "The hash is keyed: with the server's key it can be shown that a text is what "
+            "was erased; without it nobody finds out by trying."
         ),
         _("Backups that were made before still hold it until they are deleted."),
     ]

@@ -17,7 +17,7 @@ WORDS = {
     "memories_app_memory": gettext_lazy("Memories"),
     "memories_app_memoryembedding": gettext_lazy("Vectors of memories"),
     "memories_app_memoryrevision": gettext_lazy("Earlier wordings of memories"),
-    "memories_app_memorytelling": gettext_lazy("Notes of who told a memory"),
+    "memories_app_memorytelling": gettext_lazy("Records of who mentioned a memory"),
     "memories_app_mergeproposal": gettext_lazy("Proposals to merge memories"),
     "memories_app_proposalmemory": gettext_lazy("Parts of proposals to merge"),
     "memories_app_sourcedocument": gettext_lazy("Documents"),
@@ -74,7 +74,7 @@ def swept_words(swept: Mapping[str, int]) -> list[tuple[str, int]]:
 def probe_words(probe: str) -> str:
     """Return the label of the probe's result."""
     if probe == "absent":
-        return _("It was looked for afterwards and not found any more.")
+        return _("Searched afterwards, not found.")
     return probe
 
 

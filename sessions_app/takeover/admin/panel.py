@@ -99,7 +99,7 @@ class UntilForm(forms.Form):
             raise forms.ValidationError(_("That time is over."))
         if until > now + MAX_PAUSE:
             raise forms.ValidationError(
-                _("That is more than a year away: pause until you resume it instead.")
+                _("That is more than a year away: pause until you turn it on instead.")
             )
         return until
 
@@ -162,7 +162,7 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         now=timezone.now(),
     )
     if until is None:
-        told = _("The assistant is paused until you resume it.")
+        told = _("The assistant is paused until you turn it on.")
     else:
         told = _("The assistant is paused until %(time)s.") % {"time": _shown(until)}
     messages.success(request, told)

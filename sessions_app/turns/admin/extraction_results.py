@@ -37,7 +37,7 @@ def learned_table(turn: Turn) -> str:
         for memory in learned.distinct().order_by("created_at", "memory_id").defer("terms")
     ]
     if not rows:
-        return _("Nothing that is still known.")
+        return _("Nothing learned")
     return shown_table((_("memory"), _("type"), _("visible to"), _("confidence")), rows)
 
 
@@ -45,7 +45,7 @@ def learning_state(turn: Turn) -> str:
     """Return whether the extraction is due, its results in numbers, or why it failed."""
     work = ExtractionWork.objects.filter(turn=turn).first()
     if work is None:
-        return _("It wasn't to be learned from.")
+        return _("Learning was off")
     if work.error:
         state = _("will be tried again") if work.due else _("given up")
         return shown_mark(f"{state}: {translate_error(work.error)}", "bad")

@@ -35,7 +35,7 @@ class Compared:
         if self.change == GONE:
             return _("not recalled today")
         if self.change == SAME:
-            return _("the same place")
+            return _("unchanged")
         return _("was no. %(n)d") % {"n": self.other}
 
 

@@ -68,7 +68,7 @@ class RecalledRow:
     @property
     def fate_words(self) -> str:
         return {
-            FORGOTTEN: _("forgotten since"),
+            FORGOTTEN: _("erased since"),
             CHANGED: _("says something else today"),
             OUT_OF_USE: _("no longer in use"),
         }.get(self.fate, "")

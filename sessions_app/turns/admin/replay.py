@@ -123,7 +123,7 @@ def question_of(turn: Turn) -> Utterance:
     message = turn.message
     kind = str(turn.context.get("kind", "text"))
     if message is None:
-        gone = "" if turn.unstored_text else _("It isn't kept: memory is off, or it was forgotten.")
+        gone = "" if turn.unstored_text else _("It isn't kept: memory is off, or it was erased.")
         return Utterance(kind, turn.unstored_text, gone=gone)
     if message.revoked_at:
         return Utterance(message.kind, "", _link(message), _("deleted by the sender"))

@@ -116,7 +116,7 @@ def _seen(request: HttpRequest) -> datetime | None:
 
 def why(refused: RerunRefusedError) -> str:
     if isinstance(refused, NotInTroubleError):
-        return _("Nothing was done: the turn is in no trouble, or somebody was faster.")
+        return _("Nothing was done: the answer needs no retry, or a colleague was faster.")
     if isinstance(refused, TooLateError):
         return _("It can't be run again: WhatsApp's window for it is closed.")
     if isinstance(refused, PausedError):

@@ -27,7 +27,7 @@ GOOD = (TurnState.SENT, TurnState.MERGED)
 BAD = (TurnState.FAILED, TurnState.UNCONFIRMED)
 
 _MEANS: dict[str, Promise] = {
-    TurnState.PENDING: gettext_lazy("The message waits for its answer."),
+    TurnState.PENDING: gettext_lazy("The message is waiting for an answer."),
     TurnState.RUNNING: gettext_lazy("The message is being answered at this moment."),
     TurnState.REPLIED: gettext_lazy("The answer is written and waits to be sent."),
     TurnState.SENDING: gettext_lazy(
@@ -38,7 +38,7 @@ _MEANS: dict[str, Promise] = {
         "It isn't known whether the answer went out: WhatsApp has not confirmed it."
     ),
     TurnState.MISSED: gettext_lazy(
-        "The message was not answered: it came too late for WhatsApp's window."
+        "The message was not answered: it was past WhatsApp's 24 hours."
     ),
     TurnState.MERGED: gettext_lazy("The message was answered together with a later one."),
     TurnState.HELD: gettext_lazy(
@@ -67,4 +67,4 @@ def trouble_means(turn: Turn) -> str:
         return _("The chat model gave no answer: what was sent says so, or tells what is known.")
     if turn.state in (TurnState.PENDING, TurnState.REPLIED):
         return _("The last try failed; it is tried again.")
-    return _("What went wrong, as the server noted it:")
+    return _("Error:")

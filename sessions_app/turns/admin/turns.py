@@ -57,7 +57,7 @@ class TurnAdmin(ConversationAdmin):
     # Any other order would sort half a million rows.
     sortable_by = ("created_at",)
     search_fields = ("turn_id",)
-    search_help_text = gettext_lazy("A chat's address or name, or a turn's whole id.")
+    search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
     list_before_template = "admin/sessions_app/turn/quick_links.html"
     actions = ("send_again",)
@@ -193,19 +193,19 @@ class TurnAdmin(ConversationAdmin):
         return shown_short(translate_error(turn.error), MAX_TROUBLE_LENGTH) if turn.error else ""
 
     @admin.action(
-        description=gettext_lazy("Run again (failed, unconfirmed and held turns)"),
+        description=gettext_lazy("Retry (failed, unconfirmed and held answers)"),
         permissions=["rerun"],
     )
     def send_again(self, request: HttpRequest, queryset: QuerySet[Turn]) -> None:
         keys = list(queryset.order_by("id").values_list("pk", flat=True))
         again = sum(self._run_again(request, key) for key in keys)
         if again:
-            text = ngettext("%(n)d turn is run again.", "%(n)d turns are run again.", again)
+            text = ngettext("%(n)d answer is retried.", "%(n)d answers are retried.", again)
             self.message_user(request, text % {"n": again}, messages.SUCCESS)
         if left := len(keys) - again:
             text = ngettext(
-                "%(n)d turn was left alone: it is in no trouble, or can't be run any more.",
-                "%(n)d turns were left alone: they are in no trouble, or can't be run any more.",
+                "%(n)d answer was left alone: it needs no retry, or can't be run any more.",
+                "%(n)d answers were left alone: they need no retry, or can't be run any more.",
                 left,
             )
             self.message_user(request, text % {"n": left}, messages.WARNING)
