@@ -11,9 +11,16 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memoryproject.foundation.admin_kit.display import shown_state
+from memoryproject.foundation.admin_kit.display import shown_mark
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.staff import staff_edit_record
+
+# Short, for lists; the choices of the field explain them.
+STATES = {
+    str(EmbeddingState.BUILDING): gettext_lazy("building"),
+    str(EmbeddingState.ACTIVE): gettext_lazy("active"),
+    str(EmbeddingState.RETIRED): gettext_lazy("retired"),
+}
 
 
 @admin.register(EmbeddingModel)
@@ -63,7 +70,8 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, model: EmbeddingModel) -> str:
-        return shown_state(model.state, good=[str(EmbeddingState.ACTIVE)])
+        tone = "good" if model.state == EmbeddingState.ACTIVE else ""
+        return shown_mark(str(STATES.get(model.state, model.state)), tone)
 
     @admin.display(description=gettext_lazy("vectors of memories"))
     def vectors(self, model: Any) -> int:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from memories_app.models.memories import Memory
+from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.integrations.embedders.base import Calibration
 
 
@@ -22,9 +23,9 @@ class EmbeddingState(models.TextChoices):
     ``cleared_at`` shows whether the vectors of a retired model are deleted.
     """
 
-    BUILDING = "building", _("building: its vectors are being made")
-    ACTIVE = "active", _("active: recall uses it")
-    RETIRED = "retired", _("retired: another one took its place")
+    BUILDING = labelled("building", _("building: its vectors are being made"))
+    ACTIVE = labelled("active", _("active: recall uses it"))
+    RETIRED = labelled("retired", _("retired: another one took its place"))
 
 
 class EmbeddingModel(models.Model):

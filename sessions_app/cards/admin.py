@@ -17,14 +17,15 @@ from django.utils.translation import gettext_lazy, ngettext
 from cards_app.models import MemoryCard
 from cards_app.selectors import cards_with_words
 from memoryproject.foundation.admin_kit.display import (
+    shown_labelled,
     shown_link,
-    shown_message,
     shown_short,
     shown_text,
 )
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.facade import cards_request
 from sessions_app.models import CardWork, Chat, ChatSession
+from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import messages_address
 
@@ -159,7 +160,9 @@ class MemoryCardAdmin(MakeCards):
         if session is None:
             return "–"
         address = reverse("admin:sessions_app_chatsession_change", args=[session.pk])
-        own = shown_link(address, _("%(status)s session") % {"status": session.status})
+        own = shown_link(
+            address, _("%(status)s session") % {"status": session.get_status_display()}
+        )
         read = shown_link(messages_address(session), _("read the whole conversation"))
         return format_html("{} · {}", own, read)
 
@@ -172,7 +175,7 @@ class MemoryCardAdmin(MakeCards):
     def bullets(self, card: MemoryCard) -> str:
         """Render the role apart from the text, which has its own direction."""
         parts = (bullet.removeprefix("[").partition("] ") for bullet in card.summary_bullets)
-        shown = ((shown_message(role, text),) for role, _, text in parts)
+        shown = ((shown_labelled(_role_name(role), text),) for role, _, text in parts)
         return format_html_join("", "<div>{}</div>", shown) or "–"
 
     @admin.display(description=gettext_lazy("questions and exclamations"))
@@ -206,6 +209,10 @@ def card_link(session: ChatSession) -> str:
     if card is None:
         return _("none yet: it is made when the session ends, or by the list's action")
     return shown_link(reverse("admin:cards_app_memorycard_change", args=[card.pk]), card.title)
+
+
+def _role_name(role: str) -> str:
+    return str(dict(Role.choices).get(role, role))
 
 
 def _shown_list(items: list[str]) -> str:

@@ -79,8 +79,8 @@ class DeletionPlan:
             told = [message.content, *(entry["content"] for entry in message.history)]
             for text in told if texts else []:
                 self._add_text(text, message.received_at, [message.chat_id])
-        error_of_response = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
-        learned = Memory.objects.filter(error_of_response).distinct()
+        mentioned_there = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
+        learned = Memory.objects.filter(mentioned_there).distinct()
         elsewhere = MemorySource.objects.exclude(source_message_id__in=ids)
         alone = learned.exclude(tellings__in=elsewhere).filter(document__isnull=True)
         self.add_memories(list(alone.values_list("pk", flat=True)))

@@ -247,11 +247,9 @@ def _delete(
 
 def scopes_of(doomed: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
-    error_of_response = Q(pk__in=doomed.memories) | Q(
-        tellings__source_message_id__in=doomed.messages
-    )
-    error_of_response |= Q(source_message_id__in=doomed.messages)
-    memories = set(Memory.objects.filter(error_of_response).values_list("pk", flat=True))
+    mentioned_there = Q(pk__in=doomed.memories) | Q(tellings__source_message_id__in=doomed.messages)
+    mentioned_there |= Q(source_message_id__in=doomed.messages)
+    memories = set(Memory.objects.filter(mentioned_there).values_list("pk", flat=True))
     chats = doomed.chats | _chats_of(doomed.messages)
     chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
     names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.admin_kit.display import shown_labelled
+from sessions_app.models import Message
 from sessions_app.models.messages import DeliveryStatus
 
 
@@ -52,6 +55,12 @@ TICKS = {
     DeliveryStatus.PLAYED: Tick("✓✓", "read", _("played")),
     DeliveryStatus.FAILED: Tick("!", "failed", _("failed")),
 }
+
+
+def shown_message(message: Message) -> SafeString:
+    """Return a message for lists; one that isn't text begins with its kind."""
+    kind = kind_of(message.kind)
+    return shown_labelled(str(kind.name) if kind else "", message.content)
 
 
 def kind_of(kind: str) -> Kind | None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import (
     shown_link,
-    shown_message,
+    shown_short,
     shown_state,
     shown_table,
     shown_text,
@@ -19,6 +19,7 @@ from memoryproject.foundation.admin_kit.display import (
 from sessions_app.models import Message, SummarizationMetadata
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import list_address, message_link, messages_address
+from sessions_app.presentation.message_kinds import shown_message
 
 DELETED = gettext_lazy("The messages were deleted when they had been summed up.")
 
@@ -81,7 +82,7 @@ class SummaryAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("summary"))
     def short_text(self, made: SummarizationMetadata) -> str:
-        return shown_message("text", made.summary_message.content)
+        return shown_short(made.summary_message.content)
 
     @admin.display(description=gettext_lazy("summary, with what earlier ones said"))
     def whole_text(self, made: SummarizationMetadata) -> str:
@@ -110,7 +111,7 @@ class SummaryAdmin(ConversationAdmin):
         if made.sources_deleted:
             return str(DELETED)
         said = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
-        rows = ((message_link(each), shown_message(each.kind, each.content)) for each in said)
+        rows = ((message_link(each), shown_message(each)) for each in said)
         return shown_table((_("message"), _("content")), rows)
 
     @admin.display(description=gettext_lazy("of these messages alone"))

@@ -104,7 +104,7 @@ def test_forgettings_in_another_chat_cost_an_answer_nothing(world: World) -> Non
 
 
 @pytest.mark.parametrize(
-    ("error_of_response", "asked_by", "visibility"),
+    ("mentioned_in", "asked_by", "visibility"),
     [
         (CLIENT, CLIENT, "chat"),
         (GODFATHER, CLIENT, "public"),
@@ -114,9 +114,9 @@ def test_forgettings_in_another_chat_cost_an_answer_nothing(world: World) -> Non
     ],
 )
 def test_what_the_chat_could_have_read_is_answered_anew(
-    world: World, error_of_response: str, asked_by: str, visibility: str
+    world: World, mentioned_in: str, asked_by: str, visibility: str
 ) -> None:
-    world.remember(error_of_response, FACTS[0])
+    world.remember(mentioned_in, FACTS[0])
     Memory.objects.update(visibility=visibility)
     drafts = while_answering(world, lambda: forget(world, FACTS[0]))
     assert world.say(asked_by, "Hello there") == ["Draft 2"]

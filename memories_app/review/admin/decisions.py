@@ -24,6 +24,7 @@ from memories_app.models import DecisionReason, Memory, MemoryStatus
 from memories_app.review.admin.actions import decides
 from memories_app.review.admin.history import Places, memory_address
 from memories_app.review.admin.rows import MemoryRows
+from memories_app.review.admin.state_labels import type_label
 from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
 from memories_app.review.resolve import (
     BOTH,
@@ -188,6 +189,7 @@ class MemoryDecisions(MemoryRows):
             "rows": [
                 {
                     "memory": row,
+                    "type": type_label(row.type),
                     "address": memory_address(row.pk),
                     "answer": reverse("admin:memories_app_memory_answer", args=[row.pk]),
                     "place": places.get(row.source_message_id),

@@ -21,6 +21,7 @@ from memories_app.models import (
     ProposalMemory,
     ProposalState,
 )
+from memories_app.review.admin.state_labels import source_label, type_label
 from memories_app.search.facade import is_current, tags_in_use, values_in_use
 
 
@@ -59,7 +60,11 @@ class InUseFilter(admin.SimpleListFilter):
     """Offer the values that an indexed field has."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(value, value) for value in values_in_use(str(self.parameter_name))]
+        return [(each, self.label(each)) for each in values_in_use(str(self.parameter_name))]
+
+    def label(self, value: str) -> str:
+        """Return the name under which a value is offered."""
+        return value
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         value = self.value()
@@ -70,6 +75,9 @@ class TypeFilter(InUseFilter):
     title = _("type")
     parameter_name = "type"
 
+    def label(self, value: str) -> str:
+        return type_label(value)
+
 
 class CategoryFilter(InUseFilter):
     title = _("category")
@@ -79,6 +87,9 @@ class CategoryFilter(InUseFilter):
 class SourceFilter(InUseFilter):
     title = _("source")
     parameter_name = "source"
+
+    def label(self, value: str) -> str:
+        return source_label(value)
 
 
 class TagFilter(admin.SimpleListFilter):

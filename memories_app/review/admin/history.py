@@ -13,7 +13,13 @@ from django.utils.translation import gettext as _
 
 from memories_app.facts.facade import Piece, word_diff
 from memories_app.models import Memory, MemoryRevision, MemoryStatus, ProposalState
-from memories_app.review.admin.state_labels import REVISION_REASONS, STATUSES, VISIBILITIES
+from memories_app.review.admin.state_labels import (
+    REVISION_REASONS,
+    STATUSES,
+    VISIBILITIES,
+    source_label,
+    type_label,
+)
 from memories_app.review.proposals import contents_stamp
 from memories_app.review.similar_memories import similar_memories_find
 from memoryproject.foundation.admin_kit.display import shown_link
@@ -75,7 +81,7 @@ def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tupl
 
     told = [
         (_("visible to"), visible(before.visibility), visible(after.visibility)),
-        (_("type"), before.type, after.type),
+        (_("type"), type_label(before.type), type_label(after.type)),
         (_("category"), before.category, after.category),
         (_("tags"), ", ".join(before.tags), ", ".join(after.tags)),
     ]
@@ -87,7 +93,7 @@ def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
     return [
         {
             "at": telling.told_at,
-            "source": telling.source,
+            "source": source_label(telling.source),
             "message_id": telling.source_message_id,
             "address": places.get(telling.source_message_id) if telling.source_message_id else None,
         }
@@ -95,7 +101,7 @@ def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
     ]
 
 
-def error_of_response(memory: Memory) -> set[UUID]:
+def mentioning_messages(memory: Memory) -> set[UUID]:
     """Return the ids of the messages that mentioned the memory."""
     ids = memory.tellings.exclude(source_message_id=None).order_by("-told_at", "-id")
     found = set(ids.values_list("source_message_id", flat=True)[:MAX_COUNT])

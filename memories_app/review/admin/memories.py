@@ -32,13 +32,19 @@ from memories_app.review.admin.forms import AddForm, ChangeForm
 from memories_app.review.admin.history import (
     changes_of,
     contradictions_of,
-    error_of_response,
+    mentioning_messages,
     open_proposals,
     similar_rows,
     sources_of,
 )
 from memories_app.review.admin.rows import pin_button, visibility_input
-from memories_app.review.admin.state_labels import STATUSES, VISIBILITIES, mark
+from memories_app.review.admin.state_labels import (
+    STATUSES,
+    VISIBILITIES,
+    mark,
+    source_label,
+    type_label,
+)
 from memoryproject.foundation.admin_kit.display import shown_json, shown_link, shown_short
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.audit.staff import staff_actor
@@ -240,7 +246,7 @@ class MemoryPages(MemoryDecisions):
 
     def _beside(self, request: HttpRequest, memory: Memory) -> dict[str, Any]:
         """Return the context of the sections below the form."""
-        places = self.source_places(request, error_of_response(memory))
+        places = self.source_places(request, mentioning_messages(memory))
         return {
             "changes": changes_of(memory),
             "tellings": sources_of(memory, places),
@@ -284,9 +290,11 @@ class MemoryPages(MemoryDecisions):
     def shown_type(self, memory: Memory) -> str:
         """Show the type with its category, if it has one."""
         if not memory.category:
-            return memory.type
+            return type_label(memory.type)
         return format_html(
-            '<bdi>{}</bdi> <span class="quiet" dir="auto">{}</span>', memory.type, memory.category
+            '<bdi>{}</bdi> <span class="quiet" dir="auto">{}</span>',
+            type_label(memory.type),
+            memory.category,
         )
 
     @admin.display(description=gettext_lazy("tags"))
@@ -296,13 +304,13 @@ class MemoryPages(MemoryDecisions):
     @admin.display(description=gettext_lazy("source"))
     def shown_source(self, memory: Memory) -> str:
         """Link to the memory's message, for a list."""
-        place, source = getattr(memory, "place", None), memory.source or "–"
+        place, source = getattr(memory, "place", None), source_label(memory.source)
         return shown_link(place, source) if place else source
 
     @admin.display(description=gettext_lazy("source"))
     def shown_origin(self, memory: Memory) -> str:
         """Show the source on the memory's page, which lists its messages below."""
-        return memory.source or "–"
+        return source_label(memory.source)
 
     @admin.display(description=gettext_lazy("chat"))
     def shown_chat(self, memory: Memory) -> str:

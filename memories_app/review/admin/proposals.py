@@ -71,7 +71,7 @@ class Decision:
     seen: str
     content: str | None = None
 
-    def execute_plan(self, actor: Actor, embedder: Embedder) -> str:
+    def carry_out(self, actor: Actor, embedder: Embedder) -> str:
         """Carry it out and return the message. Raises BadRequest and the services' errors."""
         if self.chosen == "accept":
             proposal_accept(
@@ -231,7 +231,7 @@ class ProposalPages(ReadOnlyAdmin):
     def _decide(self, request: HttpRequest, decision: Decision) -> bool:
         """Carry out the decision, report it on the page, and return whether it succeeded."""
         try:
-            done = decision.execute_plan(staff_actor(request), self.embedder())
+            done = decision.carry_out(staff_actor(request), self.embedder())
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False
@@ -246,9 +246,9 @@ class ProposalPages(ReadOnlyAdmin):
     def shown_kind(self, proposal: MergeProposal) -> str:
         return str(PROPOSAL_KINDS.get(proposal.kind, proposal.kind))
 
-    @admin.display(description=gettext_lazy("similar"))
+    @admin.display(description=gettext_lazy("similarity"))
     def shown_similarity(self, proposal: MergeProposal) -> str:
-        return f"{proposal.similarity:.0%}"
+        return _("%(percent)s similar") % {"percent": f"{proposal.similarity:.0%}"}
 
     @admin.display(description=gettext_lazy("memories, the one that stays first"))
     def side_by_side(self, proposal: MergeProposal) -> str:

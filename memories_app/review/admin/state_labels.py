@@ -17,9 +17,9 @@ STATUSES = {
     str(MemoryStatus.PROPOSED): _("to review"),
 }
 VISIBILITIES = {
-    str(Visibility.OWNER): _("owner"),
-    "chat": _("its chat"),
-    str(Visibility.PUBLIC): _("public"),
+    str(Visibility.OWNER): _("owner only"),
+    "chat": _("this client"),
+    str(Visibility.PUBLIC): _("everyone"),
 }
 PROPOSAL_STATES = {
     str(ProposalState.OPEN): _("open"),
@@ -29,6 +29,21 @@ PROPOSAL_STATES = {
 PROPOSAL_KINDS = {
     str(ProposalKind.MERGE): _("duplicate"),
     str(ProposalKind.REPLACE): _("says otherwise"),
+}
+# Types and sources are free texts of integrations; these are our own.
+TYPES = {
+    "fact": _("fact"),
+    "preference": _("preference"),
+    "contact": _("contact details"),
+    "date": _("date"),
+    "task": _("task"),
+}
+SOURCES = {
+    "command": _("told the assistant"),
+    "extraction": _("learned from a conversation"),
+    "document": _("document"),
+    "staff": _("staff"),
+    "api": _("integration (API)"),
 }
 REVISION_REASONS = {
     "updated": _("changed"),
@@ -43,6 +58,14 @@ _COLOURS = {
     "proposed": "warn",
     "failed": "bad",
 }
+
+
+def type_label(value: str) -> str:
+    return str(TYPES.get(value, value))
+
+
+def source_label(value: str) -> str:
+    return str(SOURCES.get(value, value)) or "–"
 
 
 def mark(words: Mapping[str, Any], value: str) -> SafeString:

@@ -25,15 +25,15 @@ def shown_short(text: str, longest: int = SHORT) -> SafeString:
     return shown_text(text if len(text) <= longest else text[: longest - 1] + "…")
 
 
-def shown_message(kind: str, text: str, longest: int = SHORT) -> SafeString:
-    """Return a message for lists.
+def shown_labelled(label: str, text: str, longest: int = SHORT) -> SafeString:
+    """Return a text for lists after its label, which stands apart from the text's own direction.
 
-    A message that isn't text shows its kind, apart from the text's own direction.
+    Without a label the text alone.
     """
-    if kind == "text":
+    if not label:
         return shown_short(text, longest)
-    said = shown_short(text, longest) if text else ""
-    return format_html('<span class="quiet">[{}]</span> {}', kind, said)
+    shown = shown_short(text, longest) if text else ""
+    return format_html('<span class="quiet">[{}]</span> {}', label, shown)
 
 
 def shown_state(state: str, *, good: Iterable[str] = (), bad: Iterable[str] = ()) -> SafeString:

@@ -101,16 +101,16 @@ class Once:
         text = json.dumps(said, sort_keys=True, default=str)
         return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
 
-    def answer(self, execute_plan: Callable[[], Any], *, atomic: bool) -> Any:
+    def answer(self, execute: Callable[[], Any], *, atomic: bool) -> Any:
         """Return the response of the first call with this key."""
         row = self._claim_or_wait()
         if row.status is not None:
             return _again(row)
         try:
             if not atomic:
-                return self._store(row, execute_plan())
+                return self._store(row, execute())
             with transaction.atomic():
-                return self._store(row, execute_plan())
+                return self._store(row, execute())
         except BaseException:
             self._give_up(row)
             raise

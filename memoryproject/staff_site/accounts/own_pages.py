@@ -80,7 +80,7 @@ def _begun_here(request: HttpRequest) -> TOTPDevice | None:
 
 def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if _begun_here(request) is None:
-        messages.info(request, _("Begin again: this was too long ago, or done elsewhere."))
+        messages.info(request, _("Start over: this was too long ago, or done elsewhere."))
         return _here()
     form = CodeForm(request.POST)
     if form.is_valid():

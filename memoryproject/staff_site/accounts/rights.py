@@ -10,6 +10,25 @@ from typing import Any
 
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q, QuerySet
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+
+ACTIONS = {
+    "view": _("view"),
+    "add": _("add"),
+    "change": _("change"),
+    "delete": _("delete"),
+}
+OWN_PERMISSIONS = {
+    "forget": _("Erase memories, messages, sessions and people"),
+    "rerun_turn": _("Answers: run a failed one again"),
+    "review_chat": _("Conversations: label, note, assign and mark as reviewed"),
+    "takeover_chat": _("Conversations: pause the assistant and reply as staff"),
+    "decide_mergeproposal": _("Memories: decide duplicates, contradictions and suggestions"),
+    "export_memory": _("Memories: export"),
+    "operate_server": _("Operations: see settings and queues, test the provider"),
+    "export_auditevent": _("Audit log: export"),
+}
 
 
 def _names(permissions: QuerySet[Permission]) -> set[str]:
@@ -35,6 +54,17 @@ def may_manage_user(actor: Any, user: Any) -> bool:
 def may_manage_group(actor: Any, group: Group) -> bool:
     held = actor.get_all_permissions()
     return actor.is_superuser or _names(group.permissions.all()) <= held
+
+
+def permission_label(permission: Permission) -> str:
+    """Return a permission in the reader's language: what it is about, and what it allows."""
+    action = permission.codename.partition("_")[0]
+    named = OWN_PERMISSIONS.get(permission.codename)
+    model = permission.content_type.model_class()
+    if named is not None or action not in ACTIONS or model is None:
+        return str(named or permission.name)
+    about = capfirst(str(model._meta.verbose_name_plural))
+    return f"{about}: {ACTIONS[action]}"
 
 
 def permissions_to_give(actor: Any) -> QuerySet[Permission]:

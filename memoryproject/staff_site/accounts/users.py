@@ -28,6 +28,7 @@ from memoryproject.staff_site.accounts.rights import (
     groups_to_give,
     may_manage_group,
     may_manage_user,
+    permission_label,
     permissions_to_give,
 )
 from memoryproject.staff_site.accounts.second_factor import second_factor_remove
@@ -112,12 +113,16 @@ class StaffUserAdmin(UserAdmin, StaffAdmin):  # type: ignore[type-arg,misc]
                 "queryset": groups_to_give(request.user),
                 "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
             }
-            field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
-            field.label_from_instance = lambda group: group_shown(group.name)
-            return field
-        kwargs["queryset"] = permissions_to_give(request.user)
-        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
+            groups: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+            groups.label_from_instance = lambda group: group_shown(group.name)
+            return groups
+        kwargs |= {
+            "queryset": permissions_to_give(request.user),
+            "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
+        }
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+        field.label_from_instance = permission_label
+        return field
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.reset_view)
@@ -227,9 +232,13 @@ class StaffGroupAdmin(GroupAdmin, StaffAdmin):  # type: ignore[misc]
     def formfield_for_manytomany(  # type: ignore[override]
         self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
-        kwargs["queryset"] = permissions_to_give(request.user)
-        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
-        return super().formfield_for_manytomany(db_field, request, **kwargs)
+        kwargs |= {
+            "queryset": permissions_to_give(request.user),
+            "widget": UnfoldAdminCheckboxSelectMultipleWidget(),
+        }
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+        field.label_from_instance = permission_label
+        return field
 
     def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from django_q.conf import Conf
 from django_q.models import OrmQ, Success, Task
 from django_q.signing import SignedPackage
@@ -17,6 +18,15 @@ from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
 MAX_UNPACKED = 200
 MAX_FINISHED = 20
+
+# django-q2's states of its workers, which they report in English.
+WORKER_STATES = {
+    "Starting": gettext_lazy("starting"),
+    "Working": gettext_lazy("working"),
+    "Idle": gettext_lazy("idle"),
+    "Stopping": gettext_lazy("stopping"),
+    "Stopped": gettext_lazy("stopped"),
+}
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,7 @@ def _cluster(stat: object) -> Cluster:
     return Cluster(
         host=str(told["host"]),
         pid=int(told["pid"]),
-        status=str(told["status"]),
+        status=str(WORKER_STATES.get(str(told["status"]), told["status"])),
         working=told["status"] in (Conf.IDLE, Conf.WORKING),
         workers=len(told["workers"]),
         since=told["tob"],

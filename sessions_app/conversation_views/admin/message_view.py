@@ -157,11 +157,11 @@ def _around(chat: Chat, messages: Iterable[Message], user: User) -> _Around:
     turns = Turn.objects.only("pk", "state", "message_id", "reply_id")
     about = _Around()
     # By the index over provider, number and id: a chat may hold a hundred thousand messages.
-    error_of_response = {(message.provider, message.number_id) for message in messages}
+    senders = {(message.provider, message.number_id) for message in messages}
     originals = Message.objects.filter(
         chat=chat,
-        provider__in=[provider for provider, _ in error_of_response],
-        number_id__in=[number for _, number in error_of_response],
+        provider__in=[provider for provider, _ in senders],
+        number_id__in=[number for _, number in senders],
         provider_message_id__in=quoted,
     )
     for message in originals.defer("terms"):

@@ -15,7 +15,6 @@ from memoryproject.foundation.admin_kit.display import (
     shown_json,
     shown_link,
     shown_mark,
-    shown_message,
     shown_text,
 )
 from memoryproject.foundation.admin_kit.period_filter import period_filter
@@ -24,6 +23,7 @@ from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Message, MessageEmbedding, SummarizationMetadata
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.presentation.message_kinds import shown_message
 from sessions_app.presentation.row_search import messages_found, vectors_found
 
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
@@ -116,7 +116,7 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
 
     @admin.display(description=gettext_lazy("content"))
     def short_text(self, message: Message) -> str:
-        return _revoked() if message.revoked_at else shown_message(message.kind, message.content)
+        return _revoked() if message.revoked_at else shown_message(message)
 
     @admin.display(description=gettext_lazy("content"))
     def whole_text(self, message: Message) -> str:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
+from sessions_app.turns.admin.state_labels import turn_crumb
 from sessions_app.turns.dependencies import enqueue_chat
 from sessions_app.turns.rerun import (
     SEND,
@@ -76,6 +77,8 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
         **admin.site.each_context(request),
         "title": offer.title,
         "opts": Turn._meta,
+        "original": turn,
+        "crumb": turn_crumb(turn),
         "turn": turn,
         "offer": offer,
         "sends": offer.what == SEND,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.utils.formats import date_format
 from django.utils.functional import Promise
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -46,6 +48,13 @@ _MEANS: dict[str, Promise] = {
     ),
     TurnState.CANCELLED: gettext_lazy("The message was deleted before it was answered."),
 }
+
+
+def turn_crumb(turn: Turn) -> str:
+    """Return the name of an answer's page: whom it answers, and on which day."""
+    name = turn.chat.client_name or turn.chat.whatsapp_chat
+    day = date_format(localtime(turn.created_at), "SHORT_DATE_FORMAT")
+    return _("Answer to %(name)s, %(day)s") % {"name": name, "day": day}
 
 
 def state_means(turn: Turn) -> str:

@@ -28,7 +28,7 @@ from sessions_app.presentation.row_search import parts_found
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun import max_age, rerun_offer, rerun_page
-from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES
+from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
 from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found
 from sessions_app.turns.dependencies import enqueue_chat
@@ -106,6 +106,7 @@ class TurnAdmin(ConversationAdmin):
             "title": _("Why this answer"),
             "opts": self.opts,
             "original": turn,
+            "crumb": turn_crumb(turn),
             "replay": replay_of(turn),
             "offer": rerun_offer(request, turn),
             "may_read": request.user.has_perms(
@@ -127,6 +128,7 @@ class TurnAdmin(ConversationAdmin):
             "title": _("Recall this now"),
             "opts": self.opts,
             "original": turn,
+            "crumb": turn_crumb(turn),
             "question": question_of(turn),
             "recall": recall_now(turn),
             "may_see_memories": request.user.has_perm("memories_app.view_memory"),
