@@ -95,7 +95,7 @@ def replay(page: Page) -> None:
     links = page.locator("#result_list th a[href*='/change/']")
     for address in [links.nth(place).get_attribute("href") for place in range(links.count())]:
         page.goto(str(address))
-        if page.get_by_text("Nothing fitted the message.").count() == 0:
+        if page.get_by_text("No memory matched").count() == 0:
             return
 
 

@@ -51,7 +51,7 @@ def test_by_the_keyboard_alone_from_a_list_to_the_receipt(
     tab_to(staff, "input.action-select")
     staff.keyboard.press("Space")
     tab_to(staff, "select[name=action]")
-    staff.keyboard.type("Forget")
+    staff.keyboard.type("Erase")
     tab_to(staff, ".actionbar button, button[name=index]")
     press(staff)
 

@@ -47,7 +47,7 @@ def test_setting_it_up(visit: Visit) -> None:
         page.keyboard.press("Enter")
     page.get_by_label("Password").fill(PASSWORD)
     with page.expect_navigation():
-        page.get_by_role("button", name="Set it up").press("Enter")
+        page.get_by_role("button", name="Set up").press("Enter")
     expect(page.locator(".access-qr svg")).to_be_visible()
     page.get_by_role("textbox", name="Code").fill(code_now(TOTPDevice.objects.get()))
     with page.expect_navigation():

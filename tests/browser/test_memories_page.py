@@ -80,8 +80,8 @@ def test_rows_are_changed_in_place(visit: Visit, staff: Page, memories: Memory) 
     staff.goto(LIST)
     staff.select_option(f'[name="vis-{memories.pk}"]', "public")
     with staff.expect_navigation():
-        staff.click("text=Save who sees them")
-    expect(staff.get_by_text("1 memory is seen by others now.")).to_be_visible()
+        staff.click("text=Save visibility")
+    expect(staff.get_by_text("The visibility of 1 memory was changed.")).to_be_visible()
     with staff.expect_navigation():
         staff.click(f'button.pin[value="{memories.pk}"]')
     expect(staff.locator(f'button.pin[value="{memories.pk}"]')).to_have_attribute(

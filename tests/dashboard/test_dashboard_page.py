@@ -109,10 +109,10 @@ def test_figures_in_words(busy: World, admin_client: Client) -> None:
     assert found["chats"] == "Active chats 3"
     assert found["answers"] == "Answers 5"
     assert found["failed"] == "Failed 1"
-    assert found["missed"].startswith("Missed windows 1")
+    assert found["missed"].startswith("Too late to answer 1")
     assert found["added"] == "Memories added 1"
-    assert found["forgotten"] == "Times forgotten 1 with 1 memory"
-    assert "95 of 100 within" in found["time"]
+    assert found["forgotten"] == "Erasures 1 with 1 memory"
+    assert "95 % under" in found["time"]
     assert "no price set for scripted" in found["tokens"]
     with override_settings(MODEL_PRICES={"scripted": (1_000.0, 2_000.0)}):
         priced = text(tiles(page(admin_client))["tokens"])
@@ -126,7 +126,7 @@ def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> No
     Schedule.objects.create(func="x", next_run=timezone.now() - timedelta(minutes=20))
     html = page(admin_client)
     found = {key: text(tile) for key, tile in tiles(html).items()}
-    assert found["waiting"] == "Waiting to be answered 1 the oldest for 5 minutes"
+    assert found["waiting"] == "Awaiting answer 1 the oldest for 5 minutes"
     assert found["schedules"] == "Schedules 1 late the latest by 20 minutes"
     assert found["workers"].startswith("Workers none running")
     assert "free on the disk" in found["storage"]

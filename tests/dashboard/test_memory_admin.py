@@ -179,7 +179,7 @@ def test_actions_do_what_they_say_and_tell_what_they_left_alone(staff: Client) -
     waiting = remember("Perhaps", proposed=True)
     assert "2 memories are pinned" in said(act(staff, "pin", one, other))
     assert "1 memory isn't pinned any more" in said(act(staff, "unpin", other))
-    assert "2 memories are seen by others now" in said(act(staff, "make_public", one, other))
+    assert "The visibility of 2 memories was changed" in said(act(staff, "make_public", one, other))
     assert "came from no chat" in said(act(staff, "make_chat", one))
     told = said(act(staff, "approve", one, waiting))
     assert "1 memory is approved" in told

@@ -90,7 +90,7 @@ def test_the_page_shows_what_waits_with_its_message_and_its_doubts(
 def test_it_is_approved_by_one_click(admin_client: Client, waiting: Memory) -> None:
     assert "It is approved" in said(answer(admin_client, waiting, "approve"))
     assert now(waiting) == ("active", "Dana likes tea")
-    assert "Nothing waits for you" in shown(admin_client, WAITING)
+    assert "Nothing to review" in shown(admin_client, WAITING)
 
 
 def test_a_correction_of_what_somebody_else_decided_meanwhile_is_given_back(

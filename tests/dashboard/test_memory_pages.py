@@ -257,7 +257,7 @@ def test_who_sees_a_memory_is_changed_in_its_row(admin_client: Client) -> None:
         follow=True,
     )
     assert saved.redirect_chain[-1][0] == f"{LIST}?type=fact"
-    assert "1 memory is seen by others now." in said(saved)
+    assert "The visibility of 1 memory was changed." in said(saved)
     assert list(Memory.objects.order_by("created_at").values_list("visibility", flat=True)) == [
         "public",
         "owner",
@@ -273,7 +273,7 @@ def test_a_row_that_somebody_changed_meanwhile_is_left_and_told(admin_client: Cl
     saved = admin_client.post(
         f"{LIST}rows/", {**row(one, "owner", "chat"), **row(other, "public")}, follow=True
     )
-    assert "“owner” wasn&#x27;t saved" in said(saved)
+    assert "“owner only” wasn&#x27;t saved" in said(saved)
     assert page(one) in said(saved)
     assert "1 memory is seen" in said(saved)
     one.refresh_from_db()
@@ -412,7 +412,7 @@ def test_the_past_is_told_in_words_and_marks(admin_client: Client) -> None:
     memory_set_visibility(memory_id=memory.pk, visibility="public", actor=STAFF)
     one = shown(admin_client, page(memory))
     assert "dana" in one
-    assert re.search(r"visible to: <del>.*owner.*</del> <ins>.*public.*</ins>", one)
+    assert re.search(r"visible to: <del>.*owner only.*</del> <ins>.*everyone.*</ins>", one)
 
 
 def test_what_is_not_there_is_told(admin_client: Client) -> None:
@@ -431,7 +431,7 @@ def test_what_is_not_there_is_told(admin_client: Client) -> None:
         ("/admin/memories_app/mergeproposal/", "Nothing is to be decided."),
         ("/admin/memories_app/sourcedocument/", "No documents yet."),
         ("/admin/cards_app/memorycard/", "No cards yet."),
-        (f"{LIST}waiting/", "Nothing waits for you."),
+        (f"{LIST}waiting/", "Nothing to review."),
     ],
 )
 def test_an_empty_list_says_how_it_fills(admin_client: Client, address: str, text: str) -> None:

@@ -76,7 +76,7 @@ def test_from_a_list_to_the_receipt(
     shown = text(staff.get(address))
     assert FACT in shown
     assert "Restoring is impossible" in shown
-    assert "Nothing has been forgotten yet" in shown
+    assert "Nothing has been erased yet" in shown
     assert not ForgetReceipt.objects.exists()
 
     typed = CLIENT if page == "sessions_app_chat" else "FORGET"
@@ -145,7 +145,7 @@ class TestWhatTakesItsTime:
             first = next(parts).decode()
             before = len(asked)
             rest = b"".join(parts).decode()
-        for told in ("1 thing was chosen", "Nothing has been forgotten yet", CLIENT, "Finding out"):
+        for told in ("1 thing was chosen", "Nothing has been erased yet", CLIENT, "Preparing the preview"):
             assert told in first
         assert FACT not in first
         assert FACT in rest
@@ -174,7 +174,7 @@ class TestWhatTakesItsTime:
         shown = {"run": ForgetRun(total=1)}
         page = late_page(request, CHOSEN, shown, late=fails)
         first, late, _ = (part.decode() for part in page)
-        assert "Finding out" in first
+        assert "Preparing the preview" in first
         assert told in late
         assert 'role="alert"' in late
         assert "secret" not in late
@@ -277,7 +277,7 @@ def test_troubles_are_told_for_each_thing(staff: Client) -> None:
         run=run, number=2, kind="chat", object_id=uuid4(), state="moved", moved_to=chat.pk
     )
     shown = text(staff.get(f"{RUNS}{run.pk}/change/"))
-    assert "2 things were not forgotten" in shown
+    assert "2 items were not erased" in shown
     assert where in shown
     assert f"{RUNS}person/{chat.pk}/" in shown
 

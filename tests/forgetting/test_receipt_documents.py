@@ -50,11 +50,11 @@ def test_the_text_says_all_of_it(settings: Any) -> None:
     text = as_text(receipt_document(receipt))
     for line in (
         f"Receipt: {receipt.receipt_id}",
-        "What was forgotten: Memory",
+        "What was erased: Memory",
         f"Its id: {KEY}",
         "When: 2026-03-02 00:30:05 (Asia/Jerusalem), 2026-03-01 22:30:05 (UTC)",
         "By whom: staff: dana",
-        "Probe: It was looked for afterwards and not found any more.",
+        "Check: Searched afterwards, not found.",
         f"Keyed hash of the content: {'ab' * 32}",
         "Memories: 1",
         "Replays of answers, deleted or cleaned: 3",

@@ -229,6 +229,6 @@ def test_readers_get_it_in_their_language(admin_client: Client) -> None:
     for text in (str(receipt.receipt_id), ID, HASH, "דנה"):
         assert text in english
         assert text in hebrew
-    assert "It was looked for afterwards" in english
+    assert "Searched afterwards" in english
     assert HEBREW in hebrew
     assert "Receipt" not in hebrew

@@ -91,7 +91,7 @@ def test_more_than_can_be_forgotten_at_once_isnt_offered(staff: Client) -> None:
         for number in range(MAX_ITEMS + 1)
     )
     shown = text(searched(staff, "blue shed", kinds=["memory"]))
-    assert "At most 10000 are forgotten at once" in shown
+    assert "At most 10000 are erased at once" in shown
     assert 'name="all"' not in shown
     given = {"words": "blue shed", "kinds": ["memory"], "how": "words", "all": "yes"}
     assert "At most 10000" in text(staff.post(f"{SEARCH}choose/", given))

@@ -25,8 +25,8 @@ def test_each_failed_answer_is_sent_again_and_others_are_left_alone(
         follow=True,
     )
     told = [str(message) for message in answer.context["messages"]]
-    left = "1 turn was left alone: it is in no trouble, or can't be run any more."
-    assert told == ["1 turn is run again.", *([] if address_ends else [left])]
+    left = "1 answer was left alone: it needs no retry, or can't be run any more."
+    assert told == ["1 answer is retried.", *([] if address_ends else [left])]
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Fine", "answer to: Lost"]
     assert set(Turn.objects.values_list("state", flat=True)) == {"sent"}

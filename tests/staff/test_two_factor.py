@@ -56,7 +56,7 @@ def test_without_one_the_password_alone_lets_in(client: Client, dana: User) -> N
 
 class TestSettingItUp:
     def test_the_page_draws_the_secret_and_writes_it(self, logged_in: Client, dana: User) -> None:
-        assert "Set it up" in logged_in.get(TWO_FACTOR).content.decode()
+        assert "Set up</button>" in logged_in.get(TWO_FACTOR).content.decode()
         begin_two_factor(logged_in)
         page = logged_in.get(TWO_FACTOR)
         text = page.content.decode()
@@ -113,7 +113,7 @@ class TestSettingItUp:
         assert page.context["qr_code"] is None
         code = code_now(TOTPDevice.objects.get())
         answer = elsewhere.post(TWO_FACTOR, {"do": "confirm", "code": code}, follow=True)
-        assert "Begin again" in answer.content.decode()
+        assert "Start over" in answer.content.decode()
         assert not TOTPDevice.objects.get().confirmed
         logged_in.post(TWO_FACTOR, {"do": "confirm", "code": code})
         assert TOTPDevice.objects.get().confirmed

@@ -72,8 +72,8 @@ def unpinned(count: int) -> str:
 
 def made_visible(count: int) -> str:
     text = ngettext(
-        "%(count)d memory is seen by others now.",
-        "%(count)d memories are seen by others now.",
+        "The visibility of %(count)d memory was changed.",
+        "The visibility of %(count)d memories was changed.",
         count,
     )
     return text % {"count": count}
