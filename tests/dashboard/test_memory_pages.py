@@ -275,7 +275,7 @@ def test_a_row_that_somebody_changed_meanwhile_is_left_and_told(admin_client: Cl
     )
     assert "“owner only” wasn&#x27;t saved" in said(saved)
     assert page(one) in said(saved)
-    assert "1 memory is seen" in said(saved)
+    assert "The visibility of 1 memory" in said(saved)
     one.refresh_from_db()
     other.refresh_from_db()
     assert (one.visibility, other.visibility) == ("public", "public")

@@ -80,7 +80,7 @@ def test_from_a_list_to_the_receipt(
     assert not ForgetReceipt.objects.exists()
 
     typed = CLIENT if page == "sessions_app_chat" else "FORGET"
-    assert "is being forgotten" in text(confirm(staff, address, typed))
+    assert "Erasing" in text(confirm(staff, address, typed))
     work()
 
     receipt = ForgetReceipt.objects.get()
@@ -89,7 +89,7 @@ def test_from_a_list_to_the_receipt(
     assert str(receipt.receipt_id) in done
     assert FACT not in done
     kept = text(staff.get(f"{RECEIPTS}{receipt.pk}/change/"))
-    assert "not found any more" in kept
+    assert "Searched afterwards, not found." in kept
     assert receipt.content_hash in kept
 
 

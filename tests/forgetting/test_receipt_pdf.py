@@ -22,7 +22,7 @@ from sessions_app.models import ForgetReceipt
 
 HASH = "1f" * 32
 ID = "12345678-abcd-4000-8000-000000000001"
-HEBREW = "חיפשו את זה לאחר מכן, וזה לא נמצא עוד"
+HEBREW = "חיפשו לאחר מכן, ולא נמצא"
 
 
 def a_document(language: str, *facts: tuple[str, str]) -> Document:
