@@ -7,12 +7,15 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError
+from django.utils.translation import override
 from django_q.brokers import Broker
 from django_q.brokers.orm import ORM
 from django_q.status import Stat
 from django_q.tasks import async_task
 
 WAIT_SECONDS = 2.0
+# The states in which a cluster takes jobs.
+WORKING = ("Idle", "Working")
 
 
 class BrokerGoneError(Exception):
@@ -73,6 +76,19 @@ def clusters() -> list[Stat]:
     except DatabaseError:
         # The cache's table doesn't exist yet: there is no heartbeat.
         return []
+
+
+def state_of(cluster: Stat) -> str:
+    """Return django-q2's state of a cluster, in English whatever the reader's language is.
+
+    The heartbeat holds a text that is translated when it is read.
+    """
+    with override(None):
+        return str(cluster.status)
+
+
+def takes_jobs(cluster: Stat) -> bool:
+    return state_of(cluster) in WORKING
 
 
 def enqueue(function: str, *args: Any, **options: Any) -> str:

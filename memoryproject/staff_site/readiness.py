@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
-from memoryproject.staff_site.broker import BrokerGoneError, clusters
+from memoryproject.staff_site.broker import BrokerGoneError, clusters, takes_jobs
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _storage() -> Part:
 
 def _workers() -> Part:
     try:
-        alive = any(stat.status in ("Idle", "Working") for stat in clusters())
+        alive = any(takes_jobs(cluster) for cluster in clusters())
     except BrokerGoneError:
         return Part("workers", False, _("The broker doesn't answer: see Q_BROKER."))
     return Part("workers", alive, "" if alive else _("Run `python manage.py qcluster`."))

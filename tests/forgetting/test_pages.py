@@ -145,7 +145,12 @@ class TestWhatTakesItsTime:
             first = next(parts).decode()
             before = len(asked)
             rest = b"".join(parts).decode()
-        for told in ("1 thing was chosen", "Nothing has been erased yet", CLIENT, "Preparing the preview"):
+        for told in (
+            "1 thing was chosen",
+            "Nothing has been erased yet",
+            CLIENT,
+            "Preparing the preview",
+        ):
             assert told in first
         assert FACT not in first
         assert FACT in rest

@@ -11,7 +11,7 @@ from django.db.models import Count, Min, Q
 from django_q.models import Schedule
 
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
-from memoryproject.staff_site.broker import BrokerGoneError, clusters, queue_depth
+from memoryproject.staff_site.broker import BrokerGoneError, clusters, queue_depth, takes_jobs
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES
 
@@ -66,7 +66,7 @@ def machine(*, now: datetime) -> Machine:
         cursor.execute("SELECT pg_database_size(current_database())")
         (size,) = cursor.fetchone()
     try:
-        working = [stat for stat in clusters() if stat.status in ("Idle", "Working")]
+        working = [cluster for cluster in clusters() if takes_jobs(cluster)]
         queued: int | None = queue_depth()
     except BrokerGoneError:
         working, queued = [], None

@@ -11,8 +11,16 @@ from django.utils.translation import gettext_lazy
 from django_q.conf import Conf
 from django_q.models import OrmQ, Success, Task
 from django_q.signing import SignedPackage
+from django_q.status import Stat
 
-from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis, queue_depth
+from memoryproject.staff_site.broker import (
+    BrokerGoneError,
+    clusters,
+    is_redis,
+    queue_depth,
+    state_of,
+    takes_jobs,
+)
 from memoryproject.staff_site.operations.job_words import Fault, fault_of, kind_of
 
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
@@ -162,17 +170,17 @@ def _finished() -> list[Kind]:
     return [Kind(kind_of(name), count, newest[name]) for name, count in counted if name in newest]
 
 
-def _cluster(stat: object) -> Cluster:
-    told = stat.__dict__
+def _cluster(stat: Stat) -> Cluster:
+    state = state_of(stat)
     return Cluster(
-        host=str(told["host"]),
-        pid=int(told["pid"]),
-        status=str(WORKER_STATES.get(str(told["status"]), told["status"])),
-        working=told["status"] in (Conf.IDLE, Conf.WORKING),
-        workers=len(told["workers"]),
-        since=told["tob"],
-        heartbeat=told["timestamp"],
-        restarts=int(told["reincarnations"]),
+        host=stat.host,
+        pid=int(stat.pid),
+        status=str(WORKER_STATES.get(state, state)),
+        working=takes_jobs(stat),
+        workers=len(stat.workers),
+        since=stat.tob,
+        heartbeat=stat.timestamp,
+        restarts=int(stat.reincarnations),
     )
 
 
