@@ -23,7 +23,7 @@ from cards_app.rules.hebrew_words import (
 from cards_app.rules.words import folded, without_points
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.tokens import Kind, Token, kind_of
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of
 
 MIN_NAME_LENGTH = 3
 

@@ -11,7 +11,7 @@ from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import revisions_add
 from memories_app.store.integration_events import memories_moved, passages_forgotten
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 
 
 def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:

@@ -18,7 +18,7 @@ from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import NewMemory, fact_key, problems_of
 from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
-from memoryproject.foundation.audit.events import SYSTEM, Actor
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 

@@ -11,7 +11,7 @@ from memories_app.models import Memory, MemorySource, MemoryStatus
 from memories_app.store.deduplicate import memory_audit
 from memories_app.store.delete import memories_delete
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 
 # The source of memories that were extracted without a command.
 EXTRACTION = "extraction"

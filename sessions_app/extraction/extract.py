@@ -16,10 +16,10 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.text.characters import detect_language
-from sessions_app.extraction.claims import ExtractionLease, extraction_claim
+from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
+from sessions_app.extraction.extraction_prompt import Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.model_facts import FactsFormError, read_facts
-from sessions_app.extraction.prompt import Written, learning_request
 from sessions_app.extraction.source_text import SourceText, source_text_of
 
 logger = logging.getLogger(__name__)

@@ -9,10 +9,10 @@ from memories_app.facts.facade import NewMemory, likeness_of
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import EXTRACTION, memories_remember
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import Reader, forgetting_wait
-from sessions_app.extraction.claims import ExtractionLease
+from sessions_app.extraction.extraction_claims import ExtractionLease
 from sessions_app.extraction.model_facts import Fact, is_carried, quoted_in
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession

@@ -14,8 +14,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokens import Kind, Token, kind_of, tokenize
-from sessions_app.extraction.prompt import FactType
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from sessions_app.extraction.extraction_prompt import FactType
 
 MAX_FACTS = 20
 MAX_FACT_LENGTH = 1_000

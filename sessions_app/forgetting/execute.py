@@ -25,10 +25,10 @@ from memories_app.models import (
 )
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import keyed_hash, memories_delete, scopes_lock, tombstones_add
-from memoryproject.foundation.audit.events import Actor, actor_name, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 from sessions_app.conversations.facade import (
     Held,
     PreviewRecorder,

@@ -16,7 +16,7 @@ from django.db.models import Model, QuerySet
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryRevision, SourceDocument
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.models import (
     Chat,
     ChatAddress,

@@ -17,7 +17,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
 
 from memories_app.models import Memory, SourceDocument
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.conversations.facade import (
     MAX_SHOWN,
     Held,
@@ -29,7 +29,7 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget_within
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.facade import Backups, UntouchedBackups

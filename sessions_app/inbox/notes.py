@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.inbox.chat_locks import chats_lock
 from sessions_app.inbox.errors import ReviewError

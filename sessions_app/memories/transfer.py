@@ -22,7 +22,7 @@ from memories_app.store.facade import (
     read_record,
     records_of,
 )
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import MAX_LENGTH, chat_at, chat_at_or_new
 from sessions_app.models import Chat

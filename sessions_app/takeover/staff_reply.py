@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
 from sessions_app.conversations.facade import NewMessage, last_heard, session_open

@@ -13,14 +13,14 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.transcript_files.facade import BatchFolder, FolderError, LeftOut, batch_name
 from sessions_app.transcripts.conversation_queries import (
     Conversation,
     conversation_exchanges,
     last_batch_number,
 )
-from sessions_app.transcripts.export import exchange_text, left_out_at
+from sessions_app.transcripts.export_transcripts import exchange_text, left_out_at
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.status import Validation, folder_validate
 from sessions_app.transcripts.target import Target

@@ -6,15 +6,15 @@ import logging
 
 from memories_app.documents.facade import document_file, document_receive, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import counted, document_failure, received_text, text_for
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies
 
 logger = logging.getLogger(__name__)

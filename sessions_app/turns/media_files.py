@@ -12,8 +12,8 @@ from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retr
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaProvider
 from sessions_app.models import Turn
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.send import recipient_of
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)

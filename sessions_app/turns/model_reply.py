@@ -24,7 +24,6 @@ from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT
 from sessions_app.recall.facade import Hit, RecallResult, Viewer, recall
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.prompt import (
     Earlier,
@@ -35,6 +34,7 @@ from sessions_app.turns.prompt import (
     Recalled,
     build_prompt,
 )
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)

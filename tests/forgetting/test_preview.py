@@ -24,7 +24,7 @@ from sessions_app.conversations.epochs import (
 )
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, What
 from sessions_app.forgetting import preview as previews
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.preview import Chosen, Preview, preview_make
 from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
 from sessions_app.transcript_files.backups import Backups

@@ -15,7 +15,7 @@ from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import MAX_PROBES, Prober, StillFoundError, spread
 from sessions_app.models import ChatSession, ForgetReceipt, Message, OutboundPart, Turn
 from tests.forgetting.dump import left_of

@@ -17,7 +17,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.forgetting.deletion_plan import MARGIN, DeletionPlan
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
 from sessions_app.forgetting.registry import swept_columns

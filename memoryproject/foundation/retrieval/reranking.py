@@ -26,7 +26,7 @@ from memoryproject.foundation.retrieval.relevance import (
     fused_log_odds,
     log_odds,
 )
-from memoryproject.foundation.text.tokens import Kind
+from memoryproject.foundation.text.tokenizer import Kind
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from django_q.models import OrmQ, Schedule, Task
 from memories_app.models import Memory, MergeProposal, ProposalKind
 from memories_app.review.facade import memories_propose_merges
 from memories_app.store.facade import memory_remember, memory_update, proposal_add
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.models import (
@@ -21,7 +21,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookEndpoint,
 )
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
-from memoryproject.staff_site.demo.people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
+from memoryproject.staff_site.demo.demo_people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
 from memoryproject.staff_site.demo.story import Story
 from sessions_app.cards.facade import cards_make
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget

@@ -35,7 +35,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.staff_site.demo.clock import StoryClock
 from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
-from memoryproject.staff_site.demo.people import EMMA, OWNER, Person, Utterance
+from memoryproject.staff_site.demo.demo_people import EMMA, OWNER, Person, Utterance
 from memoryproject.staff_site.demo.summaries import SUMMARY_OF
 from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy

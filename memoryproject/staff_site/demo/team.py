@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from memoryproject.foundation.audit.events import Actor
-from memoryproject.staff_site.demo.people import (
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.staff_site.demo.demo_people import (
     DANA,
     EMMA,
     MAYA,

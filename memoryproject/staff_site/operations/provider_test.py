@@ -18,11 +18,6 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.errors.translate_error import translate_error
-from memoryproject.foundation.integrations.whatsapp.accounts import (
-    Account,
-    cloud_account,
-    green_account,
-)
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
@@ -31,6 +26,11 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.foundation.integrations.whatsapp.provider_accounts import (
+    Account,
+    cloud_account,
+    green_account,
+)
 from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
 
 # The time between two parts of a provider's response, and the total time: no page waits longer.

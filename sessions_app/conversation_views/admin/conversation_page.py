@@ -23,7 +23,7 @@ from django.utils.dateparse import parse_date
 from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversation_views.admin.message_view import bubbles_of

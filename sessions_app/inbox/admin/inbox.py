@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows

@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Q
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_for_staff, memories_list
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role

@@ -6,14 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.content import (
-    Content,
-    button_content,
-    contacts_content,
-    location_content,
-    unsupported,
-    vcard_person,
-)
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     compact,
@@ -23,6 +15,14 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     mapping,
     number_shown,
     text_of,
+)
+from memoryproject.foundation.integrations.whatsapp.message_content import (
+    Content,
+    button_content,
+    contacts_content,
+    location_content,
+    unsupported,
+    vcard_person,
 )
 
 

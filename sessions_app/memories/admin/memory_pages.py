@@ -21,13 +21,13 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import chat_at
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.memories.admin.memory_search import search_memories
 from sessions_app.memories.admin.provenance import (
     answers_that_recalled,
     chat_titles,
     message_places,
 )
-from sessions_app.memories.admin.search import search_memories
-from sessions_app.memories.admin.transfer import MemoryTransfer
+from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
 
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories_app.documents.files import IncomingFile, document_file, file_remove
+from memories_app.documents.document_files import IncomingFile, document_file, file_remove
 from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
 from memories_app.store.facade import passages_forgotten
-from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 
 logger = logging.getLogger(__name__)
 

@@ -29,10 +29,10 @@ from memories_app.store.facade import (
     revisions_add,
     scopes_lock,
 )
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 
 
 def proposal_accept(

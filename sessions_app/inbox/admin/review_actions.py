@@ -18,7 +18,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes

@@ -19,7 +19,7 @@ from cards_app.services.cards import cards_delete, chat_cards_delete
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import tombstones_remove
-from memoryproject.foundation.audit.events import SYSTEM, Actor, person_cut_loose
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_cut_loose
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from sessions_app.cards.facade import cards_retract

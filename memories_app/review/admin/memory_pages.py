@@ -29,7 +29,7 @@ from memories_app.review.admin.filters import (
     VectorFilter,
 )
 from memories_app.review.admin.forms import AddForm, ChangeForm
-from memories_app.review.admin.history import (
+from memories_app.review.admin.memory_history import (
     changes_of,
     contradictions_of,
     mentioning_messages,
@@ -37,7 +37,7 @@ from memories_app.review.admin.history import (
     similar_rows,
     sources_of,
 )
-from memories_app.review.admin.rows import pin_button, visibility_input
+from memories_app.review.admin.memory_rows import pin_button, visibility_input
 from memories_app.review.admin.state_labels import (
     STATUSES,
     VISIBILITIES,

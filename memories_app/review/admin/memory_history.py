@@ -20,7 +20,7 @@ from memories_app.review.admin.state_labels import (
     source_label,
     type_label,
 )
-from memories_app.review.proposals import contents_stamp
+from memories_app.review.decide_proposals import contents_stamp
 from memories_app.review.similar_memories import similar_memories_find
 from memoryproject.foundation.admin_kit.display import shown_link
 
