@@ -55,9 +55,9 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
     role, request = first_request(said, longest=width)
     about = f"{words.about}: "
     about += spoken(words.speaker(role), request, longest=longest - len(about))
-    told = same_words(request)
+    request_words = same_words(request)
     fragments = find_fragments(said, longest=width)
-    rest = [each for each in fragments if each.worth and same_words(each.text) != told]
+    rest = [each for each in fragments if each.worth and same_words(each.text) != request_words]
     room = longest - len(about)
     names = _candidates(said)
     # Choose once with room for all names, then with the room that the missing names leave.
@@ -111,13 +111,13 @@ def _bullet(fragment: Fragment, words: SectionWords) -> str:
 
 def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
     """Return a line of the names that the summary doesn't contain yet; "" if there are none."""
-    told = {folded(word) for word in split_words(body)}
+    summary_words = {folded(word) for word in split_words(body)}
     plain = without_points(body)
     # A Hebrew name may have prefix letters there.
     missing = [
         name
         for name in names
-        if folded(name) not in told and not (is_hebrew(name) and name in plain)
+        if folded(name) not in summary_words and not (is_hebrew(name) and name in plain)
     ]
     line = ""
     for name in missing[:MAX_NAMES]:

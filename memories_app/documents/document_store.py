@@ -108,8 +108,10 @@ def document_forget(
     if folder is not None:
         file_remove(folder, document.document_id)
     # Only after the commit: a preview of forgetting is rolled back.
-    told = (document.document_id, memories)
-    transaction.on_commit(lambda: logger.info("Document %s was forgotten with %d memories.", *told))
+    values = (document.document_id, memories)
+    transaction.on_commit(
+        lambda: logger.info("Document %s was forgotten with %d memories.", *values)
+    )
     return memories
 
 
@@ -119,10 +121,10 @@ def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:
     Call it in a transaction. The sweep removes files that still wait. A worker that reads
     such a document now stores nothing.
     """
-    brought = list(SourceDocument.objects.filter(source_message_id=message_id))
-    for document in brought:
+    documents = list(SourceDocument.objects.filter(source_message_id=message_id))
+    for document in documents:
         document_forget(document=document, actor=actor)
-    return len(brought)
+    return len(documents)
 
 
 def _start_again(document: SourceDocument, name: str, source_message_id: UUID | None) -> None:

@@ -158,6 +158,6 @@ def _shown(value: Any) -> SafeString:
 
 def _shown_version(beginning: str, size: int) -> SafeString:
     if size > len(beginning):
-        told = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
-        return shown_text(told)
+        text = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
+        return shown_text(text)
     return shown_json(json.loads(beginning))

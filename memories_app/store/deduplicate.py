@@ -228,8 +228,8 @@ def memories_audit(done: Sequence[Done], actor: Actor) -> None:
             for action, memory, details in done
         ]
     )
-    told = [memory_event(*one) for one in done]
-    hooks_raise([event for event in told if event is not None])
+    events = [memory_event(*one) for one in done]
+    hooks_raise([event for event in events if event is not None])
 
 
 def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> None:

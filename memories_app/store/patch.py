@@ -84,8 +84,8 @@ def _refuse_wrong(known: Memory, changes: Mapping[str, Any]) -> None:
     labels = {name: changes[name] for name in ("content", "type", "category") if name in changes}
     problems = label_problems(**labels)
     if "visibility" in changes:
-        told = visibility_problems(changes["visibility"], known.chat_id)
-        problems += [Problem(*each) for each in told]
+        found = visibility_problems(changes["visibility"], known.chat_id)
+        problems += [Problem(*each) for each in found]
     if problems:
         raise MemoryValidationError(problems)
 

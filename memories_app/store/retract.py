@@ -39,9 +39,9 @@ def memories_retract(*, message_id: UUID, actor: Actor) -> list[UUID]:
 
 def _learned_from(message_id: UUID) -> QuerySet[Memory]:
     """Return the memories extracted from the message. Merged ones have passed their sources on."""
-    told = MemorySource.objects.filter(source=EXTRACTION, source_message_id=message_id)
-    by_telling = Q(pk__in=told.values("memory_id"))
-    return Memory.objects.filter(by_telling | Q(source=EXTRACTION, source_message_id=message_id))
+    sources = MemorySource.objects.filter(source=EXTRACTION, source_message_id=message_id)
+    by_source = Q(pk__in=sources.values("memory_id"))
+    return Memory.objects.filter(by_source | Q(source=EXTRACTION, source_message_id=message_id))
 
 
 def _remove_source(memory: Memory, message_id: UUID) -> list[MemorySource]:

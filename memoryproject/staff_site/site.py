@@ -105,8 +105,8 @@ def _warn_of_failing_webhooks(request: HttpRequest) -> None:
         return
     names = ", ".join(endpoint.name for endpoint in failing)
     address = reverse("admin:hooks_webhookendpoint_changelist")
-    told = _("Webhooks are not delivered to: %(names)s") % {"names": names}
-    text = format_html('<a href="{}">{}</a>', address, told)
+    warning = _("Webhooks are not delivered to: %(names)s") % {"names": names}
+    text = format_html('<a href="{}">{}</a>', address, warning)
     messages.warning(request, text)
 
 

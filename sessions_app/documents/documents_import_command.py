@@ -124,5 +124,5 @@ def _as_text(result: dict[str, Any]) -> str:
     if result["pages"] is not None:
         sizes.insert(0, counted("page", result["pages"], "en"))
     known = " (was there before)" if result["known_before"] else ""
-    told = " ".join([f"{', '.join(sizes)}{known}", *result["warnings"]])
-    return f"{result['file']}: {told}"
+    details = " ".join([f"{', '.join(sizes)}{known}", *result["warnings"]])
+    return f"{result['file']}: {details}"

@@ -37,8 +37,8 @@ class Outcome:
     forgotten: int = 0
 
     def __str__(self) -> str:
-        told = [f"{count} {name}" for name, count in vars(self).items() if count]
-        return ", ".join(told) or NOTHING_LEARNED
+        counts = [f"{count} {name}" for name, count in vars(self).items() if count]
+        return ", ".join(counts) or NOTHING_LEARNED
 
 
 def facts_store(
@@ -56,14 +56,14 @@ def facts_store(
     Raises LeaseLostError and SourceChangedError, and the errors of memories_remember; then nothing
     is stored.
     """
-    told, unsaid = _source_messages(facts, said, min_confidence)
-    new = [each for each in told if not forgotten(each.content, _scope(each))]
+    stated, unsaid = _source_messages(facts, said, min_confidence)
+    new = [each for each in stated if not forgotten(each.content, _scope(each))]
     waiting = sum(each.proposed for each in new)
     outcome = Outcome(
         learned=len(new) - waiting,
         waiting=waiting,
         unsaid=unsaid,
-        forgotten=len(told) - len(new),
+        forgotten=len(stated) - len(new),
     )
 
     def source_is_current() -> None:

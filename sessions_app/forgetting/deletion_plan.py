@@ -76,16 +76,16 @@ class DeletionPlan:
         ids = [message.pk for message in fresh]
         self.messages |= set(ids)
         for message in fresh:
-            told = [message.content, *(entry["content"] for entry in message.history)]
-            for text in told if texts else []:
+            wordings = [message.content, *(entry["content"] for entry in message.history)]
+            for text in wordings if texts else []:
                 self._add_text(text, message.received_at, [message.chat_id])
         mentioned_there = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
-        learned = Memory.objects.filter(mentioned_there).distinct()
+        memories = Memory.objects.filter(mentioned_there).distinct()
         elsewhere = MemorySource.objects.exclude(source_message_id__in=ids)
-        alone = learned.exclude(tellings__in=elsewhere).filter(document__isnull=True)
+        alone = memories.exclude(tellings__in=elsewhere).filter(document__isnull=True)
         self.add_memories(list(alone.values_list("pk", flat=True)))
-        brought = SourceDocument.objects.filter(source_message_id__in=ids)
-        self.add_documents(list(brought.values_list("pk", flat=True)))
+        documents = SourceDocument.objects.filter(source_message_id__in=ids)
+        self.add_documents(list(documents.values_list("pk", flat=True)))
 
     def add_documents(self, document_ids: Collection[UUID]) -> None:
         """Add documents with their passages.
@@ -101,8 +101,8 @@ class DeletionPlan:
         self.facts |= set(scopes.values())
         where = exposure_of(scopes)
         self.chats |= set(where)
-        told = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
-        self._add_wordings(list(passages.filter(pk__in=told)))
+        shown = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
+        self._add_wordings(list(passages.filter(pk__in=shown)))
         self.add_memories(set(with_older(list(scopes))) - set(scopes))
 
     def _add_wordings(self, memories: Sequence[Memory]) -> None:
@@ -123,12 +123,12 @@ class DeletionPlan:
         A message that states only the fact is deleted with its confirmation.
         """
         ids = [memory.pk for memory in memories]
-        told = MemorySource.objects.filter(memory__in=ids)
-        sources = {*told.values_list("source_message_id", flat=True)}
+        recorded = MemorySource.objects.filter(memory__in=ids)
+        sources = {*recorded.values_list("source_message_id", flat=True)}
         sources |= {memory.source_message_id for memory in memories}
-        said = Message.objects.filter(pk__in=[key for key in sources if key is not None])
+        messages = Message.objects.filter(pk__in=[key for key in sources if key is not None])
         nothing_else = []
-        for message in said.defer("terms"):
+        for message in messages.defer("terms"):
             self.chats.add(message.chat_id)
             self._reach_back(message.received_at)
             is_command = message.metadata.get("command") == "remember"
@@ -219,8 +219,8 @@ def chat_plan(chat_id: UUID) -> DeletionPlan:
     doomed = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
     own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
     doomed.add_memories(list(own.values_list("pk", flat=True)))
-    brought = SourceDocument.objects.filter(chat_id=chat_id)
-    doomed.add_documents(list(brought.values_list("pk", flat=True)))
+    documents = SourceDocument.objects.filter(chat_id=chat_id)
+    doomed.add_documents(list(documents.values_list("pk", flat=True)))
     return doomed
 
 

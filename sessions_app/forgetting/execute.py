@@ -210,8 +210,8 @@ def receipt_write(
         details={"kind": kind, "swept": swept, "probe": receipt.probe},
     )
     # Only once it is certain, because a preview is rolled back.
-    told = (kind, object_id, receipt.receipt_id)
-    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *told))
+    values = (kind, object_id, receipt.receipt_id)
+    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *values))
     return receipt
 
 
@@ -239,9 +239,9 @@ def _delete(
     sweep.count(SourceDocument, len(doomed.documents))
     memories_delete(memory_ids=list(doomed.memories), actor=actor)
     # Other sources state it too: the memory stays, but no longer points to the deleted source.
-    told = MemorySource.objects.filter(source_message_id__in=doomed.messages)
-    sweep.count(MemorySource, told.count())
-    told.delete()
+    sources = MemorySource.objects.filter(source_message_id__in=doomed.messages)
+    sweep.count(MemorySource, sources.count())
+    sources.delete()
     Memory.objects.filter(source_message_id__in=doomed.messages).update(source_message_id=None)
 
 

@@ -122,8 +122,8 @@ class Prober:
         """Search for one-word facts in the answers that had them in reach."""
         if not words:
             return
-        told = Message.objects.filter(pk__in=list(answers))
-        self._read_through([Column("message", told, "content")], words)
+        messages = Message.objects.filter(pk__in=list(answers))
+        self._read_through([Column("message", messages, "content")], words)
 
     def look_at_rest(self, *, texts: Fragments, since: datetime | None) -> None:
         """Search the records that belong to no chat, and PostgreSQL's statistics."""
@@ -167,9 +167,9 @@ class Prober:
         """Compare every row with all texts at once."""
         for column in columns:
             self.record.note("columns", queries=1, names=[column.name])
-            for key, told in column.rows():
+            for key, value in column.rows():
                 self.record.note("columns", rows=1)
-                if _holds_text(texts, told):
+                if _holds_text(texts, value):
                     raise self._found(_still("told", column.what, key))
 
     def _found(self, text: str) -> StillFoundError:
@@ -188,13 +188,13 @@ def spread(all_of_them: Sequence[T]) -> list[T]:
     return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
 
 
-def _holds_text(texts: Fragments, told: Any) -> bool:
+def _holds_text(texts: Fragments, value: Any) -> bool:
     """Return whether any text occurs outside of the redaction marks."""
-    if isinstance(told, dict):
-        return any(_holds_text(texts, part) for pair in told.items() for part in pair)
-    if isinstance(told, list | tuple):
-        return any(_holds_text(texts, part) for part in told)
-    return isinstance(told, str) and any(texts.are_in(part) for part in told.split(MARK))
+    if isinstance(value, dict):
+        return any(_holds_text(texts, part) for pair in value.items() for part in pair)
+    if isinstance(value, list | tuple):
+        return any(_holds_text(texts, part) for part in value)
+    return isinstance(value, str) and any(texts.are_in(part) for part in value.split(MARK))
 
 
 def _is_ours(hit: Hit, texts: Fragments) -> bool:

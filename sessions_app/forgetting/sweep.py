@@ -334,8 +334,8 @@ class Sweep:
         """
         further = False
         records = SummarizationMetadata.objects.filter(session__chat_id__in=list(chat_ids))
-        told = records.select_related("summary_message").order_by("session", "number")
-        for record in list(told):
+        summaries = records.select_related("summary_message").order_by("session", "number")
+        for record in list(summaries):
             texts = (record.digest, record.chapter, record.summary_message.content)
             if not any(self.texts.are_in(text) for text in texts):
                 continue

@@ -93,8 +93,8 @@ def _checked(text: str) -> str:
     if not text:
         raise ReviewError(_("Write something first: an empty note tells nobody anything."))
     if len(text) > MAX_NOTE_LENGTH:
-        told = _("A note has at most %(most)s characters; this one has %(length)s.")
-        raise ReviewError(told % {"most": MAX_NOTE_LENGTH, "length": len(text)})
+        message = _("A note has at most %(most)s characters; this one has %(length)s.")
+        raise ReviewError(message % {"most": MAX_NOTE_LENGTH, "length": len(text)})
     return text
 
 

@@ -50,14 +50,14 @@ class ImportReport:
             self.errors_left_out += 1
 
     def as_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "created": self.created,
             "duplicates": self.duplicates,
             "errors": self.errors,
         }
         if self.errors_left_out:
-            told["errors_left_out"] = self.errors_left_out
-        return told
+            values["errors_left_out"] = self.errors_left_out
+        return values
 
 
 def memories_export(

@@ -86,23 +86,23 @@ def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Ma
     in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
     around = lines_around(said.defer("terms"), spans, beside=message_ids).filter(near)
     lines = list(around.order_by(*in_order)) if near else []
-    told = set(message_ids)
+    taken = set(message_ids)
     found = {}
     for message_id in message_ids:
-        around = _around(message_id, lines, told)
-        told |= {message.pk for message in (around.before, around.after) if message}
+        around = _around(message_id, lines, taken)
+        taken |= {message.pk for message in (around.before, around.after) if message}
         found[message_id] = around
     return found
 
 
-def _around(message_id: UUID, lines: Sequence[Message], told: Collection[UUID]) -> Around:
+def _around(message_id: UUID, lines: Sequence[Message], taken: Collection[UUID]) -> Around:
     """Return the messages before and after a message that were not returned yet."""
     place = next((n for n, line in enumerate(lines) if line.pk == message_id), None)
     if place is None:
         return Around()
 
     def current_neighbours(other: int) -> Message | None:
-        if not 0 <= other < len(lines) or lines[other].pk in told:
+        if not 0 <= other < len(lines) or lines[other].pk in taken:
             return None
         return lines[other] if lines[other].session_id == lines[place].session_id else None
 

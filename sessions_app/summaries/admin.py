@@ -71,8 +71,8 @@ class SummaryAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("messages"), ordering="first_order")
     def messages_range(self, made: SummarizationMetadata) -> str:
-        told = {"first": made.first_order, "last": made.last_order}
-        return _("%(first)d to %(last)d") % told
+        values = {"first": made.first_order, "last": made.last_order}
+        return _("%(first)d to %(last)d") % values
 
     @admin.display(description=gettext_lazy("from, to"))
     def time_range(self, made: SummarizationMetadata) -> str:

@@ -207,8 +207,8 @@ class Command(BaseCommand):
         error: str = "",
     ) -> None:
         if options["json"]:
-            told = [problem.as_dict() for problem in problems]
-            self._print({"error": error, "problems": told, "further": further})
+            shown = [problem.as_dict() for problem in problems]
+            self._print({"error": error, "problems": shown, "further": further})
             return
         for problem in problems:
             self.stderr.write(str(problem))
@@ -287,13 +287,13 @@ def _status(found: dict[str, Any]) -> list[str]:
         lines.append("There is nothing to save.")
     else:
         lines.append("A save would refuse, for:")
-        told = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
-        more = len(found["problems"]) + found["further"] - len(told)
-        lines += told + ([f"  and {counted(more, 'problem')} more"] if more else [])
+        problems = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
+        more = len(found["problems"]) + found["further"] - len(problems)
+        lines += problems + ([f"  and {counted(more, 'problem')} more"] if more else [])
     return lines
 
 
-def _problem(told: dict[str, Any]) -> str:
+def _problem(problem: dict[str, Any]) -> str:
     """Return the problem as validate shows it."""
     keys = ("code", "file", "what", "mend", "line")
-    return str(Problem(**{key: told[key] for key in keys}))
+    return str(Problem(**{key: problem[key] for key in keys}))

@@ -126,8 +126,8 @@ def _name(turn: Turn) -> str:
 
     It is on one line, since it stands in a sentence.
     """
-    told = media_of(turn).filename
-    name = " ".join("".join(char for char in told if char.isprintable()).split())
+    filename = media_of(turn).filename
+    name = " ".join("".join(char for char in filename if char.isprintable()).split())
     if name:
         return cut_at_word(name, MAX_NAME_LENGTH)
     return "הקובץ" if turn.chat.language == "he" else "the document"

@@ -204,11 +204,11 @@ def recalled_record(
     """Return what was recalled, with its scores, and which of it the prompt holds."""
     kept = len(prompt.kept_recalled)
     hits = [{**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)]
-    told = [
+    shown_cards = [
         {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
         for place, card in enumerate(cards)
     ]
-    return hits + told
+    return hits + shown_cards
 
 
 def left_out_record(

@@ -44,12 +44,12 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True, help="What to do.")
         add = _named(actions, "add", "Make an endpoint and print its secret.")
         add.add_argument("url", help="Where it is posted: https://…")
-        told = "; ".join(f"{name}: {text}" for name, text in EVENT_TYPES.items())
+        events = "; ".join(f"{name}: {text}" for name, text in EVENT_TYPES.items())
         add.add_argument(
             "--event",
             action="append",
             choices=list(EVENT_TYPES),
-            help=f"It is told of this; give it several times. Default: all. {told}.",
+            help=f"It is told of this; give it several times. Default: all. {events}.",
         )
         add.add_argument(
             "--chat",

@@ -210,8 +210,8 @@ class MemoryPages(MemoryDecisions):
 
             def get_results(self, request: HttpRequest) -> None:
                 super().get_results(request)
-                told = [row.source_message_id for row in self.result_list]
-                places = self.model_admin.source_places(request, set(filter(None, told)))
+                sources = [row.source_message_id for row in self.result_list]
+                places = self.model_admin.source_places(request, set(filter(None, sources)))
                 for row in self.result_list:
                     row.place = places.get(row.source_message_id)
 

@@ -191,7 +191,7 @@ def _state() -> dict[str, Any]:
     return {
         "chain": state,
         "report": report,
-        "told": shown_result(report) if report else [],
+        "sentences": shown_result(report) if report else [],
         "findings": shown_findings(report) if report else [],
     }
 

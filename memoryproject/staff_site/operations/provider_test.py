@@ -73,12 +73,12 @@ class ProviderState:
 class Result:
     """The result of a test.
 
-    ``told`` is one sentence, ``words`` is the provider's own text, ``facts`` is what it reports
+    ``message`` is one sentence, ``words`` is the provider's own text, ``facts`` is what it reports
     about our account, ``took`` is in seconds.
     """
 
     ok: bool
-    told: str
+    message: str
     took: float
     words: str = ""
     todo: str = ""
@@ -111,8 +111,8 @@ def message_send(provider: str, number: str) -> Result:
     to = Recipient(f"{number}@c.us", phone=number)
 
     def ended(sent: SendResult) -> Result:
-        told = _("The provider took the message. Look at the phone: it should be there soon.")
-        return Result(True, told, 0.0, words=sent.provider_message_id)
+        message = _("The provider took the message. Look at the phone: it should be there soon.")
+        return Result(True, message, 0.0, words=sent.provider_message_id)
 
     callback = str(uuid.uuid4())
     return _asked(

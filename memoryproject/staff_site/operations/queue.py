@@ -163,16 +163,16 @@ def _finished() -> list[Kind]:
 
 
 def _cluster(stat: object) -> Cluster:
-    told = stat.__dict__
+    state = stat.__dict__
     return Cluster(
-        host=str(told["host"]),
-        pid=int(told["pid"]),
-        status=str(WORKER_STATES.get(str(told["status"]), told["status"])),
-        working=told["status"] in (Conf.IDLE, Conf.WORKING),
-        workers=len(told["workers"]),
-        since=told["tob"],
-        heartbeat=told["timestamp"],
-        restarts=int(told["reincarnations"]),
+        host=str(state["host"]),
+        pid=int(state["pid"]),
+        status=str(WORKER_STATES.get(str(state["status"]), state["status"])),
+        working=state["status"] in (Conf.IDLE, Conf.WORKING),
+        workers=len(state["workers"]),
+        since=state["tob"],
+        heartbeat=state["timestamp"],
+        restarts=int(state["reincarnations"]),
     )
 
 

@@ -91,8 +91,8 @@ class MessagesView(ListView):
         stored = build_chat_memory().add_messages(
             conversation_id=session.pk, messages=messages, now=now
         )
-        told = [_stored_values(session.pk, message) for message in stored]
-        return Response({"messages": MessageSerializer(told, many=True).data}, status=201)
+        values = [_stored_values(session.pk, message) for message in stored]
+        return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
     @extend_schema(
         operation_id="sessions_messages_clear",

@@ -206,13 +206,13 @@ def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> Http
 
 @require_GET
 def _progress(request: HttpRequest, run: ForgetRun) -> HttpResponse:
-    told = {
+    progress = {
         "done": run.done,
         "total": run.total,
         "over": run.state not in OPEN_RUNS,
         "text": _("{done} of {total}").format(done=run.done, total=run.total),
     }
-    return JsonResponse(told, headers={"Cache-Control": "no-store"})
+    return JsonResponse(progress, headers={"Cache-Control": "no-store"})
 
 
 def _draft_page(

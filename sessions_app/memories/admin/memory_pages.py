@@ -62,16 +62,16 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         if memory.score is None:
             return "–"
         relevant = memory.score >= settings.RECALL_MIN_SIMILARITY
-        told = _("would be recalled") if relevant else _("too weak to be recalled")
+        label = _("would be recalled") if relevant else _("too weak to be recalled")
         similarity = "–" if memory.similarity is None else f"{memory.similarity:.2f}"
         return format_html(
             '<span class="score{}" title="{}">{}</span> <span class="quiet">{}</span>'
             '<span class="sr-only"> {}</span>',
             " relevant" if relevant else "",
-            told,
+            label,
             f"{memory.score:.2f}",
             similarity,
-            told,
+            label,
         )
 
     def changelist_view(

@@ -89,10 +89,10 @@ def _cards(turn: Turn) -> str:
     """Return the summary cards of earlier sessions, newest first."""
     language = turn.chat.language
     cards = MemoryCard.objects.filter(chat_id=turn.chat_id).order_by("-session_started_at")
-    told = list(cards.only("session_started_at", "title")[:MAX_CARDS])
-    if not told:
+    listed = list(cards.only("session_started_at", "title")[:MAX_CARDS])
+    if not listed:
         return ""
-    lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in told]
+    lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in listed]
     count = cards.count()
     if count > MAX_CARDS:
         lines.append(text_for("and_more", language, count=str(count - MAX_CARDS)))

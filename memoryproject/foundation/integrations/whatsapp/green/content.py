@@ -121,9 +121,9 @@ def _media_kind(kind: str, found: dict[str, Any], mime_type: str) -> str:
     if kind == "document" and mime_type.startswith("audio/"):
         return "audio"  # music comes as a document
     if kind == "audio":
-        told = found.get("isPtt", found.get("ptt"))
+        flag = found.get("isPtt", found.get("ptt"))
         # Only WhatsApp's own recordings are Ogg.
-        recorded = told if isinstance(told, bool) else mime_type.startswith("audio/ogg")
+        recorded = flag if isinstance(flag, bool) else mime_type.startswith("audio/ogg")
         return "voice" if recorded else "audio"
     return kind
 
