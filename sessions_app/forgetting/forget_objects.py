@@ -262,8 +262,8 @@ def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
 
 def _chat_delete(chat: Chat, witness: PreviewRecorder) -> dict[str, int]:
     """Delete the chat with everything that depends on it, and count the rows."""
-    said = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
-    for key, content in said[: witness.most]:
+    messages = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
+    for key, content in messages[: witness.most]:
         witness.saw(What.MESSAGE, key, content)
     cards = MemoryCard.objects.filter(chat_id=chat.pk).values_list("pk", "title")
     for key, title in cards[: witness.most]:

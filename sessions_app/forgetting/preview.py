@@ -70,7 +70,7 @@ class _TooLongError(Exception):
 
 def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     """Preview the forgetting; count only if a trial would block others for too long."""
-    if len(chosen) > MAX_OBJECTS or _messages_of(chosen) > MAX_MESSAGES:
+    if len(chosen) > MAX_OBJECTS or _count_messages(chosen) > MAX_MESSAGES:
         return _counted(chosen)
     try:
         return _tried(chosen, dependencies)
@@ -144,17 +144,17 @@ def _soon(scopes: Scopes) -> Held:
             time.sleep(BETWEEN_TRIES)
 
 
-def _messages_of(chosen: Sequence[Chosen]) -> int:
+def _count_messages(chosen: Sequence[Chosen]) -> int:
     """Count the messages that go, up to a little more than the limit of a trial."""
     count = 0
-    for said in _said(chosen):
-        count += said.order_by()[: MAX_MESSAGES + 1].count()
+    for messages in _messages_within(chosen):
+        count += messages.order_by()[: MAX_MESSAGES + 1].count()
         if count > MAX_MESSAGES:
             break
     return count
 
 
-def _said(chosen: Sequence[Chosen]) -> list[QuerySet[Message]]:
+def _messages_within(chosen: Sequence[Chosen]) -> list[QuerySet[Message]]:
     """Return the messages that are in the chosen objects."""
     keys = _by_kind(chosen)
     sessions = [*keys[str(ForgottenKind.SESSION)], *keys[str(ForgottenKind.MESSAGES)]]
@@ -185,8 +185,8 @@ def _counted(chosen: Sequence[Chosen]) -> Preview:
     preview.there += Message.objects.filter(pk__in=keys[str(ForgottenKind.MESSAGE)]).count()
     _count(preview, memories.only("pk", "content"), What.MEMORY)
     _count(preview, Memory.objects.filter(chat_id__in=chats).only("pk", "content"), What.MEMORY)
-    for said in _said(chosen):
-        _count(preview, said.only("pk", "content").order_by("received_at"), What.MESSAGE)
+    for messages in _messages_within(chosen):
+        _count(preview, messages.only("pk", "content").order_by("received_at"), What.MESSAGE)
     others: list[QuerySet[Chat] | QuerySet[ChatSession] | QuerySet[Turn]] = [
         Chat.objects.filter(pk__in=chats),
         sessions,

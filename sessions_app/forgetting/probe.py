@@ -240,8 +240,8 @@ def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
             "created_at", "memory_id"
         ),
     }
-    said = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
-    return Prober(_sample(rows.get(kind, said)), embedder)
+    messages = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
+    return Prober(_sample(rows.get(kind, messages)), embedder)
 
 
 def _sample(rows: QuerySet[Any]) -> list[str]:

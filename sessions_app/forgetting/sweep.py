@@ -211,16 +211,16 @@ class Sweep:
         """Make one pass over everything; return whether it found further texts to search for."""
         further = False
         retold = self._replays(chat_ids, since)
-        said = Message.objects.filter(chat_id__in=list(chat_ids), received_at__gte=since)
-        for message in _in_batches(said.filter(role=Role.ASSISTANT)):
+        messages = Message.objects.filter(chat_id__in=list(chat_ids), received_at__gte=since)
+        for message in _in_batches(messages.filter(role=Role.ASSISTANT)):
             is_retelling = message.pk in retold or "system_text" in message.metadata
             if is_retelling or self.texts.are_in(message.content):
                 further |= self._rewrite_answer(message)
-        for message in said.filter(metadata__has_key="quoted").only("metadata"):
+        for message in messages.filter(metadata__has_key="quoted").only("metadata"):
             quoted = message.metadata["quoted"]
             if self.texts.cleaned(quoted) != quoted:
                 self._unquote(message)
-        for message in _in_batches(said.filter(metadata__has_key="command")):
+        for message in _in_batches(messages.filter(metadata__has_key="command")):
             if self.texts.are_in(message.content):
                 self._empty_command(message)
         further |= self._summaries(chat_ids)

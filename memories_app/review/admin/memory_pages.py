@@ -262,9 +262,9 @@ class MemoryPages(MemoryDecisions):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Do nothing: the form's service has saved the memory."""
-        said = SAID.get(getattr(form, "outcome", ""))
-        if said:
-            self.message_user(request, str(said), messages.WARNING)
+        warning = SAID.get(getattr(form, "outcome", ""))
+        if warning:
+            self.message_user(request, str(warning), messages.WARNING)
 
     @admin.display(description=gettext_lazy("content"))
     def short_content(self, memory: Memory) -> str:

@@ -99,8 +99,8 @@ def _remember(story: Story, fact: Fact) -> None:
 
 
 def _source_of(chat: Chat | None) -> UUID | None:
-    said = Message.objects.filter(chat=chat, role="user").exclude(content="")
-    return said.order_by("-timestamp").values_list("pk", flat=True).first()
+    messages = Message.objects.filter(chat=chat, role="user").exclude(content="")
+    return messages.order_by("-timestamp").values_list("pk", flat=True).first()
 
 
 def _corrections(story: Story) -> None:
@@ -131,8 +131,10 @@ def _forget(story: Story) -> None:
     oven = Memory.objects.filter(content__startswith="The oven").first()
     if oven is not None:
         object_forget(kind="memory", object_id=oven.pk, dependencies=dependencies, actor=NOA)
-    said = Message.objects.filter(chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread")
-    if message := said.first():
+    messages = Message.objects.filter(
+        chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread"
+    )
+    if message := messages.first():
         object_forget(kind="message", object_id=message.pk, dependencies=dependencies, actor=NOA)
     if chat := Chat.objects.filter(whatsapp_chat=ERASED.whatsapp_chat).first():
         object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies, actor=NOA)

@@ -181,5 +181,5 @@ def _chat(of: Person | Group) -> UUID:
 
 
 def _message(of: Person | Group, content: str) -> UUID:
-    said = Message.objects.filter(chat=_chat(of), content=content)
-    return said.latest("timestamp").pk
+    messages = Message.objects.filter(chat=_chat(of), content=content)
+    return messages.latest("timestamp").pk

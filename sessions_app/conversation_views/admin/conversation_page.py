@@ -184,8 +184,8 @@ def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -
     if first is None:
         messages.info(request, _("Nothing was said on that day or later: this is the end."))
         return
-    said = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
-    if said is not None and timezone.localtime(said).date() != day.date():
+    timestamp = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
+    if timestamp is not None and timezone.localtime(timestamp).date() != day.date():
         messages.info(request, _("Nothing was said on that day: this came next."))
 
 

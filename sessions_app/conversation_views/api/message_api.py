@@ -87,7 +87,7 @@ class MessagesView(ListView):
         if not build_intake_rules().remember(session.chat):
             raise MemoryDisabledError
         now = timezone.now()
-        messages = [_said(each, now) for each in body["messages"]]
+        messages = [_new_message(each, now) for each in body["messages"]]
         stored = build_chat_memory().add_messages(
             conversation_id=session.pk, messages=messages, now=now
         )
@@ -117,7 +117,7 @@ class MessagesView(ListView):
         return Response(receipt.as_dict())
 
 
-def _said(each: dict[str, Any], now: Any) -> ConversationMessage:
+def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
     return ConversationMessage(**{"timestamp": now, **each})
 
 

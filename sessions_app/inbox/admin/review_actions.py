@@ -53,7 +53,7 @@ class ReviewRequest:
 
     def seen(self) -> dict[UUID, UUID]:
         """Return the last message that was shown of each chat."""
-        found = {key: _uuid(said) for key, said in self._of_each("seen").items()}
+        found = {key: _uuid(text) for key, text in self._of_each("seen").items()}
         return {key: message for key, message in found.items() if message is not None}
 
     def was(self) -> dict[UUID, str]:

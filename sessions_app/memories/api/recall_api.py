@@ -184,15 +184,15 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
 def _render_hits(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
     memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
-    said = Message.objects.only("metadata").in_bulk(
+    messages = Message.objects.only("metadata").in_bulk(
         [hit.id for hit in hits if hit.source == "message"]
     )
     rendered = []
     for hit in hits:
         if hit.id in memories:
             rendered.append({**_shared(hit), **_of_memory(memories[hit.id], caller)})
-        elif hit.id in said:
-            rendered.append({**_shared(hit), **_of_message(hit, said[hit.id].metadata)})
+        elif hit.id in messages:
+            rendered.append({**_shared(hit), **_of_message(hit, messages[hit.id].metadata)})
     return rendered
 
 
