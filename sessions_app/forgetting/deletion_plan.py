@@ -167,26 +167,26 @@ def memory_plan(memory_id: UUID) -> DeletionPlan:
     The confirmations of those messages go, too.
     """
     _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
-    doomed = DeletionPlan()
-    doomed.add_memories([memory_id])
-    return doomed
+    plan = DeletionPlan()
+    plan.add_memories([memory_id])
+    return plan
 
 
 def message_plan(message_id: UUID) -> DeletionPlan:
     """Plan a message, the memories learned only from it, and the documents attached to it."""
     _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
-    doomed = DeletionPlan()
-    doomed.add_messages([message_id])
-    return doomed
+    plan = DeletionPlan()
+    plan.add_messages([message_id])
+    return plan
 
 
 def document_plan(document_id: UUID) -> DeletionPlan:
     """Plan a document with its passages."""
     found = SourceDocument.objects.filter(pk=document_id).exists()
     _there(found, "document", document_id)
-    doomed = DeletionPlan()
-    doomed.add_documents([document_id])
-    return doomed
+    plan = DeletionPlan()
+    plan.add_documents([document_id])
+    return plan
 
 
 def session_plan(session_id: UUID) -> DeletionPlan:
@@ -195,20 +195,20 @@ def session_plan(session_id: UUID) -> DeletionPlan:
     if session is None:
         raise NothingToForgetError(f"There is no session {session_id}.")
     messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
-    doomed = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
-    doomed.add_messages(messages, texts=len(messages) <= MAX_TEXTS)
+    plan = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
+    plan.add_messages(messages, texts=len(messages) <= MAX_TEXTS)
     if len(messages) > MAX_TEXTS:
-        _add_recalled(doomed, session_id)
-    return doomed
+        _add_recalled(plan, session_id)
+    return plan
 
 
 def messages_plan(session_id: UUID) -> DeletionPlan:
     """Plan all messages of a session; the empty session stays and continues its numbers."""
-    doomed = session_plan(session_id)
-    if not doomed.messages:
+    plan = session_plan(session_id)
+    if not plan.messages:
         raise NothingToForgetError(f"There is no message in session {session_id}.")
-    doomed.erased.clear()
-    return doomed
+    plan.erased.clear()
+    return plan
 
 
 def chat_plan(chat_id: UUID) -> DeletionPlan:
@@ -216,12 +216,12 @@ def chat_plan(chat_id: UUID) -> DeletionPlan:
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         raise NothingToForgetError(f"There is no chat {chat_id}.")
-    doomed = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
+    plan = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
     own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
-    doomed.add_memories(list(own.values_list("pk", flat=True)))
+    plan.add_memories(list(own.values_list("pk", flat=True)))
     documents = SourceDocument.objects.filter(chat_id=chat_id)
-    doomed.add_documents(list(documents.values_list("pk", flat=True)))
-    return doomed
+    plan.add_documents(list(documents.values_list("pk", flat=True)))
+    return plan
 
 
 def _there(found: bool, what: str, key: UUID) -> None:
@@ -246,7 +246,7 @@ def _names(chat: Chat) -> set[str]:
     return (names | numbers) - {""}
 
 
-def _add_recalled(doomed: DeletionPlan, session_id: UUID) -> None:
+def _add_recalled(plan: DeletionPlan, session_id: UUID) -> None:
     """Add the texts of a long session that answers outside of it had in reach."""
     others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
     others = others.exclude(turn__session=session_id)
@@ -255,10 +255,10 @@ def _add_recalled(doomed: DeletionPlan, session_id: UUID) -> None:
         for entry in recalled:
             if entry.get("session_id") == str(session_id):
                 beside = [entry[name]["content"] for name in BESIDE if name in entry]
-                doomed.texts.update(dict.fromkeys([entry["content"], *beside]))
+                plan.texts.update(dict.fromkeys([entry["content"], *beside]))
     session = ChatSession.objects.get(pk=session_id)
-    doomed.chats.add(session.chat_id)
-    doomed.since = min(doomed.since or session.created_at, session.created_at)
+    plan.chats.add(session.chat_id)
+    plan.since = min(plan.since or session.created_at, session.created_at)
 
 
 # The neighbours of a recalled message, by their names in the replay record.

@@ -20,11 +20,11 @@ from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.conversations.facade import (
     MAX_SHOWN,
+    ChangeKind,
     Held,
     PreviewRecorder,
     ScopeBusyError,
     Scopes,
-    What,
     forgetting_try,
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
@@ -52,13 +52,13 @@ class Preview:
     """The result of a preview.
 
     ``tables`` counts the rows that are deleted or changed, by table, as the receipts will count
-    them. ``witness`` holds the texts. ``there`` is the number of chosen objects that exist;
+    them. ``recorder`` holds the texts. ``there`` is the number of chosen objects that exist;
     ``found`` is the number that the probe would still find, so that they stay unchanged. ``tried``
     is False if only the objects themselves were counted.
     """
 
     tables: Counter[str] = field(default_factory=Counter)
-    witness: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
+    recorder: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
     there: int = 0
     found: int = 0
     tried: bool = True
@@ -84,7 +84,7 @@ def _tried(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Previe
     untouched: Backups | None = None
     if dependencies.transcripts is not None:
         untouched = UntouchedBackups(dependencies.transcripts.root)
-    dependencies = replace(dependencies, witness=preview.witness, transcripts=untouched)
+    dependencies = replace(dependencies, recorder=preview.recorder, transcripts=untouched)
     until = time.monotonic() + MAX_SECONDS
     with transaction.atomic():
         _limit()
@@ -183,10 +183,12 @@ def _counted(chosen: Sequence[Chosen]) -> Preview:
         rows.count() for rows in (memories, documents, sessions, Chat.objects.filter(pk__in=chats))
     )
     preview.there += Message.objects.filter(pk__in=keys[str(ForgottenKind.MESSAGE)]).count()
-    _count(preview, memories.only("pk", "content"), What.MEMORY)
-    _count(preview, Memory.objects.filter(chat_id__in=chats).only("pk", "content"), What.MEMORY)
+    _count(preview, memories.only("pk", "content"), ChangeKind.MEMORY)
+    _count(
+        preview, Memory.objects.filter(chat_id__in=chats).only("pk", "content"), ChangeKind.MEMORY
+    )
     for messages in _messages_within(chosen):
-        _count(preview, messages.only("pk", "content").order_by("received_at"), What.MESSAGE)
+        _count(preview, messages.only("pk", "content").order_by("received_at"), ChangeKind.MESSAGE)
     others: list[QuerySet[Chat] | QuerySet[ChatSession] | QuerySet[Turn]] = [
         Chat.objects.filter(pk__in=chats),
         sessions,
@@ -197,16 +199,16 @@ def _counted(chosen: Sequence[Chosen]) -> Preview:
     for rows in others:
         preview.tables[rows.model._meta.db_table] += rows.count()
     for document in documents:
-        preview.witness.saw(What.DOCUMENT, document.pk, document.name)
+        preview.recorder.record(ChangeKind.DOCUMENT, document.pk, document.name)
         preview.tables[SourceDocument._meta.db_table] += 1
     preview.tables += Counter()
     return preview
 
 
-def _count(preview: Preview, rows: QuerySet[Memory] | QuerySet[Message], what: What) -> None:
+def _count(preview: Preview, rows: QuerySet[Memory] | QuerySet[Message], kind: ChangeKind) -> None:
     count = rows.count()
     shown = rows[:MAX_SHOWN]
     for row in shown:
-        preview.witness.saw(what, row.pk, row.content)
-    preview.witness.saw_more(what, max(0, count - len(shown)))
+        preview.recorder.record(kind, row.pk, row.content)
+    preview.recorder.add_count(kind, max(0, count - len(shown)))
     preview.tables[rows.model._meta.db_table] += count

@@ -105,16 +105,16 @@ class Prober:
         self._embedder = _Prepared(self._asked, embedder)
         self.record = ProbeRecord()
 
-    def look(self, *, doomed: DeletionPlan, texts: Fragments) -> None:
+    def look(self, *, plan: DeletionPlan, texts: Fragments) -> None:
         """Read everything derived in these chats since then, and search for the texts."""
         self.record = ProbeRecord()
-        if doomed.since is not None:
-            self._read_through(made_since(list(doomed.chats), doomed.since), texts)
-        gone = doomed.memories | doomed.messages
+        if plan.since is not None:
+            self._read_through(made_since(list(plan.chats), plan.since), texts)
+        gone = plan.memories | plan.messages
         for text in self._asked:
-            for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in doomed.chats)]:
+            for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
                 self._recall(text, viewer, gone, texts)
-            self._search(text, doomed, texts)
+            self._search(text, plan, texts)
         if self._asked:
             self.record.note("recall", names=indexes_of(RECALLED_TABLES))
 
@@ -150,17 +150,17 @@ class Prober:
             if hit.id in gone or _is_ours(hit, texts):
                 raise self._found(_still("found", hit.source, hit.id))
 
-    def _search(self, text: str, doomed: DeletionPlan, texts: Fragments) -> None:
+    def _search(self, text: str, plan: DeletionPlan, texts: Fragments) -> None:
         """Search by words, as staff do."""
         memories = memories_found(text, most=TOP_K)
-        messages = messages_found(text, doomed.chats, most=TOP_K)
+        messages = messages_found(text, plan.chats, most=TOP_K)
         self.record.note("staff search", queries=2, rows=len(memories) + len(messages))
         for key in memories:
-            if key in doomed.memories:
+            if key in plan.memories:
                 raise self._found(_still("found", "memory", key))
         for message in messages:
             is_ours = message.role != Role.USER and _holds_text(texts, message.content)
-            if is_ours or message.pk in doomed.messages:
+            if is_ours or message.pk in plan.messages:
                 raise self._found(_still("found", "message", message.pk))
 
     def _read_through(self, columns: Iterable[Column], texts: Fragments) -> None:

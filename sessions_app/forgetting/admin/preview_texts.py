@@ -9,30 +9,30 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
-from sessions_app.conversations.facade import PreviewRecorder, Seen, What
+from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
 
-TITLES: dict[What, Any] = {
-    What.MEMORY: gettext_lazy("Memories to erase"),
-    What.DOCUMENT: gettext_lazy("Documents to erase"),
-    What.MESSAGE: gettext_lazy("Messages to erase"),
-    What.ANSWER: gettext_lazy("Answers that are cut"),
-    What.COMMAND: gettext_lazy("Commands of which only the name stays"),
-    What.QUOTE: gettext_lazy("Quotes that go; the messages around them stay"),
-    What.SUMMARY: gettext_lazy("Summaries that go and are written again of what is left"),
-    What.CARD: gettext_lazy("Memory cards that go and are made again of what is left"),
-    What.NOTE: gettext_lazy("Notes of staff that go or are cut"),
-    What.REPLAY: gettext_lazy("Replays of answers that are cleaned"),
-    What.PART: gettext_lazy("Answers on their way that are cut"),
-    What.DELIVERY: gettext_lazy("Raw deliveries that are emptied"),
+TITLES: dict[ChangeKind, Any] = {
+    ChangeKind.MEMORY: gettext_lazy("Memories to erase"),
+    ChangeKind.DOCUMENT: gettext_lazy("Documents to erase"),
+    ChangeKind.MESSAGE: gettext_lazy("Messages to erase"),
+    ChangeKind.ANSWER: gettext_lazy("Answers that are cut"),
+    ChangeKind.COMMAND: gettext_lazy("Commands of which only the name stays"),
+    ChangeKind.QUOTE: gettext_lazy("Quotes that go; the messages around them stay"),
+    ChangeKind.SUMMARY: gettext_lazy("Summaries that go and are written again of what is left"),
+    ChangeKind.CARD: gettext_lazy("Memory cards that go and are made again of what is left"),
+    ChangeKind.NOTE: gettext_lazy("Notes of staff that go or are cut"),
+    ChangeKind.REPLAY: gettext_lazy("Replays of answers that are cleaned"),
+    ChangeKind.PART: gettext_lazy("Answers on their way that are cut"),
+    ChangeKind.DELIVERY: gettext_lazy("Raw deliveries that are emptied"),
 }
 PAGES = {
-    What.MEMORY: "memories_app_memory",
-    What.DOCUMENT: "memories_app_sourcedocument",
-    What.MESSAGE: "sessions_app_message",
-    What.ANSWER: "sessions_app_message",
-    What.COMMAND: "sessions_app_message",
-    What.QUOTE: "sessions_app_message",
-    What.REPLAY: "sessions_app_turn",
+    ChangeKind.MEMORY: "memories_app_memory",
+    ChangeKind.DOCUMENT: "memories_app_sourcedocument",
+    ChangeKind.MESSAGE: "sessions_app_message",
+    ChangeKind.ANSWER: "sessions_app_message",
+    ChangeKind.COMMAND: "sessions_app_message",
+    ChangeKind.QUOTE: "sessions_app_message",
+    ChangeKind.REPLAY: "sessions_app_turn",
 }
 
 
@@ -53,18 +53,18 @@ class Section:
     more: int
 
 
-def preview_shown(witness: PreviewRecorder) -> list[Section]:
+def preview_shown(recorder: PreviewRecorder) -> list[Section]:
     """Return the sections in the order of the kinds, without the empty ones."""
-    return [_section(what, witness) for what in What if witness.counts[what]]
+    return [_section(kind, recorder) for kind in ChangeKind if recorder.counts[kind]]
 
 
-def _section(what: What, witness: PreviewRecorder) -> Section:
-    seen = witness.seen[what]
-    lines = [Line(each.text, each.left, _address(what, each)) for each in seen]
-    count = witness.counts[what]
-    return Section(TITLES[what], count, lines, count - len(lines))
+def _section(kind: ChangeKind, recorder: PreviewRecorder) -> Section:
+    changes = recorder.changes[kind]
+    lines = [Line(each.text, each.left, _address(kind, each)) for each in changes]
+    count = recorder.counts[kind]
+    return Section(TITLES[kind], count, lines, count - len(lines))
 
 
-def _address(what: What, each: Seen) -> str:
-    page = PAGES.get(what)
+def _address(kind: ChangeKind, each: Change) -> str:
+    page = PAGES.get(kind)
     return reverse(f"admin:{page}_change", args=[each.key]) if page else ""

@@ -238,7 +238,7 @@ def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     return {
         "preview": preview,
         "tables": swept_words(preview.tables),
-        "sections": preview_shown(preview.witness) if readable else [],
+        "sections": preview_shown(preview.recorder) if readable else [],
         "gone": run.total - preview.there,
     }
 
