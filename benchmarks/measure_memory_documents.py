@@ -31,7 +31,7 @@ from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.memory_documents.store_protocol import Filter, Kept, Key, MemoryDocumentStore
 from memories_app.memory_documents.transfer import documents_transfer
 from memories_app.memory_documents.tree.tree_store import TreeStore
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 
 Measure = tuple[float, float]
 

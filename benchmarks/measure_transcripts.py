@@ -85,7 +85,7 @@ def measure(folder: Path, files: list[int], messages: int) -> None:
 
 def write(place: Path, files: int, messages: int) -> None:
     from sessions_app.transcript_files.batch_names import batch_name  # noqa: PLC0415
-    from sessions_app.transcript_files.parse import write as written  # noqa: PLC0415
+    from sessions_app.transcript_files.parse_transcript import write as written  # noqa: PLC0415
 
     place.mkdir(exist_ok=True)
     for number in range(files):
@@ -114,8 +114,8 @@ def inside(action: str, place: Path) -> None:
     from django.conf import settings  # noqa: PLC0415
 
     from sessions_app.inbound.take_message import IntakeRules  # noqa: PLC0415
-    from sessions_app.transcript_files.folder import BatchFolder  # noqa: PLC0415
-    from sessions_app.transcripts.export import transcripts_export  # noqa: PLC0415
+    from sessions_app.transcript_files.transcript_folder import BatchFolder  # noqa: PLC0415
+    from sessions_app.transcripts.export_transcripts import transcripts_export  # noqa: PLC0415
     from sessions_app.transcripts.save import SaveDependencies, batches_save  # noqa: PLC0415
     from sessions_app.transcripts.target import Target  # noqa: PLC0415
 

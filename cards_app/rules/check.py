@@ -75,8 +75,8 @@ def _text(path: str, text: str, longest: int) -> Iterator[str]:
 
 def _title_of(title: str, lines: Iterable[Line]) -> Iterator[str]:
     """Check that a title ends with dots unless it is the whole first text of the user."""
-    said = (line.content for line in lines if line.role == "user" and line.content.strip())
-    first = next(said, UNTITLED)
+    texts = (line.content for line in lines if line.role == "user" and line.content.strip())
+    first = next(texts, UNTITLED)
     # Redact before and after joining the lines, as for the title.
     whole = redact(one_line(redact(first)))
     if title != whole and not title.endswith(CUT_MARK):

@@ -47,19 +47,19 @@ def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
     """
     if longest < MIN_SUMMARY_LENGTH:
         raise ValueError(f"longest must be at least {MIN_SUMMARY_LENGTH}")
-    said = [line for line in lines if line.content.strip()]
-    if not said:
+    written = [line for line in lines if line.content.strip()]
+    if not written:
         return ""
-    words = section_words(said)
+    words = section_words(written)
     width = max(MIN_BULLET_LENGTH, min(MAX_BULLET_LENGTH, longest // 3))
-    role, request = first_request(said, longest=width)
+    role, request = first_request(written, longest=width)
     about = f"{words.about}: "
     about += spoken(words.speaker(role), request, longest=longest - len(about))
-    told = same_words(request)
-    fragments = find_fragments(said, longest=width)
-    rest = [each for each in fragments if each.worth and same_words(each.text) != told]
+    request_words = same_words(request)
+    fragments = find_fragments(written, longest=width)
+    rest = [each for each in fragments if each.worth and same_words(each.text) != request_words]
     room = longest - len(about)
-    names = _candidates(said)
+    names = _candidates(written)
     # Choose once with room for all names, then with the room that the missing names leave.
     named = " " * (int(longest * NAMES_SHARE) if longest >= ROOM_FOR_NAMES else 0)
     for _ in range(2):
@@ -111,13 +111,13 @@ def _bullet(fragment: Fragment, words: SectionWords) -> str:
 
 def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
     """Return a line of the names that the summary doesn't contain yet; "" if there are none."""
-    told = {folded(word) for word in split_words(body)}
+    summary_words = {folded(word) for word in split_words(body)}
     plain = without_points(body)
     # A Hebrew name may have prefix letters there.
     missing = [
         name
         for name in names
-        if folded(name) not in told and not (is_hebrew(name) and name in plain)
+        if folded(name) not in summary_words and not (is_hebrew(name) and name in plain)
     ]
     line = ""
     for name in missing[:MAX_NAMES]:

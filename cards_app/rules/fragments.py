@@ -14,8 +14,8 @@ from cards_app.rules.speakers import NOT_PEOPLE
 from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import MAX_WORD_LENGTH, folded, split_words
 from memoryproject.foundation.text.characters import cut_between_characters
-from memoryproject.foundation.text.tokens import Kind as WordKind
-from memoryproject.foundation.text.tokens import kind_of, tokenize
+from memoryproject.foundation.text.tokenizer import Kind as WordKind
+from memoryproject.foundation.text.tokenizer import kind_of, tokenize
 
 CUT_MARK = "…"
 

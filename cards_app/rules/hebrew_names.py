@@ -23,7 +23,7 @@ from cards_app.rules.hebrew_words import (
 from cards_app.rules.words import folded, without_points
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.tokens import Kind, Token, kind_of
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of
 
 MIN_NAME_LENGTH = 3
 
@@ -67,18 +67,18 @@ def towns_of_two_words(words: Sequence[str]) -> Iterator[tuple[int, str]]:
                 yield place, f"{first} {pair[1]}"
 
 
-def name_in(word: str, told: Iterable[str]) -> str | None:
+def name_in(word: str, marked: Iterable[str]) -> str | None:
     """Return the name of a folded Hebrew word, maybe with prefix letters; None for no name.
 
-    ``told``: the names that any sentence has marked.
+    ``marked``: the names that any sentence has marked.
     """
-    if word in told or word in PEOPLE or word in TOWNS:
+    if word in marked or word in PEOPLE or word in TOWNS:
         return word
     for names, prefixes in ((PEOPLE, _BEFORE_PEOPLE), (TOWNS, _BEFORE_TOWNS)):
         for rest in _without(word, prefixes):
             if rest in names:
                 return rest
-    return next((rest for rest in without_prefixes(word)[1:] if rest in told), None)
+    return next((rest for rest in without_prefixes(word)[1:] if rest in marked), None)
 
 
 def _without(word: str, prefixes: Iterable[str]) -> Iterator[str]:

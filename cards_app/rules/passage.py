@@ -22,9 +22,9 @@ def shortened_lines(lines: Sequence[Line], *, longest: int) -> str:
     """
     if longest < MIN_PASSAGE_LENGTH:
         raise ValueError(f"longest must be at least {MIN_PASSAGE_LENGTH}")
-    said = [line for line in lines if line.content.strip()]
-    words = section_words(said)
-    texts = [(words.speaker(line.role), one_line(line.content)) for line in said]
+    written = [line for line in lines if line.content.strip()]
+    words = section_words(written)
+    texts = [(words.speaker(line.role), one_line(line.content)) for line in written]
     lengths = [len(speaker) + len(text) for speaker, text in texts]
     kept = _most_that_fit(lengths, longest=longest, note=words.left_out)
     first = len(texts) - kept

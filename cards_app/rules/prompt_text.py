@@ -25,11 +25,11 @@ def render_card(card: CardFields, *, longest: int) -> str:
         *_listed(words.names, card.entities),
         *_listed(words.details, card.keywords),
     ]
-    told = cut_at_word(lines[0], longest)
+    text = cut_at_word(lines[0], longest)
     for line in lines[1:]:
-        if len(told) + len(line) < longest:
-            told += f"\n{line}"
-    return told
+        if len(text) + len(line) < longest:
+            text += f"\n{line}"
+    return text
 
 
 def _listed(name: str, words: tuple[str, ...]) -> list[str]:

@@ -54,8 +54,8 @@ def _session_id(session_id: object) -> str:
 
 
 def _line(path: str, message: object) -> Line:
-    said = _object(path, message)
-    role, content = said.get("role"), said.get("content")
+    line = _object(path, message)
+    role, content = line.get("role"), line.get("content")
     if not isinstance(role, str):
         raise SessionDataError(f"{path}.role", f"must be a text, not {_kind(role)}.")
     if len(role) > MAX_ROLE_LENGTH or not _ROLE.fullmatch(role):
@@ -65,7 +65,7 @@ def _line(path: str, message: object) -> Line:
         )
     if not isinstance(content, str):
         raise SessionDataError(f"{path}.content", f"must be a text, not {_kind(content)}.")
-    _check_timestamp(f"{path}.timestamp", said.get("timestamp"))
+    _check_timestamp(f"{path}.timestamp", line.get("timestamp"))
     return Line(role, content)
 
 

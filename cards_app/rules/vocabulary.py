@@ -41,7 +41,7 @@ class EntityCounter:
         # In order of first appearance: capitalised words, and all words in Hebrew.
         self._seen: Counter[str] = Counter()
         self._sure: set[str] = set()
-        self._told: set[str] = set()
+        self._marked: set[str] = set()
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Count the entities of one message."""
@@ -62,7 +62,7 @@ class EntityCounter:
                     if place > 0 or hebrew or _has_further_capitals(word):
                         self._sure.add(word)
             if hebrew:
-                self._told.update(mentioned_names(sentence.text, words))
+                self._marked.update(mentioned_names(sentence.text, words))
 
     def found(self, most: int | None = MAX_ENTITIES) -> list[str]:
         """Return the most frequent first; for equal counts the one that appeared first."""
@@ -74,7 +74,7 @@ class EntityCounter:
         return _ranked(counts)[:most]
 
     def _hebrew_name(self, word: str) -> str | None:
-        name = name_in(word, self._told) if is_hebrew(word[0]) else None
+        name = name_in(word, self._marked) if is_hebrew(word[0]) else None
         return name if name is not None and letter_count(name) >= MIN_NAME_LENGTH else None
 
 

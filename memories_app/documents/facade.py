@@ -1,13 +1,13 @@
 """Public face of documents: what other packages may use."""
 
 from memories_app.documents.claims import DocumentBusyError
-from memories_app.documents.documents import (
+from memories_app.documents.document_files import IncomingFile, document_file, file_remove
+from memories_app.documents.document_store import (
     Received,
     document_forget,
     document_receive,
     message_documents_forget,
 )
-from memories_app.documents.files import IncomingFile, document_file, file_remove
 from memories_app.documents.read_document import document_store
 from memories_app.documents.sweep import documents_abandoned, leftovers_remove
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from memories_app.documents.claims import WAITING
-from memories_app.documents.files import files_lying
+from memories_app.documents.document_files import files_lying
 from memories_app.models import SourceDocument
 
 # The document may just have been received and is about to be queued.

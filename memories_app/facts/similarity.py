@@ -37,7 +37,7 @@ class Shape:
 
 def shape_of(content: str) -> Shape:
     tokens = read(folded(content))
-    told = {token.text for token in tokens}
+    words = {token.text for token in tokens}
     return Shape(
         words=frozenset(
             stem(token.text)
@@ -45,5 +45,5 @@ def shape_of(content: str) -> Shape:
             if token.kind == WORD and token.text not in _GRAMMAR
         ),
         values=frozenset(token.text for token in tokens if token.kind != WORD),
-        negated=bool(told & (lexicon.NEGATIONS | lexicon.NO_THERE_IS | lexicon.ANTONYMS.keys())),
+        negated=bool(words & (lexicon.NEGATIONS | lexicon.NO_THERE_IS | lexicon.ANTONYMS.keys())),
     )

@@ -111,8 +111,8 @@ def _text_problems(
     if "\x00" in text:
         yield name, _("has a NUL character, which can't be stored")
     if len(text) > most:
-        told = _("has %(count)s characters, at most %(most)s")
-        yield name, told % {"count": len(text), "most": most}
+        reason = _("has %(count)s characters, at most %(most)s")
+        yield name, reason % {"count": len(text), "most": most}
     if any("\ud800" <= character <= "\udfff" for character in text):
         yield name, _("has half a character (a lone surrogate), which can't be stored")
 
@@ -123,8 +123,8 @@ def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
         return
     size = len(json.dumps(storable_metadata(metadata, log=False), ensure_ascii=False).encode())
     if size > MAX_METADATA_BYTES:
-        told = _("has %(count)s bytes, at most %(most)s")
-        yield "metadata", told % {"count": size, "most": MAX_METADATA_BYTES}
+        reason = _("has %(count)s bytes, at most %(most)s")
+        yield "metadata", reason % {"count": size, "most": MAX_METADATA_BYTES}
 
 
 def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories_app.memory_document_format.facade import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
+from memories_app.memory_documents.database.document_rows import envelope_of
 from memories_app.memory_documents.database.remove import documents_remove
-from memories_app.memory_documents.database.rows import envelope_of
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.admin_kit.confirmation import confirmation, is_confirmed
 from memoryproject.foundation.admin_kit.display import (
@@ -158,6 +158,6 @@ def _shown(value: Any) -> SafeString:
 
 def _shown_version(beginning: str, size: int) -> SafeString:
     if size > len(beginning):
-        told = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
-        return shown_text(told)
+        text = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
+        return shown_text(text)
     return shown_json(json.loads(beginning))

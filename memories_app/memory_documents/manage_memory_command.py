@@ -26,7 +26,7 @@ from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.memory_documents.store_protocol import Broken, Filter, Found, MemoryDocumentStore
 from memories_app.memory_documents.transfer import documents_transfer
 from memories_app.memory_documents.tree.tree_store import TreeStore
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.process.command_options import refuse_missing_values
 from memoryproject.foundation.process.progress import ProgressBar
 

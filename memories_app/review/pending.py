@@ -21,10 +21,10 @@ from memories_app.store.facade import (
     memory_update,
     replacement_propose,
 )
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 
 
 def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryNotFoundError, MemoryStateError
 from memories_app.models import Memory, MemoryStatus, ProposalKind, ProposalState, RevisionReason
-from memories_app.review.proposals import Text, accept_locked, contents_stamp, decide_locked
+from memories_app.review.decide_proposals import Text, accept_locked, contents_stamp, decide_locked
 from memories_app.store.facade import (
     memory_audit,
     memory_get,
@@ -19,9 +19,9 @@ from memories_app.store.facade import (
     refuse_duplicate,
     scopes_lock,
 )
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 
 # The choices for an older memory and the newer one that superseded it.
 OLDER, BOTH = "older", "both"

@@ -200,8 +200,10 @@ def _best_matching(
     matches: Sequence[Match],
 ) -> list[UUID]:
     """Return the lexical candidates: those that contain the most of the query."""
-    told = (match for match in matches if match.keys)
-    best = sorted(told, key=lambda match: best_share(match, words, asked, queries), reverse=True)
+    matching = (match for match in matches if match.keys)
+    best = sorted(
+        matching, key=lambda match: best_share(match, words, asked, queries), reverse=True
+    )
     return [pk for match in best for pk in match.keys][:MATCHING]
 
 

@@ -30,7 +30,7 @@ from memories_app.store.locked_memory import (
     memory_locked,
     refuse_duplicate,
 )
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 

@@ -25,8 +25,8 @@ from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.integration_events import memory_event
 from memories_app.store.propose import replacement_propose
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.audit.events import Actor, Event, audit_record_many
-from memoryproject.foundation.outgoing_webhooks.events import hooks_raise
+from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_raise
 from memoryproject.foundation.text.terms import IndexedText, index_text
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
@@ -228,8 +228,8 @@ def memories_audit(done: Sequence[Done], actor: Actor) -> None:
             for action, memory, details in done
         ]
     )
-    told = [memory_event(*one) for one in done]
-    hooks_raise([event for event in told if event is not None])
+    events = [memory_event(*one) for one in done]
+    hooks_raise([event for event in events if event is not None])
 
 
 def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> None:

@@ -14,7 +14,7 @@ from memories_app.facts.facade import fact_key
 from memories_app.models import Memory, MergeProposal, Tombstone
 from memories_app.store.deduplicate import memories_audit
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 
 
 def keyed_hash(text: str, *, purpose: str) -> str:

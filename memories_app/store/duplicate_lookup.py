@@ -35,8 +35,8 @@ class KnownFacts:
         """Load the memories that share a key with any of the texts."""
         keys = {key for likeness in likenesses for key in likeness.keys}
         alike = Q(likeness__overlap=sorted(keys)) | Q(fact_key__in=set(fact_keys))
-        told = Memory.objects.filter(document__isnull=True, status__in=list(statuses))
-        found = told.filter(alike, scope__in=set(scopes))
+        memories = Memory.objects.filter(document__isnull=True, status__in=list(statuses))
+        found = memories.filter(alike, scope__in=set(scopes))
         return cls(found.order_by("created_at", "memory_id").defer("terms"))
 
     def add(self, memory: Memory, scope: str) -> None:

@@ -15,7 +15,7 @@ from memories_app.store.deduplicate import memories_audit
 from memories_app.store.remember import content_hash
 from memories_app.store.scope_locks import scopes_lock
 from memories_app.store.transfer_record import Record
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 from memoryproject.foundation.text.terms import index_text

@@ -9,12 +9,12 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from memories_app.models import Memory
-from memoryproject.foundation.outgoing_webhooks.events import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.kinds import (
     MEMORY_CHANGED,
     MEMORY_CREATED,
     MEMORY_FORGOTTEN,
 )
+from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 
 _TYPES = {
     "memory.remember": MEMORY_CREATED,

@@ -11,7 +11,7 @@ from memories_app.search.facade import scope_of
 from memories_app.store.deduplicate import revisions_add
 from memories_app.store.integration_events import memories_moved, passages_forgotten
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 
 
 def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
@@ -22,9 +22,9 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     """
     scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
     scopes_lock(scopes)
-    told = Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True)
-    there = {memory.fact_key: memory for memory in told.filter(scope=scopes[1])}
-    moved = told.filter(scope=scopes[0])
+    facts = Memory.objects.filter(status=MemoryStatus.ACTIVE, document__isnull=True)
+    there = {memory.fact_key: memory for memory in facts.filter(scope=scopes[1])}
+    moved = facts.filter(scope=scopes[0])
     for memory in moved.filter(fact_key__in=list(there)):
         kept = there[memory.fact_key]
         revisions_add([memory], reason=RevisionReason.MERGED, actor=SYSTEM)

@@ -20,10 +20,10 @@ from memories_app.store.change import (
     memory_update,
 )
 from memories_app.store.locked_memory import memory_get, memory_locked
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 from memoryproject.foundation.process.narrowing import present
 
 TEXTS = ("content", "type", "category", "tags", "metadata")
@@ -84,8 +84,8 @@ def _refuse_wrong(known: Memory, changes: Mapping[str, Any]) -> None:
     labels = {name: changes[name] for name in ("content", "type", "category") if name in changes}
     problems = label_problems(**labels)
     if "visibility" in changes:
-        told = visibility_problems(changes["visibility"], known.chat_id)
-        problems += [Problem(*each) for each in told]
+        found = visibility_problems(changes["visibility"], known.chat_id)
+        problems += [Problem(*each) for each in found]
     if problems:
         raise MemoryValidationError(problems)
 

@@ -11,8 +11,8 @@ from memories_app.models import Memory, MergeProposal, ProposalKind, ProposalMem
 
 def alike_key(kind: str, memory_ids: Sequence[UUID]) -> str:
     """Return a key for a proposal about these memories, independent of their order."""
-    told = " ".join([kind, *sorted(map(str, memory_ids))])
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = " ".join([kind, *sorted(map(str, memory_ids))])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def replacement_propose(*, newer: Memory, older: Memory) -> None:

@@ -18,7 +18,7 @@ from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facade import NewMemory, fact_key, problems_of
 from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
-from memoryproject.foundation.audit.events import SYSTEM, Actor
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
 
@@ -143,8 +143,8 @@ def _remember(
     before_storing: Callable[[], None] | None = None,
 ) -> list[Remembered]:
     keys = [fact_key(new.content) for new in memories]
-    told = _duplicate_of(memories, keys)
-    fresh = [place for place in range(len(memories)) if place not in told]
+    duplicates = _duplicate_of(memories, keys)
+    fresh = [place for place in range(len(memories)) if place not in duplicates]
     # Before the transaction, so that none is open while a provider is called.
     vectors = embed_covered(embedder, [memories[place].content for place in fresh])
     prepared = [
@@ -156,7 +156,8 @@ def _remember(
         stored = _store(prepared, embedder.model_id, actor, new_id, before_storing)
     answers = dict(zip(fresh, stored, strict=True))
     return [
-        answers.get(place) or Remembered(told[place], DUPLICATE) for place in range(len(memories))
+        answers.get(place) or Remembered(duplicates[place], DUPLICATE)
+        for place in range(len(memories))
     ]
 
 
@@ -202,9 +203,9 @@ def _duplicate_of(memories: Sequence[NewMemory], keys: Sequence[str]) -> dict[in
         command = telling.source == "command"
         key = "" if command else memory.fact_key
         found[telling.source, telling.source_message_id, key] = memory
-    told = {}
+    duplicates = {}
     for place, (new, key) in enumerate(zip(memories, keys, strict=True)):
         wanted = (new.source, new.source_message_id, "" if new.source == "command" else key)
         if wanted in found:
-            told[place] = found[wanted]
-    return told
+            duplicates[place] = found[wanted]
+    return duplicates

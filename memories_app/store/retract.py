@@ -11,7 +11,7 @@ from memories_app.models import Memory, MemorySource, MemoryStatus
 from memories_app.store.deduplicate import memory_audit
 from memories_app.store.delete import memories_delete
 from memories_app.store.scope_locks import scopes_lock
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 
 # The source of memories that were extracted without a command.
 EXTRACTION = "extraction"
@@ -39,9 +39,9 @@ def memories_retract(*, message_id: UUID, actor: Actor) -> list[UUID]:
 
 def _learned_from(message_id: UUID) -> QuerySet[Memory]:
     """Return the memories extracted from the message. Merged ones have passed their sources on."""
-    told = MemorySource.objects.filter(source=EXTRACTION, source_message_id=message_id)
-    by_telling = Q(pk__in=told.values("memory_id"))
-    return Memory.objects.filter(by_telling | Q(source=EXTRACTION, source_message_id=message_id))
+    sources = MemorySource.objects.filter(source=EXTRACTION, source_message_id=message_id)
+    by_source = Q(pk__in=sources.values("memory_id"))
+    return Memory.objects.filter(by_source | Q(source=EXTRACTION, source_message_id=message_id))
 
 
 def _remove_source(memory: Memory, message_id: UUID) -> list[MemorySource]:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from memories_app.models import Memory, MemoryStatus
 from memories_app.store.deduplicate import memory_audit, revisions_add
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 
 
 def memory_supersede(

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
-from memoryproject.staff_site.accounts.site import AccessSite
+from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.overview import figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
@@ -105,8 +105,8 @@ def _warn_of_failing_webhooks(request: HttpRequest) -> None:
         return
     names = ", ".join(endpoint.name for endpoint in failing)
     address = reverse("admin:hooks_webhookendpoint_changelist")
-    told = _("Webhooks are not delivered to: %(names)s") % {"names": names}
-    text = format_html('<a href="{}">{}</a>', address, told)
+    warning = _("Webhooks are not delivered to: %(names)s") % {"names": names}
+    text = format_html('<a href="{}">{}</a>', address, warning)
     messages.warning(request, text)
 
 

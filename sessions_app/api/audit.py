@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.audit.audit_events import pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
-from memoryproject.foundation.audit.events import pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify.service import audit_verify
 from memoryproject.foundation.audit.wiring import audit_key, log_path

@@ -6,11 +6,11 @@ from django.urls import path
 
 from sessions_app.api.audit import AuditVerifyView, AuditView
 from sessions_app.cards.api import CardView
-from sessions_app.forgetting.api.receipts import ReceiptView
+from sessions_app.forgetting.api.receipt_api import ReceiptView
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView, MemoryBatchView
-from sessions_app.memories.api.recall import RecallView
-from sessions_app.memories.api.transfer import MemoryExportView, MemoryImportView
+from sessions_app.memories.api.recall_api import RecallView
+from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
 from sessions_app.transcripts.api import (
     SessionTranscriptView,
     TranscriptsView,

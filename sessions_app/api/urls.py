@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions_app.conversation_views.api.chats import ChatsView, ChatView
-from sessions_app.conversation_views.api.messages import MessagesView
-from sessions_app.conversation_views.api.sessions import (
+from sessions_app.conversation_views.api.chat_api import ChatsView, ChatView
+from sessions_app.conversation_views.api.message_api import MessagesView
+from sessions_app.conversation_views.api.session_api import (
     ExpireView,
     OneSessionView,
     ResetView,
@@ -14,7 +14,7 @@ from sessions_app.conversation_views.api.sessions import (
 )
 from sessions_app.inbound.api.chat import AskView
 from sessions_app.turns.api.context import ContextView
-from sessions_app.turns.api.turns import TurnView
+from sessions_app.turns.api.turn_api import TurnView
 
 SESSION = "sessions/<uuid:session_id>/"
 

@@ -14,8 +14,13 @@ from django.db import Error, OperationalError, connection, transaction
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
+from memoryproject.foundation.audit.audit_events import (
+    COMMAND_LINE,
+    Actor,
+    Event,
+    audit_record_many,
+)
 from memoryproject.foundation.audit.chain import removal_allowed
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, Event, audit_record_many
 from sessions_app.backup.archive import ArchiveReader, Manifest
 from sessions_app.backup.checks import (
     DATA_WHERE,

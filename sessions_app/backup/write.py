@@ -13,7 +13,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from sessions_app.backup.archive import (
     BLOCK,
     ArchiveWriter,

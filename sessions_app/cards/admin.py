@@ -66,17 +66,17 @@ class MakeCards(ConversationAdmin):
         if len(session_ids) > MADE_AT_ONCE:
             cards_request(session_ids=session_ids)
             count = len(session_ids)
-            told = ngettext(
+            message = ngettext(
                 "%(count)d card is being made.", "%(count)d cards are being made.", count
             )
         else:
             count = cards_make(session_ids=session_ids)
-            told = ngettext(
+            message = ngettext(
                 "%(count)d card is as the messages are now.",
                 "%(count)d cards are as the messages are now.",
                 count,
             )
-        text = told % {"count": count}
+        text = message % {"count": count}
         self.message_user(request, text, messages.SUCCESS)
 
 

@@ -43,8 +43,8 @@ OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
 CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
 
 
-def texts(told: str = "") -> serializers.ListField:
-    return serializers.ListField(child=serializers.CharField(), help_text=told)
+def texts(help_text: str = "") -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField(), help_text=help_text)
 
 
 class CardYamlSerializer(serializers.Serializer[Any]):

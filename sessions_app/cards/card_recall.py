@@ -77,9 +77,10 @@ def _take_out(replay: TurnReplay, session_id: UUID) -> None:
     recalled, prompt = [], replay.prompt
     for entry in replay.recalled:
         if ours.items() <= entry.items():
-            told = entry["content"]
+            card_text = entry["content"]
             prompt = [
-                {**message, "content": message["content"].replace(told, MARK)} for message in prompt
+                {**message, "content": message["content"].replace(card_text, MARK)}
+                for message in prompt
             ]
             entry = {**entry, "content": MARK}
         recalled.append(entry)

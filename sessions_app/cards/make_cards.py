@@ -91,8 +91,8 @@ def spoken_lines(session_id: UUID) -> Iterator[Line]:
     messages = Message.objects.filter(session_id=session_id, revoked_at__isnull=True).exclude(
         role=Role.SUMMARY, metadata__has_key="summaryMetadataId"
     )
-    said = messages.exclude(metadata__has_any_keys=OF_OURS).order_by("order_num")
-    rows = said.values_list("role", "content").iterator(chunk_size=ROWS_AT_ONCE)
+    spoken = messages.exclude(metadata__has_any_keys=OF_OURS).order_by("order_num")
+    rows = spoken.values_list("role", "content").iterator(chunk_size=ROWS_AT_ONCE)
     for role, content in rows:
         yield Line(role, content)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.facade import (
     ConversationNotFoundError,
     chat_at_or_new,

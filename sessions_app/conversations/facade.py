@@ -76,7 +76,12 @@ from sessions_app.conversations.message_text import (
     speaker_of,
     text_of,
 )
-from sessions_app.conversations.preview_recorder import MAX_SHOWN, PreviewRecorder, Seen, What
+from sessions_app.conversations.preview_recorder import (
+    MAX_SHOWN,
+    Change,
+    ChangeKind,
+    PreviewRecorder,
+)
 from sessions_app.conversations.profile_lock import profile_locked
 from sessions_app.conversations.redact_derived import text_redact, unstored_forget
 from sessions_app.conversations.reply_window import last_heard, window_closes
@@ -106,6 +111,8 @@ from sessions_app.conversations.timeline import (
 __all__ = [
     "ANSWERING",
     "BEGINNING",
+    "Change",
+    "ChangeKind",
     "Command",
     "ConversationMessage",
     "ConversationNotFoundError",
@@ -127,10 +134,8 @@ __all__ = [
     "ScopeBusyError",
     "Scopes",
     "ScopesGrewError",
-    "Seen",
     "SessionArchivedError",
     "TimelinePage",
-    "What",
     "activity_recount",
     "address_change",
     "addresses_lock",

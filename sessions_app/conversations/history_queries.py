@@ -68,10 +68,10 @@ def messages_before(
 
     ``before`` is a timestamp. Without it, reads no more rows than it returns.
     """
-    said = session.messages.defer("terms").order_by("-order_num")
+    messages = session.messages.defer("terms").order_by("-order_num")
     if before is not None:
-        said = said.filter(timestamp__lt=before)
-    return list(said if limit is None else said[:limit])[::-1]
+        messages = messages.filter(timestamp__lt=before)
+    return list(messages if limit is None else messages[:limit])[::-1]
 
 
 def summary_before(*, message: Message) -> SummarizationMetadata | None:
@@ -155,12 +155,14 @@ def _backwards(last: Message) -> Iterator[Message]:
     Answers are numbered when they are made, so an answer may have a higher order_num than
     ``last``. Each is read with the message that it answers.
     """
-    said = _said(last.session_id).filter(answers__isnull=True)
+    messages = _conversation(last.session_id).filter(answers__isnull=True)
     before = last.order_num
     size = FIRST_BATCH
     while True:
         batch = list(
-            said.filter(order_num__lt=before).select_related("answer").order_by("-order_num")[:size]
+            messages.filter(order_num__lt=before)
+            .select_related("answer")
+            .order_by("-order_num")[:size]
         )
         for message in batch:
             answer = getattr(message, "answer", None)
@@ -174,7 +176,7 @@ def _backwards(last: Message) -> Iterator[Message]:
         size = min(size * 2, MAX_BATCH)
 
 
-def _said(session_id: object) -> QuerySet[Message]:
+def _conversation(session_id: object) -> QuerySet[Message]:
     """Return a session's messages without the summaries made of them.
 
     These have their own place in a prompt. An imported summary is a message like others.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from memoryproject.foundation.outgoing_webhooks.events import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.kinds import SESSION_EXPIRED, TURN_FAILED
 from memoryproject.foundation.outgoing_webhooks.payload import utc
+from memoryproject.foundation.outgoing_webhooks.webhook_events import HookEvent, hooks_raise
 from sessions_app.models import ChatSession, Turn
 
 ANSWERING, SENDING = "answering", "sending"

@@ -34,8 +34,8 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
     """
     if session.total_tokens <= token_limit:
         return
-    said = session.messages.exclude(role=Role.SUMMARY).order_by("-order_num")
-    kept_from = min(said.values_list("order_num", flat=True)[:KEEP_LAST], default=1)
+    messages = session.messages.exclude(role=Role.SUMMARY).order_by("-order_num")
+    kept_from = min(messages.values_list("order_num", flat=True)[:KEEP_LAST], default=1)
     leaving = session.messages.filter(order_num__gte=session.window_start, order_num__lt=kept_from)
     sums = leaving.annotate(
         gone=Window(Sum("tokens"), order_by="order_num", frame=RowRange(None, 0))
@@ -61,16 +61,16 @@ def window_recompute(*, session: ChatSession, token_limit: int) -> None:
     session.window_start = 1
     session.total_tokens = 0
     session.message_counter = 0
-    said = 0
+    kept_messages = 0
     for order_num, tokens, role in _backwards(session):
         session.message_counter = max(session.message_counter, order_num)
-        if said >= KEEP_LAST and session.total_tokens + tokens > token_limit:
+        if kept_messages >= KEEP_LAST and session.total_tokens + tokens > token_limit:
             # Same result as pruning one by one: the window starts after the messages that left
             # it.
             session.window_start = order_num + 1
             return
         session.total_tokens += tokens
-        said += role != Role.SUMMARY
+        kept_messages += role != Role.SUMMARY
 
 
 def _backwards(session: ChatSession) -> Iterator[tuple[int, int, str]]:

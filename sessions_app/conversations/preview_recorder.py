@@ -11,7 +11,7 @@ MAX_SHOWN = 100
 MAX_SHOWN_LENGTH = 600
 
 
-class What(Enum):
+class ChangeKind(Enum):
     """The change to a record. The value is also its position on the page."""
 
     MEMORY = "memories"
@@ -29,7 +29,7 @@ class What(Enum):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Change:
     """One change: ``text`` is erased; ``left`` is the part that stays if it is rewritten."""
 
     key: str
@@ -42,21 +42,21 @@ class PreviewRecorder:
 
     def __init__(self, most: int = 0) -> None:
         self.most = most
-        self.seen: defaultdict[What, list[Seen]] = defaultdict(list)
-        self.counts: Counter[What] = Counter()
+        self.changes: defaultdict[ChangeKind, list[Change]] = defaultdict(list)
+        self.counts: Counter[ChangeKind] = Counter()
 
-    def saw(self, what: What, key: object, text: str = "", *, left: str = "") -> None:
+    def record(self, kind: ChangeKind, key: object, text: str = "", *, left: str = "") -> None:
         """Record one change; the same change is recorded once."""
-        if not self.most or any(each.key == str(key) for each in self.seen[what]):
+        if not self.most or any(each.key == str(key) for each in self.changes[kind]):
             return
-        self.counts[what] += 1
-        if len(self.seen[what]) < self.most:
-            self.seen[what].append(Seen(str(key), _shown(text), _shown(left)))
+        self.counts[kind] += 1
+        if len(self.changes[kind]) < self.most:
+            self.changes[kind].append(Change(str(key), _shown(text), _shown(left)))
 
-    def saw_more(self, what: What, rows: int) -> None:
+    def add_count(self, kind: ChangeKind, rows: int) -> None:
         """Count changes that aren't shown."""
         if self.most:
-            self.counts[what] += rows
+            self.counts[kind] += rows
 
 
 def _shown(text: str) -> str:

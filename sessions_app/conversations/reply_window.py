@@ -24,7 +24,7 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
     ten.
     """
     in_session = Message.objects.filter(session=OuterRef(OuterRef("pk"))).order_by("-order_num")
-    said = Message.objects.filter(
+    messages = Message.objects.filter(
         session=OuterRef("pk"),
         order_num__gte=_lately(in_session, "order_num", looked_at),
         role=Role.USER,
@@ -32,7 +32,7 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
         number_id=chat.number_id,
     ).order_by("-order_num")
     newest = chat.sessions.order_by("-last_active").annotate(
-        heard_at=Subquery(said.values("timestamp")[:1])
+        heard_at=Subquery(messages.values("timestamp")[:1])
     )
     heard = list(newest.values_list("heard_at", flat=True)[:SESSIONS])
     # If memory is off, only the turn shows it.

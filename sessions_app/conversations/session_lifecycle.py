@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import SYSTEM, Actor, Event, audit_record_many
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from sessions_app.conversations.card_requests import cards_request
 from sessions_app.conversations.integration_events import sessions_ended
 from sessions_app.models import Chat, ChatActivity, ChatSession, Message, Turn

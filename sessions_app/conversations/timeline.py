@@ -121,11 +121,11 @@ def messages_found(chat: Chat, text: str, *, parts_among: int = PARTS_AMONG) -> 
     A match has all its words in any form, in any language. Among the chat's newest
     ``parts_among`` messages, the exact text also matches within a word.
     """
-    said = chat.messages.all()
-    found = {message.pk: message for message in newest_messages_found(said, text, 0, FOUND)}
-    part = messages_with_parts(said, text, recent=parts_among)
+    messages = chat.messages.all()
+    found = {message.pk: message for message in newest_messages_found(messages, text, 0, FOUND)}
+    part = messages_with_parts(messages, text, recent=parts_among)
     if part is not None:
-        newest = said.filter(part).defer("terms").order_by("-received_at", "-order_num")
+        newest = messages.filter(part).defer("terms").order_by("-received_at", "-order_num")
         found.update((message.pk, message) for message in newest[:FOUND])
     in_order = sorted(found.values(), key=lambda one: (one.received_at, one.order_num))
     return in_order[::-1][:FOUND]

@@ -24,7 +24,7 @@ from memories_app.models import DocumentState, Memory, SourceDocument, Visibilit
 from memories_app.review.presentation import mark
 from memoryproject.foundation.admin_kit.display import shown_link, shown_short, shown_table
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.conversations.facade import chat_find
 from sessions_app.documents.dependencies import enqueue_document

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 
 from memories_app.documents.facade import DocumentBusyError, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.conversations.facade import chat_find, counted
@@ -124,5 +124,5 @@ def _as_text(result: dict[str, Any]) -> str:
     if result["pages"] is not None:
         sizes.insert(0, counted("page", result["pages"], "en"))
     known = " (was there before)" if result["known_before"] else ""
-    told = " ".join([f"{', '.join(sizes)}{known}", *result["warnings"]])
-    return f"{result['file']}: {told}"
+    details = " ".join([f"{', '.join(sizes)}{known}", *result["warnings"]])
+    return f"{result['file']}: {details}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memories_app.documents.facade import IncomingFile, Received, document_receive
 from memories_app.models import Visibility
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models import Chat
 
 

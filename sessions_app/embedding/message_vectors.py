@@ -83,8 +83,8 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
 
     Messages that the model doesn't cover never have one.
     """
-    said = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
-    return said.exclude(embeddings__model=model_id).defer("terms")
+    with_text = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    return with_text.exclude(embeddings__model=model_id).defer("terms")
 
 
 def _embed(lacking: list[Message], embedder: Embedder) -> int:

@@ -26,7 +26,7 @@ from memories_app.embedding_models.facade import (
 )
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
 from memories_app.search.facade import index_ensure
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.exclusive import alone
 from sessions_app.embedding.message_vectors import messages_lacking, sessions_embed

@@ -16,10 +16,10 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.text.characters import detect_language
-from sessions_app.extraction.claims import ExtractionLease, extraction_claim
+from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
+from sessions_app.extraction.extraction_prompt import Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.model_facts import FactsFormError, read_facts
-from sessions_app.extraction.prompt import Written, learning_request
 from sessions_app.extraction.source_text import SourceText, source_text_of
 
 logger = logging.getLogger(__name__)
@@ -62,11 +62,11 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
     Returns at once if another worker holds the work. A failing model leaves the rest for later; a
     turn that failed too often is given up, with the reason for staff.
     """
-    learned = 0
+    fact_count = 0
     while lease := extraction_claim(chat_id):
         try:
             outcome = _learn(lease, extractor)
-            learned += outcome.learned + outcome.waiting
+            fact_count += outcome.learned + outcome.waiting
         except LeaseLostError as lost:
             logger.warning("%s", lost)
         except FAILURES as error:
@@ -75,23 +75,23 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
         except Exception as error:
             logger.exception("Learning from turn %s failed.", lease.turn_id)
             lease.postpone(named_error_text(error))
-    return learned
+    return fact_count
 
 
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
     for reading in range(1, READINGS + 1):
-        said = source_text_of(lease.turn_id, memory_enabled=extractor.memory_enabled)
-        if said is None:
+        source = source_text_of(lease.turn_id, memory_enabled=extractor.memory_enabled)
+        if source is None:
             lease.finish(NOTHING)
             return Outcome()
-        request = _request(said, extractor)
+        request = _request(source, extractor)
         completion = extractor.chat_model.complete(request, before_attempt=lease.renew)
         facts = read_facts(completion.text)
         lease.renew()
         try:
             return facts_store(
                 facts=facts,
-                said=said,
+                source=source,
                 lease=lease,
                 embedder=extractor.embedder,
                 forgotten=extractor.forgotten,
@@ -105,12 +105,14 @@ def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
     raise AssertionError("not reached")
 
 
-def _request(said: SourceText, extractor: Extractor) -> ChatRequest:
+def _request(source: SourceText, extractor: Extractor) -> ChatRequest:
     return learning_request(
-        messages=[Written(text, name) for text, name in zip(said.texts, said.names, strict=True)],
-        question=said.question,
-        written_at=said.written_at,
+        messages=[
+            Written(text, name) for text, name in zip(source.texts, source.names, strict=True)
+        ],
+        question=source.question,
+        written_at=source.written_at,
         time_zone=extractor.time_zone,
         fence=uuid.uuid4().hex[:12],
-        language=detect_language(" ".join(said.texts)) or "en",
+        language=detect_language(" ".join(source.texts)) or "en",
     )

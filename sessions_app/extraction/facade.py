@@ -1,11 +1,11 @@
 """Public face of extraction: what other packages may use."""
 
-from sessions_app.extraction.claims import (
+from sessions_app.extraction.extract import chat_learn
+from sessions_app.extraction.extraction_claims import (
     extraction_repeat,
     extraction_request,
     extractions_abandoned,
 )
-from sessions_app.extraction.extract import chat_learn
 from sessions_app.extraction.fact_store import NOTHING_LEARNED
 from sessions_app.extraction.source_text import turn_with_merged
 

@@ -9,10 +9,10 @@ from memories_app.facts.facade import NewMemory, likeness_of
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import EXTRACTION, memories_remember
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import Reader, forgetting_wait
-from sessions_app.extraction.claims import ExtractionLease
+from sessions_app.extraction.extraction_claims import ExtractionLease
 from sessions_app.extraction.model_facts import Fact, is_carried, quoted_in
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession
@@ -37,14 +37,14 @@ class Outcome:
     forgotten: int = 0
 
     def __str__(self) -> str:
-        told = [f"{count} {name}" for name, count in vars(self).items() if count]
-        return ", ".join(told) or NOTHING_LEARNED
+        counts = [f"{count} {name}" for name, count in vars(self).items() if count]
+        return ", ".join(counts) or NOTHING_LEARNED
 
 
 def facts_store(
     *,
     facts: Sequence[Fact],
-    said: SourceText,
+    source: SourceText,
     lease: ExtractionLease,
     embedder: Embedder,
     forgotten: Callable[[str, str], bool],
@@ -56,28 +56,28 @@ def facts_store(
     Raises LeaseLostError and SourceChangedError, and the errors of memories_remember; then nothing
     is stored.
     """
-    told, unsaid = _source_messages(facts, said, min_confidence)
-    new = [each for each in told if not forgotten(each.content, _scope(each))]
+    stated, unsaid = _source_messages(facts, source, min_confidence)
+    new = [each for each in stated if not forgotten(each.content, _scope(each))]
     waiting = sum(each.proposed for each in new)
     outcome = Outcome(
         learned=len(new) - waiting,
         waiting=waiting,
         unsaid=unsaid,
-        forgotten=len(told) - len(new),
+        forgotten=len(stated) - len(new),
     )
 
     def source_is_current() -> None:
-        forgetting_wait(Reader(said.chat_id, sees_all=said.is_owners))
-        ChatSession.objects.select_for_update(no_key=True).filter(pk=said.session_id).first()
+        forgetting_wait(Reader(source.chat_id, sees_all=source.is_owners))
+        ChatSession.objects.select_for_update(no_key=True).filter(pk=source.session_id).first()
         lease.lock()
         now = source_text_of(lease.turn_id, memory_enabled=memory_enabled)
-        if now is None or (now.chat_id, now.seen) != (said.chat_id, said.seen):
+        if now is None or (now.chat_id, now.seen) != (source.chat_id, source.seen):
             raise SourceChangedError(f"the messages of turn {lease.turn_id} changed meanwhile")
         if any(forgotten(each.content, _scope(each)) for each in new):
             raise SourceChangedError("what was learned was forgotten meanwhile")
         lease.finish(str(outcome))
 
-    actor = Actor("system", chat_id=said.chat_id)
+    actor = Actor("system", chat_id=source.chat_id)
     memories_remember(
         memories=new, embedder=embedder, actor=actor, before_storing=source_is_current
     )
@@ -85,7 +85,7 @@ def facts_store(
 
 
 def _source_messages(
-    facts: Sequence[Fact], said: SourceText, min_confidence: float
+    facts: Sequence[Fact], source: SourceText, min_confidence: float
 ) -> tuple[list[NewMemory], int]:
     """Match each fact with the message that holds its quote.
 
@@ -94,26 +94,26 @@ def _source_messages(
     found: dict[str, NewMemory] = {}
     unsaid = 0
     for fact in facts:
-        place = quoted_in(fact.quote, said.texts)
+        place = quoted_in(fact.quote, source.texts)
         if place is None:
             unsaid += 1
             continue
-        message = said.messages[place]
+        message = source.messages[place]
         is_theirs = is_carried(
-            fact.content, said=[*said.texts, *said.names], question=said.question
+            fact.content, texts=[*source.texts, *source.names], question=source.question
         )
         # A forwarded message holds the words of others, so it isn't this person's own statement.
         forwarded = bool(message.metadata.get("forwarded"))
         doubtful = fact.confidence < min_confidence or not is_theirs
         new = NewMemory(
             content=fact.content,
-            visibility=str(Visibility.OWNER if said.is_owners else Visibility.CHAT),
-            chat_id=said.chat_id,
+            visibility=str(Visibility.OWNER if source.is_owners else Visibility.CHAT),
+            chat_id=source.chat_id,
             type=fact.type,
             source=EXTRACTION,
             source_message_id=message.pk,
             confidence=fact.confidence,
-            proposed=doubtful or forwarded or said.is_late,
+            proposed=doubtful or forwarded or source.is_late,
         )
         found.setdefault(likeness_of(fact.content).sense, new)
     return list(found.values()), unsaid

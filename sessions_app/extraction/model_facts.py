@@ -14,8 +14,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokens import Kind, Token, kind_of, tokenize
-from sessions_app.extraction.prompt import FactType
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from sessions_app.extraction.extraction_prompt import FactType
 
 MAX_FACTS = 20
 MAX_FACT_LENGTH = 1_000
@@ -93,14 +93,14 @@ def _folded(text: str) -> str:
     return " ".join("".join(seen).split())
 
 
-def is_carried(content: str, *, said: Iterable[str], question: str) -> bool:
+def is_carried(content: str, *, texts: Iterable[str], question: str) -> bool:
     """Return whether people's own words support a fact.
 
-    At least half of its informative words are theirs (``said`` holds their messages and names), and
+    At least half of its informative words are theirs (``texts``: their messages and names), and
     none is taken from ``question``, the assistant's words. A fact from a short reply to a question
     isn't supported.
     """
-    theirs, asked = _forms(said), _forms([question])
+    theirs, asked = _forms(texts), _forms([question])
     telling = [
         token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in _STATEMENTS
     ]

@@ -57,20 +57,20 @@ def source_text_of(turn_id: int, *, memory_enabled: bool) -> SourceText | None:
     if turn is None or turn.session_id is None or not _remembers(turn.chat, memory_enabled):
         return None
     found = Message.objects.filter(turn__in=turn_with_merged(turn), session_id=turn.session_id)
-    said = [
+    messages = [
         message
         for message in found.defer("terms").order_by("order_num")
         if message.role == Role.USER and message.revoked_at is None and is_knowledge(message)
     ]
-    if not said:
+    if not messages:
         return None
     return SourceText(
         chat_id=turn.chat_id,
         session_id=turn.session_id,
         is_owners=turn.user_role == GODFATHER,
-        messages=said,
-        names=[_name(message, turn.chat) for message in said],
-        question=_question(said[0]),
+        messages=messages,
+        names=[_name(message, turn.chat) for message in messages],
+        question=_question(messages[0]),
         is_late=Turn.objects.filter(
             chat_id=turn.chat_id, pk__gt=turn.pk, extraction__done_at__isnull=False
         ).exists(),

@@ -76,16 +76,16 @@ class DeletionPlan:
         ids = [message.pk for message in fresh]
         self.messages |= set(ids)
         for message in fresh:
-            told = [message.content, *(entry["content"] for entry in message.history)]
-            for text in told if texts else []:
+            wordings = [message.content, *(entry["content"] for entry in message.history)]
+            for text in wordings if texts else []:
                 self._add_text(text, message.received_at, [message.chat_id])
         mentioned_there = Q(tellings__source_message_id__in=ids) | Q(source_message_id__in=ids)
-        learned = Memory.objects.filter(mentioned_there).distinct()
+        memories = Memory.objects.filter(mentioned_there).distinct()
         elsewhere = MemorySource.objects.exclude(source_message_id__in=ids)
-        alone = learned.exclude(tellings__in=elsewhere).filter(document__isnull=True)
+        alone = memories.exclude(tellings__in=elsewhere).filter(document__isnull=True)
         self.add_memories(list(alone.values_list("pk", flat=True)))
-        brought = SourceDocument.objects.filter(source_message_id__in=ids)
-        self.add_documents(list(brought.values_list("pk", flat=True)))
+        documents = SourceDocument.objects.filter(source_message_id__in=ids)
+        self.add_documents(list(documents.values_list("pk", flat=True)))
 
     def add_documents(self, document_ids: Collection[UUID]) -> None:
         """Add documents with their passages.
@@ -101,8 +101,8 @@ class DeletionPlan:
         self.facts |= set(scopes.values())
         where = exposure_of(scopes)
         self.chats |= set(where)
-        told = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
-        self._add_wordings(list(passages.filter(pk__in=told)))
+        shown = {memory_id for memory_ids in where.values() for memory_id in memory_ids}
+        self._add_wordings(list(passages.filter(pk__in=shown)))
         self.add_memories(set(with_older(list(scopes))) - set(scopes))
 
     def _add_wordings(self, memories: Sequence[Memory]) -> None:
@@ -123,12 +123,12 @@ class DeletionPlan:
         A message that states only the fact is deleted with its confirmation.
         """
         ids = [memory.pk for memory in memories]
-        told = MemorySource.objects.filter(memory__in=ids)
-        sources = {*told.values_list("source_message_id", flat=True)}
+        recorded = MemorySource.objects.filter(memory__in=ids)
+        sources = {*recorded.values_list("source_message_id", flat=True)}
         sources |= {memory.source_message_id for memory in memories}
-        said = Message.objects.filter(pk__in=[key for key in sources if key is not None])
+        messages = Message.objects.filter(pk__in=[key for key in sources if key is not None])
         nothing_else = []
-        for message in said.defer("terms"):
+        for message in messages.defer("terms"):
             self.chats.add(message.chat_id)
             self._reach_back(message.received_at)
             is_command = message.metadata.get("command") == "remember"
@@ -167,26 +167,26 @@ def memory_plan(memory_id: UUID) -> DeletionPlan:
     The confirmations of those messages go, too.
     """
     _there(Memory.objects.filter(pk=memory_id).exists(), "memory", memory_id)
-    doomed = DeletionPlan()
-    doomed.add_memories([memory_id])
-    return doomed
+    plan = DeletionPlan()
+    plan.add_memories([memory_id])
+    return plan
 
 
 def message_plan(message_id: UUID) -> DeletionPlan:
     """Plan a message, the memories learned only from it, and the documents attached to it."""
     _there(Message.objects.filter(pk=message_id).exists(), "message", message_id)
-    doomed = DeletionPlan()
-    doomed.add_messages([message_id])
-    return doomed
+    plan = DeletionPlan()
+    plan.add_messages([message_id])
+    return plan
 
 
 def document_plan(document_id: UUID) -> DeletionPlan:
     """Plan a document with its passages."""
     found = SourceDocument.objects.filter(pk=document_id).exists()
     _there(found, "document", document_id)
-    doomed = DeletionPlan()
-    doomed.add_documents([document_id])
-    return doomed
+    plan = DeletionPlan()
+    plan.add_documents([document_id])
+    return plan
 
 
 def session_plan(session_id: UUID) -> DeletionPlan:
@@ -195,20 +195,20 @@ def session_plan(session_id: UUID) -> DeletionPlan:
     if session is None:
         raise NothingToForgetError(f"There is no session {session_id}.")
     messages = list(Message.objects.filter(session=session_id).values_list("pk", flat=True))
-    doomed = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
-    doomed.add_messages(messages, texts=len(messages) <= MAX_TEXTS)
+    plan = DeletionPlan(chats={session.chat_id}, erased={str(session_id)})
+    plan.add_messages(messages, texts=len(messages) <= MAX_TEXTS)
     if len(messages) > MAX_TEXTS:
-        _add_recalled(doomed, session_id)
-    return doomed
+        _add_recalled(plan, session_id)
+    return plan
 
 
 def messages_plan(session_id: UUID) -> DeletionPlan:
     """Plan all messages of a session; the empty session stays and continues its numbers."""
-    doomed = session_plan(session_id)
-    if not doomed.messages:
+    plan = session_plan(session_id)
+    if not plan.messages:
         raise NothingToForgetError(f"There is no message in session {session_id}.")
-    doomed.erased.clear()
-    return doomed
+    plan.erased.clear()
+    return plan
 
 
 def chat_plan(chat_id: UUID) -> DeletionPlan:
@@ -216,12 +216,12 @@ def chat_plan(chat_id: UUID) -> DeletionPlan:
     chat = Chat.objects.filter(pk=chat_id).first()
     if chat is None:
         raise NothingToForgetError(f"There is no chat {chat_id}.")
-    doomed = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
+    plan = DeletionPlan(chats={chat_id}, erased=_within(chat), names=_names(chat))
     own = Memory.objects.filter(chat_id=chat_id, document__isnull=True)
-    doomed.add_memories(list(own.values_list("pk", flat=True)))
-    brought = SourceDocument.objects.filter(chat_id=chat_id)
-    doomed.add_documents(list(brought.values_list("pk", flat=True)))
-    return doomed
+    plan.add_memories(list(own.values_list("pk", flat=True)))
+    documents = SourceDocument.objects.filter(chat_id=chat_id)
+    plan.add_documents(list(documents.values_list("pk", flat=True)))
+    return plan
 
 
 def _there(found: bool, what: str, key: UUID) -> None:
@@ -246,7 +246,7 @@ def _names(chat: Chat) -> set[str]:
     return (names | numbers) - {""}
 
 
-def _add_recalled(doomed: DeletionPlan, session_id: UUID) -> None:
+def _add_recalled(plan: DeletionPlan, session_id: UUID) -> None:
     """Add the texts of a long session that answers outside of it had in reach."""
     others = TurnReplay.objects.filter(turn__chat__sessions=session_id)
     others = others.exclude(turn__session=session_id)
@@ -255,10 +255,10 @@ def _add_recalled(doomed: DeletionPlan, session_id: UUID) -> None:
         for entry in recalled:
             if entry.get("session_id") == str(session_id):
                 beside = [entry[name]["content"] for name in BESIDE if name in entry]
-                doomed.texts.update(dict.fromkeys([entry["content"], *beside]))
+                plan.texts.update(dict.fromkeys([entry["content"], *beside]))
     session = ChatSession.objects.get(pk=session_id)
-    doomed.chats.add(session.chat_id)
-    doomed.since = min(doomed.since or session.created_at, session.created_at)
+    plan.chats.add(session.chat_id)
+    plan.since = min(plan.since or session.created_at, session.created_at)
 
 
 # The neighbours of a recalled message, by their names in the replay record.

@@ -25,15 +25,15 @@ from memories_app.models import (
 )
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import keyed_hash, memories_delete, scopes_lock, tombstones_add
-from memoryproject.foundation.audit.events import Actor, actor_name, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 from sessions_app.conversations.facade import (
+    ChangeKind,
     Held,
     PreviewRecorder,
     Scopes,
-    What,
     activity_recount,
     chat_scope,
     rest_begin,
@@ -60,7 +60,7 @@ class ForgetDependencies:
 
     ``chat_memory`` rewrites the history of conversations, and the probe searches with ``embedder``.
     ``transcripts`` is the store of backups that may hold the text, too. ``documents`` is the store
-    where files wait until they are read. ``witness`` records what goes, for the preview that staff
+    where files wait until they are read. ``recorder`` records what goes, for the preview that staff
     confirm.
     """
 
@@ -68,14 +68,14 @@ class ForgetDependencies:
     chat_memory: ChatMemoryService
     transcripts: Backups | None = None
     documents: Path | None = None
-    witness: PreviewRecorder = field(default_factory=PreviewRecorder)
+    recorder: PreviewRecorder = field(default_factory=PreviewRecorder)
 
 
 def execute_plan(
     *,
     kind: str,
     object_id: UUID,
-    doomed: DeletionPlan,
+    plan: DeletionPlan,
     prober: Prober,
     dependencies: ForgetDependencies,
     held: Held,
@@ -90,37 +90,37 @@ def execute_plan(
     now = timezone.now()
     sweep = Sweep(
         chat_memory=dependencies.chat_memory,
-        doomed=doomed,
+        plan=plan,
         object_id=object_id,
-        witness=dependencies.witness,
+        recorder=dependencies.recorder,
         held=held,
         keep_turn=keep_turn,
         now=now,
     )
-    _note(doomed, dependencies.witness)
+    _note(plan, dependencies.recorder)
     with hooks_gathered():
-        _delete(doomed, sweep, held, actor, keep_turn)
-    _remove_files(doomed, dependencies)
-    tombstones_add(facts=doomed.facts)
-    if sweep.texts and doomed.since is not None:
-        sweep.out_of_chats(doomed.chats, since=doomed.since)
+        _delete(plan, sweep, held, actor, keep_turn)
+    _remove_files(plan, dependencies)
+    tombstones_add(facts=plan.facts)
+    if sweep.texts and plan.since is not None:
+        sweep.out_of_chats(plan.chats, since=plan.since)
     sweep.out_of_notes()
     sweep.out_of_who_asked()
-    prober.look(doomed=doomed, texts=sweep.texts)
+    prober.look(plan=plan, texts=sweep.texts)
     prober.look_at(answers=sweep.reached, words=sweep.words)
     # This step comes after every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
     rest_begin()
     sweep.out_of_the_rest()
     statistics_renew(sweep.texts)
-    prober.look_at_rest(texts=sweep.texts, since=doomed.since)
+    prober.look_at_rest(texts=sweep.texts, since=plan.since)
     # This is the last step that can fail: a rollback doesn't bring files back.
-    _sweep_backups(doomed, sweep, dependencies)
+    _sweep_backups(plan, sweep, dependencies)
     held.count()
     return receipt_write(
         kind=kind,
         object_id=object_id,
-        texts=list(doomed.texts),
+        texts=list(plan.texts),
         swept=dict(sorted(sweep.swept.items())),
         probe_details=prober.record.as_dict(),
         actor=actor,
@@ -128,31 +128,31 @@ def execute_plan(
     )
 
 
-def _remove_files(doomed: DeletionPlan, dependencies: ForgetDependencies) -> None:
+def _remove_files(plan: DeletionPlan, dependencies: ForgetDependencies) -> None:
     """Remove the documents that wait to be read, once the forgetting is certain."""
     folder = dependencies.documents
     if folder is not None:
-        for key in doomed.documents:
+        for key in plan.documents:
             transaction.on_commit(partial(file_remove, folder, key))
 
 
-def _note(doomed: DeletionPlan, witness: PreviewRecorder) -> None:
+def _note(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
     """Record memories and documents while they still exist."""
-    if not witness.most:
+    if not recorder.most:
         return
-    memories = Memory.objects.filter(pk__in=doomed.memories).order_by("created_at", "memory_id")
-    for key, content in memories.values_list("pk", "content")[: witness.most]:
-        witness.saw(What.MEMORY, key, content)
-    witness.saw_more(What.MEMORY, max(0, len(doomed.memories) - witness.most))
-    documents = SourceDocument.objects.filter(pk__in=doomed.documents).order_by("created_at")
+    memories = Memory.objects.filter(pk__in=plan.memories).order_by("created_at", "memory_id")
+    for key, content in memories.values_list("pk", "content")[: recorder.most]:
+        recorder.record(ChangeKind.MEMORY, key, content)
+    recorder.add_count(ChangeKind.MEMORY, max(0, len(plan.memories) - recorder.most))
+    documents = SourceDocument.objects.filter(pk__in=plan.documents).order_by("created_at")
     for key, name in documents.values_list("pk", "name"):
-        witness.saw(What.DOCUMENT, key, name)
+        recorder.record(ChangeKind.DOCUMENT, key, name)
 
 
-def _sweep_backups(doomed: DeletionPlan, sweep: Sweep, dependencies: ForgetDependencies) -> None:
+def _sweep_backups(plan: DeletionPlan, sweep: Sweep, dependencies: ForgetDependencies) -> None:
     if dependencies.transcripts is None or not sweep.texts:
         return
-    batches = TranscriptBatch.objects.filter(chat__in=doomed.chats)
+    batches = TranscriptBatch.objects.filter(chat__in=plan.chats)
     try:
         files = dependencies.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
     except OSError as error:
@@ -210,67 +210,67 @@ def receipt_write(
         details={"kind": kind, "swept": swept, "probe": receipt.probe},
     )
     # Only once it is certain, because a preview is rolled back.
-    told = (kind, object_id, receipt.receipt_id)
-    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *told))
+    values = (kind, object_id, receipt.receipt_id)
+    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *values))
     return receipt
 
 
 def _delete(
-    doomed: DeletionPlan, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None
+    plan: DeletionPlan, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None
 ) -> None:
     """Delete the rows themselves and everything that depends on them."""
-    messages = Message.objects.filter(pk__in=doomed.messages)
+    messages = Message.objects.filter(pk__in=plan.messages)
     if keep_turn is not None:
         messages = messages.exclude(turn__pk=keep_turn)
     of_messages = MessageEmbedding.objects.filter(message__in=messages)
     sweep.count(MessageEmbedding, of_messages.count())
     sweep.messages_delete(messages)
-    memories_hold(doomed, held)
+    memories_hold(plan, held)
     of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
     for model in of_memories:
-        rows = model._default_manager.filter(memory__in=doomed.memories)
+        rows = model._default_manager.filter(memory__in=plan.memories)
         sweep.count(model, rows.count())
-    proposals = MergeProposal.objects.filter(parts__memory__in=doomed.memories).distinct()
+    proposals = MergeProposal.objects.filter(parts__memory__in=plan.memories).distinct()
     sweep.count(MergeProposal, proposals.count())
     MergeProposal.objects.filter(pk__in=list(proposals.values_list("pk", flat=True))).delete()
-    sweep.count(Memory, len(doomed.memories))
-    for document in SourceDocument.objects.filter(pk__in=doomed.documents):
+    sweep.count(Memory, len(plan.memories))
+    for document in SourceDocument.objects.filter(pk__in=plan.documents):
         document_forget(document=document, actor=actor)
-    sweep.count(SourceDocument, len(doomed.documents))
-    memories_delete(memory_ids=list(doomed.memories), actor=actor)
+    sweep.count(SourceDocument, len(plan.documents))
+    memories_delete(memory_ids=list(plan.memories), actor=actor)
     # Other sources state it too: the memory stays, but no longer points to the deleted source.
-    told = MemorySource.objects.filter(source_message_id__in=doomed.messages)
-    sweep.count(MemorySource, told.count())
-    told.delete()
-    Memory.objects.filter(source_message_id__in=doomed.messages).update(source_message_id=None)
+    sources = MemorySource.objects.filter(source_message_id__in=plan.messages)
+    sweep.count(MemorySource, sources.count())
+    sources.delete()
+    Memory.objects.filter(source_message_id__in=plan.messages).update(source_message_id=None)
 
 
-def scopes_of(doomed: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
+def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
-    mentioned_there = Q(pk__in=doomed.memories) | Q(tellings__source_message_id__in=doomed.messages)
-    mentioned_there |= Q(source_message_id__in=doomed.messages)
+    mentioned_there = Q(pk__in=plan.memories) | Q(tellings__source_message_id__in=plan.messages)
+    mentioned_there |= Q(source_message_id__in=plan.messages)
     memories = set(Memory.objects.filter(mentioned_there).values_list("pk", flat=True))
-    chats = doomed.chats | _chats_of(doomed.messages)
+    chats = plan.chats | _chats_of(plan.messages)
     chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
     names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
-    documents = SourceDocument.objects.filter(pk__in=doomed.documents)
+    documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):
         names.add(scope_of(visibility, chat_id))
     batches = TranscriptBatch.objects.filter(chat__in=chats)
     backups = batches.order_by().values_list("backup", flat=True).distinct()
-    return Scopes(frozenset(names), bool(memories or doomed.documents), frozenset(backups))
+    return Scopes(frozenset(names), bool(memories or plan.documents), frozenset(backups))
 
 
-def memories_hold(doomed: DeletionPlan, held: Held) -> None:
+def memories_hold(plan: DeletionPlan, held: Held) -> None:
     """Lock the memories that go, and check that no other scope can see them now.
 
     An edit or a merge of chats, which takes none of our locks, may have moved them. Raises
     ScopesGrewError.
     """
-    memories = Memory.objects.filter(pk__in=doomed.memories)
+    memories = Memory.objects.filter(pk__in=plan.memories)
     scopes_lock(memories.values_list("scope", flat=True))
     list(memories.select_for_update().order_by("pk").values_list("pk", flat=True))
-    held.require(Scopes(frozenset(_memory_scopes(doomed.memories))))
+    held.require(Scopes(frozenset(_memory_scopes(plan.memories))))
 
 
 def _chats_of(messages: Collection[UUID]) -> set[UUID]:

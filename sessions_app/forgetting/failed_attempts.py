@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.forgetting.probe import StillFoundError
 from sessions_app.models import ForgottenKind
 

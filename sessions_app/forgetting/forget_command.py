@@ -13,11 +13,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memories_app.search.facade import memories_for_staff, memories_with_words
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.conversations.facade import chat_at
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget import memories_forget, object_forget
+from sessions_app.forgetting.forget_objects import memories_forget, object_forget
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.forgetting.probe import StillFoundError
 from sessions_app.forgetting.purge import purge

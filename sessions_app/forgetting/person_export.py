@@ -16,7 +16,7 @@ from django.db.models import Model, QuerySet
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryRevision, SourceDocument
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.models import (
     Chat,
     ChatAddress,
@@ -82,11 +82,11 @@ def _lines(chat_id: UUID) -> Iterator[str]:
 
 def _record(row: Model) -> dict[str, Any]:
     """Return all columns of the row, also the read-only ones; a turn includes its replay."""
-    told: dict[str, Any] = {"record": row._meta.model_name, **_values(row)}
+    record: dict[str, Any] = {"record": row._meta.model_name, **_values(row)}
     if isinstance(row, Turn):
-        told = {**_values(TurnReplay.of(row)), **told}
-        del told["turn"]
-    return told
+        record = {**_values(TurnReplay.of(row)), **record}
+        del record["turn"]
+    return record
 
 
 def _values(row: Model) -> dict[str, Any]:

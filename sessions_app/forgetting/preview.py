@@ -17,19 +17,19 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
 
 from memories_app.models import Memory, SourceDocument
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.conversations.facade import (
     MAX_SHOWN,
+    ChangeKind,
     Held,
     PreviewRecorder,
     ScopeBusyError,
     Scopes,
-    What,
     forgetting_try,
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget_within
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.facade import Backups, UntouchedBackups
@@ -52,13 +52,13 @@ class Preview:
     """The result of a preview.
 
     ``tables`` counts the rows that are deleted or changed, by table, as the receipts will count
-    them. ``witness`` holds the texts. ``there`` is the number of chosen objects that exist;
+    them. ``recorder`` holds the texts. ``there`` is the number of chosen objects that exist;
     ``found`` is the number that the probe would still find, so that they stay unchanged. ``tried``
     is False if only the objects themselves were counted.
     """
 
     tables: Counter[str] = field(default_factory=Counter)
-    witness: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
+    recorder: PreviewRecorder = field(default_factory=lambda: PreviewRecorder(MAX_SHOWN))
     there: int = 0
     found: int = 0
     tried: bool = True
@@ -70,7 +70,7 @@ class _TooLongError(Exception):
 
 def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     """Preview the forgetting; count only if a trial would block others for too long."""
-    if len(chosen) > MAX_OBJECTS or _messages_of(chosen) > MAX_MESSAGES:
+    if len(chosen) > MAX_OBJECTS or _count_messages(chosen) > MAX_MESSAGES:
         return _counted(chosen)
     try:
         return _tried(chosen, dependencies)
@@ -84,7 +84,7 @@ def _tried(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Previe
     untouched: Backups | None = None
     if dependencies.transcripts is not None:
         untouched = UntouchedBackups(dependencies.transcripts.root)
-    dependencies = replace(dependencies, witness=preview.witness, transcripts=untouched)
+    dependencies = replace(dependencies, recorder=preview.recorder, transcripts=untouched)
     until = time.monotonic() + MAX_SECONDS
     with transaction.atomic():
         _limit()
@@ -144,17 +144,17 @@ def _soon(scopes: Scopes) -> Held:
             time.sleep(BETWEEN_TRIES)
 
 
-def _messages_of(chosen: Sequence[Chosen]) -> int:
+def _count_messages(chosen: Sequence[Chosen]) -> int:
     """Count the messages that go, up to a little more than the limit of a trial."""
     count = 0
-    for said in _said(chosen):
-        count += said.order_by()[: MAX_MESSAGES + 1].count()
+    for messages in _messages_within(chosen):
+        count += messages.order_by()[: MAX_MESSAGES + 1].count()
         if count > MAX_MESSAGES:
             break
     return count
 
 
-def _said(chosen: Sequence[Chosen]) -> list[QuerySet[Message]]:
+def _messages_within(chosen: Sequence[Chosen]) -> list[QuerySet[Message]]:
     """Return the messages that are in the chosen objects."""
     keys = _by_kind(chosen)
     sessions = [*keys[str(ForgottenKind.SESSION)], *keys[str(ForgottenKind.MESSAGES)]]
@@ -183,10 +183,12 @@ def _counted(chosen: Sequence[Chosen]) -> Preview:
         rows.count() for rows in (memories, documents, sessions, Chat.objects.filter(pk__in=chats))
     )
     preview.there += Message.objects.filter(pk__in=keys[str(ForgottenKind.MESSAGE)]).count()
-    _count(preview, memories.only("pk", "content"), What.MEMORY)
-    _count(preview, Memory.objects.filter(chat_id__in=chats).only("pk", "content"), What.MEMORY)
-    for said in _said(chosen):
-        _count(preview, said.only("pk", "content").order_by("received_at"), What.MESSAGE)
+    _count(preview, memories.only("pk", "content"), ChangeKind.MEMORY)
+    _count(
+        preview, Memory.objects.filter(chat_id__in=chats).only("pk", "content"), ChangeKind.MEMORY
+    )
+    for messages in _messages_within(chosen):
+        _count(preview, messages.only("pk", "content").order_by("received_at"), ChangeKind.MESSAGE)
     others: list[QuerySet[Chat] | QuerySet[ChatSession] | QuerySet[Turn]] = [
         Chat.objects.filter(pk__in=chats),
         sessions,
@@ -197,16 +199,16 @@ def _counted(chosen: Sequence[Chosen]) -> Preview:
     for rows in others:
         preview.tables[rows.model._meta.db_table] += rows.count()
     for document in documents:
-        preview.witness.saw(What.DOCUMENT, document.pk, document.name)
+        preview.recorder.record(ChangeKind.DOCUMENT, document.pk, document.name)
         preview.tables[SourceDocument._meta.db_table] += 1
     preview.tables += Counter()
     return preview
 
 
-def _count(preview: Preview, rows: QuerySet[Memory] | QuerySet[Message], what: What) -> None:
+def _count(preview: Preview, rows: QuerySet[Memory] | QuerySet[Message], kind: ChangeKind) -> None:
     count = rows.count()
     shown = rows[:MAX_SHOWN]
     for row in shown:
-        preview.witness.saw(what, row.pk, row.content)
-    preview.witness.saw_more(what, max(0, count - len(shown)))
+        preview.recorder.record(kind, row.pk, row.content)
+    preview.recorder.add_count(kind, max(0, count - len(shown)))
     preview.tables[rows.model._meta.db_table] += count

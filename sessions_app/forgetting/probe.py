@@ -105,16 +105,16 @@ class Prober:
         self._embedder = _Prepared(self._asked, embedder)
         self.record = ProbeRecord()
 
-    def look(self, *, doomed: DeletionPlan, texts: Fragments) -> None:
+    def look(self, *, plan: DeletionPlan, texts: Fragments) -> None:
         """Read everything derived in these chats since then, and search for the texts."""
         self.record = ProbeRecord()
-        if doomed.since is not None:
-            self._read_through(made_since(list(doomed.chats), doomed.since), texts)
-        gone = doomed.memories | doomed.messages
+        if plan.since is not None:
+            self._read_through(made_since(list(plan.chats), plan.since), texts)
+        gone = plan.memories | plan.messages
         for text in self._asked:
-            for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in doomed.chats)]:
+            for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
                 self._recall(text, viewer, gone, texts)
-            self._search(text, doomed, texts)
+            self._search(text, plan, texts)
         if self._asked:
             self.record.note("recall", names=indexes_of(RECALLED_TABLES))
 
@@ -122,8 +122,8 @@ class Prober:
         """Search for one-word facts in the answers that had them in reach."""
         if not words:
             return
-        told = Message.objects.filter(pk__in=list(answers))
-        self._read_through([Column("message", told, "content")], words)
+        messages = Message.objects.filter(pk__in=list(answers))
+        self._read_through([Column("message", messages, "content")], words)
 
     def look_at_rest(self, *, texts: Fragments, since: datetime | None) -> None:
         """Search the records that belong to no chat, and PostgreSQL's statistics."""
@@ -150,26 +150,26 @@ class Prober:
             if hit.id in gone or _is_ours(hit, texts):
                 raise self._found(_still("found", hit.source, hit.id))
 
-    def _search(self, text: str, doomed: DeletionPlan, texts: Fragments) -> None:
+    def _search(self, text: str, plan: DeletionPlan, texts: Fragments) -> None:
         """Search by words, as staff do."""
         memories = memories_found(text, most=TOP_K)
-        messages = messages_found(text, doomed.chats, most=TOP_K)
+        messages = messages_found(text, plan.chats, most=TOP_K)
         self.record.note("staff search", queries=2, rows=len(memories) + len(messages))
         for key in memories:
-            if key in doomed.memories:
+            if key in plan.memories:
                 raise self._found(_still("found", "memory", key))
         for message in messages:
             is_ours = message.role != Role.USER and _holds_text(texts, message.content)
-            if is_ours or message.pk in doomed.messages:
+            if is_ours or message.pk in plan.messages:
                 raise self._found(_still("found", "message", message.pk))
 
     def _read_through(self, columns: Iterable[Column], texts: Fragments) -> None:
         """Compare every row with all texts at once."""
         for column in columns:
             self.record.note("columns", queries=1, names=[column.name])
-            for key, told in column.rows():
+            for key, value in column.rows():
                 self.record.note("columns", rows=1)
-                if _holds_text(texts, told):
+                if _holds_text(texts, value):
                     raise self._found(_still("told", column.what, key))
 
     def _found(self, text: str) -> StillFoundError:
@@ -188,13 +188,13 @@ def spread(all_of_them: Sequence[T]) -> list[T]:
     return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
 
 
-def _holds_text(texts: Fragments, told: Any) -> bool:
+def _holds_text(texts: Fragments, value: Any) -> bool:
     """Return whether any text occurs outside of the redaction marks."""
-    if isinstance(told, dict):
-        return any(_holds_text(texts, part) for pair in told.items() for part in pair)
-    if isinstance(told, list | tuple):
-        return any(_holds_text(texts, part) for part in told)
-    return isinstance(told, str) and any(texts.are_in(part) for part in told.split(MARK))
+    if isinstance(value, dict):
+        return any(_holds_text(texts, part) for pair in value.items() for part in pair)
+    if isinstance(value, list | tuple):
+        return any(_holds_text(texts, part) for part in value)
+    return isinstance(value, str) and any(texts.are_in(part) for part in value.split(MARK))
 
 
 def _is_ours(hit: Hit, texts: Fragments) -> bool:
@@ -240,8 +240,8 @@ def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
             "created_at", "memory_id"
         ),
     }
-    said = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
-    return Prober(_sample(rows.get(kind, said)), embedder)
+    messages = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
+    return Prober(_sample(rows.get(kind, messages)), embedder)
 
 
 def _sample(rows: QuerySet[Any]) -> list[str]:

@@ -104,7 +104,7 @@ def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
     )
     turns = Turn.objects.filter(chat_id__in=chats, created_at__gte=since)
     parts = OutboundPart.objects.filter(turn__chat_id__in=chats, turn__created_at__gte=since)
-    learned = ExtractionWork.objects.filter(turn__chat_id__in=chats)
+    extractions = ExtractionWork.objects.filter(turn__chat_id__in=chats)
     delivered = InboundDelivery.objects.filter(chat__in=chats, received_at__gte=since)
     replays = TurnReplay.objects.filter(turn__in=turns)
     return [
@@ -114,7 +114,7 @@ def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
         Column("note", Note.objects.filter(chat__in=chats), "text"),
         *(Column("turn", turns, name) for name in TURN_TEXTS),
         *(Column("turn", replays, name) for name in REPLAY_TEXTS),
-        Column("work", learned, "error"),
+        Column("work", extractions, "error"),
         *(Column("delivery", delivered, name) for name in ("raw", "change")),
     ]
 

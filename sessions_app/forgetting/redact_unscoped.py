@@ -133,8 +133,8 @@ class RestSweep:
         """Redact results and errors of finished tasks, and tasks that wait in the queue."""
         fields = ("id", "name", "args", "kwargs", "result")
         for task in Task.objects.only(*fields).iterator(ROWS_AT_ONCE):
-            told = [task.args, task.kwargs, task.result]
-            if self._tells(told) or self._is_about([task.name, *told]):
+            values = [task.args, task.kwargs, task.result]
+            if self._tells(values) or self._is_about([task.name, *values]):
                 Task.objects.filter(pk=task.pk).delete()
                 self._count(Task)
         for queued in OrmQ.objects.iterator(ROWS_AT_ONCE):
@@ -145,9 +145,9 @@ class RestSweep:
     def _admin_log(self) -> None:
         entries = LogEntry.objects.only("object_id", "object_repr", "change_message")
         for entry in entries.iterator():
-            told = [entry.object_repr, entry.change_message]
-            about = entry.object_id in self._ids or self._is_about([entry.object_id, *told])
-            if about or self._tells(told):
+            texts = [entry.object_repr, entry.change_message]
+            about = entry.object_id in self._ids or self._is_about([entry.object_id, *texts])
+            if about or self._tells(texts):
                 LogEntry.objects.filter(pk=entry.pk).update(object_repr=MARK, change_message="")
                 self._count(LogEntry)
 

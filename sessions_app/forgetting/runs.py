@@ -18,13 +18,13 @@ from django.db.models import F
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.failed_attempts import attempt_record
-from sessions_app.forgetting.forget import object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget_within
 from sessions_app.forgetting.probe import Prober, StillFoundError, build_prober
 from sessions_app.models import (
     ChatAddress,

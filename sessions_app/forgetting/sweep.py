@@ -19,10 +19,10 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
+    ChangeKind,
     Held,
     PreviewRecorder,
     Scopes,
-    What,
     cards_outdate,
     chat_scope,
     parse_command,
@@ -63,7 +63,7 @@ class Sweep:
 
     ``texts`` are searched everywhere. ``words`` are searched only in ``reached``, the answers that
     had any of the objects in reach. ``keep_turn`` is the turn that asks for the forgetting and
-    isn't cancelled. ``swept`` counts rows by table; ``witness`` records the changes for the
+    isn't cancelled. ``swept`` counts rows by table; ``recorder`` records the changes for the
     preview. ``emptied_chats`` are the chats in which messages were deleted.
     """
 
@@ -71,22 +71,22 @@ class Sweep:
         self,
         *,
         chat_memory: ChatMemoryService,
-        doomed: DeletionPlan,
+        plan: DeletionPlan,
         object_id: UUID,
-        witness: PreviewRecorder,
+        recorder: PreviewRecorder,
         held: Held,
         keep_turn: int | None = None,
         now: datetime,
     ) -> None:
-        self.texts = Fragments(doomed.texts)
-        self.words = doomed.words()
+        self.texts = Fragments(plan.texts)
+        self.words = plan.words()
         self.reached: set[UUID] = set()
         self.swept: Counter[str] = Counter()
         self.emptied_chats: set[UUID] = set()
         self._chat_memory = chat_memory
-        self._doomed = doomed
-        self._ids = {*doomed.ids(), str(object_id)}
-        self._witness = witness
+        self._plan = plan
+        self._ids = {*plan.ids(), str(object_id)}
+        self._recorder = recorder
         self._held = held
         self._subjects: set[tuple[str, str]] = set()
         self._keep_turn = keep_turn
@@ -117,13 +117,13 @@ class Sweep:
         for provider, subject in sorted(self._subjects):
             about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
             self._raw(about)
-        if self.texts and self._doomed.since is not None:
-            self._deliveries(InboundDelivery.objects.filter(chat__isnull=True), self._doomed.since)
+        if self.texts and self._plan.since is not None:
+            self._deliveries(InboundDelivery.objects.filter(chat__isnull=True), self._plan.since)
         rest = RestSweep(
             texts=self.texts,
             ids=self._ids,
-            erased=self._doomed.erased,
-            names=self._doomed.names,
+            erased=self._plan.erased,
+            names=self._plan.names,
             carded=self._carded,
         )
         rest.sweep()
@@ -146,7 +146,7 @@ class Sweep:
             return
         self.emptied_chats.update(message.chat_id for message in found)
         for key, text in Note.objects.filter(message__in=ids).values_list("pk", "text"):
-            self._witness.saw(What.NOTE, key, text)
+            self._recorder.record(ChangeKind.NOTE, key, text)
         notes, _ = Note.objects.filter(message__in=ids).delete()
         self.count(Note, notes)
         waiting = Turn.objects.filter(message__in=ids, state__in=ANSWERABLE_STATES)
@@ -158,7 +158,7 @@ class Sweep:
         )
         self._raw(InboundDelivery.objects.filter(message__in=ids))
         for message in found:
-            self._witness.saw(What.MESSAGE, message.pk, message.content)
+            self._recorder.record(ChangeKind.MESSAGE, message.pk, message.content)
             if message.provider_message_id:
                 self._subjects.add((message.provider, message.provider_message_id))
         self._quotes(found)
@@ -201,7 +201,7 @@ class Sweep:
     def _unquote(self, message: Message) -> None:
         quoted = message.metadata["quoted"]
         text = quoted.get("text", "") if isinstance(quoted, dict) else str(quoted)
-        self._witness.saw(What.QUOTE, message.pk, text)
+        self._recorder.record(ChangeKind.QUOTE, message.pk, text)
         metadata = {key: value for key, value in message.metadata.items() if key != "quoted"}
         Message.objects.filter(pk=message.pk).update(metadata=metadata)
         self._raw(InboundDelivery.objects.filter(message=message))
@@ -211,16 +211,16 @@ class Sweep:
         """Make one pass over everything; return whether it found further texts to search for."""
         further = False
         retold = self._replays(chat_ids, since)
-        said = Message.objects.filter(chat_id__in=list(chat_ids), received_at__gte=since)
-        for message in _in_batches(said.filter(role=Role.ASSISTANT)):
+        messages = Message.objects.filter(chat_id__in=list(chat_ids), received_at__gte=since)
+        for message in _in_batches(messages.filter(role=Role.ASSISTANT)):
             is_retelling = message.pk in retold or "system_text" in message.metadata
             if is_retelling or self.texts.are_in(message.content):
                 further |= self._rewrite_answer(message)
-        for message in said.filter(metadata__has_key="quoted").only("metadata"):
+        for message in messages.filter(metadata__has_key="quoted").only("metadata"):
             quoted = message.metadata["quoted"]
             if self.texts.cleaned(quoted) != quoted:
                 self._unquote(message)
-        for message in _in_batches(said.filter(metadata__has_key="command")):
+        for message in _in_batches(messages.filter(metadata__has_key="command")):
             if self.texts.are_in(message.content):
                 self._empty_command(message)
         further |= self._summaries(chat_ids)
@@ -247,7 +247,7 @@ class Sweep:
             if had_it and turn.reply_id is not None:
                 self.reached.add(turn.reply_id)
             if self._clean_replay(turn, replay, had_it=had_it):
-                self._witness.saw(What.REPLAY, turn.pk)
+                self._recorder.record(ChangeKind.REPLAY, turn.pk)
                 self._count_once(Turn, turn.pk)
                 if turn.reply_id is not None:
                     answers.add(turn.reply_id)
@@ -306,7 +306,7 @@ class Sweep:
         kept, gone = self._cut(message.content, had_it=message.pk in self.reached)
         if not gone:
             return False
-        self._witness.saw(What.ANSWER, message.pk, message.content, left=kept)
+        self._recorder.record(ChangeKind.ANSWER, message.pk, message.content, left=kept)
         self._cards_away(message.session)
         for summary in self._chat_memory.retext(message=message, content=kept):
             self.texts.add_quoted(summary)
@@ -322,7 +322,7 @@ class Sweep:
         name = command.name if command else message.metadata["command"]
         self._cards_away(message.session)
         left = f"/{name} {MARK}"
-        self._witness.saw(What.COMMAND, message.pk, message.content, left=left)
+        self._recorder.record(ChangeKind.COMMAND, message.pk, message.content, left=left)
         self._chat_memory.retext(message=message, content=left)
         self._raw(InboundDelivery.objects.filter(message=message))
         self._count_once(Message, message.pk)
@@ -334,8 +334,8 @@ class Sweep:
         """
         further = False
         records = SummarizationMetadata.objects.filter(session__chat_id__in=list(chat_ids))
-        told = records.select_related("summary_message").order_by("session", "number")
-        for record in list(told):
+        summaries = records.select_related("summary_message").order_by("session", "number")
+        for record in list(summaries):
             texts = (record.digest, record.chapter, record.summary_message.content)
             if not any(self.texts.are_in(text) for text in texts):
                 continue
@@ -350,7 +350,7 @@ class Sweep:
     def _retract(self, session: ChatSession, order_num: int) -> None:
         before = session.summarizations.count()
         for text in summaries_retract(session=session, order_num=order_num):
-            self._witness.saw(What.SUMMARY, text, text)
+            self._recorder.record(ChangeKind.SUMMARY, text, text)
             self.texts.add_quoted(text)
         self.count(SummarizationMetadata, before - session.summarizations.count())
 
@@ -362,7 +362,7 @@ class Sweep:
         locked = ChatSession.objects.select_for_update(no_key=True).get(pk=session.pk)
         self._carded.add(str(locked.pk))
         for card in MemoryCard.objects.filter(pk=locked.pk).only("title"):
-            self._witness.saw(What.CARD, card.pk, card.title)
+            self._recorder.record(ChangeKind.CARD, card.pk, card.title)
         self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
         cards_retract(chat_id=locked.chat_id, session_ids=[locked.pk])
 
@@ -380,7 +380,7 @@ class Sweep:
         for part in parts.select_related("turn").iterator(ROWS_AT_ONCE):
             kept, gone = self._cut(part.content, had_it=part.turn.reply_id in self.reached)
             if gone:
-                self._witness.saw(What.PART, part.pk, part.content, left=kept)
+                self._recorder.record(ChangeKind.PART, part.pk, part.content, left=kept)
                 OutboundPart.objects.filter(pk=part.pk).update(content=kept)
                 self._count_once(OutboundPart, part.pk)
 
@@ -396,7 +396,7 @@ class Sweep:
             if gone:
                 # Its author may be editing it, and another forgetting redacting it.
                 self._held.require(Scopes(frozenset({chat_scope(note.chat_id)})))
-                self._witness.saw(What.NOTE, note.pk, note.text, left=kept)
+                self._recorder.record(ChangeKind.NOTE, note.pk, note.text, left=kept)
                 Note.objects.filter(pk=note.pk).update(text=kept)
                 self._count_once(Note, note.pk)
 
@@ -416,7 +416,7 @@ class Sweep:
     def _raw(self, deliveries: QuerySet[InboundDelivery]) -> None:
         full = deliveries.filter(Q(raw__isnull=False) | Q(change__isnull=False))
         emptied = full.update(raw=None, change=None)
-        self._witness.saw_more(What.DELIVERY, emptied)
+        self._recorder.add_count(ChangeKind.DELIVERY, emptied)
         self.count(InboundDelivery, emptied)
 
     def _count_once(self, model: type[Model], key: Any) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import SYSTEM, Actor
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from sessions_app.conversations.facade import (
     MAX_MESSAGES,
     ConversationMessage,

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count
 
-from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from sessions_app.conversations.facade import activity_recount, cards_outdate
 from sessions_app.models import (
     ChatSession,

@@ -51,8 +51,8 @@ class Command(BaseCommand):
         if not settings.ENABLE_MEMORY_SYSTEM:
             self.stderr.write("The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true.")
         if options["message"] is not None:
-            said = self._say(chat, options["message"])
-            self.stdout.write(_as_json(said) if options["json"] else said.reply)
+            talk = self._say(chat, options["message"])
+            self.stdout.write(_as_json(talk) if options["json"] else talk.reply)
         elif options["json"]:
             raise CommandError("--json needs --message.", returncode=2)
         else:
@@ -86,9 +86,9 @@ class Command(BaseCommand):
             raise CommandError(f"The database cannot be used: {error}".strip()) from error
 
 
-def _as_json(said: Talk) -> str:
+def _as_json(talk: Talk) -> str:
     """Return the body that POST chat/ answers."""
     # The API's packages are slow to import, and only --json needs them.
     from sessions_app.inbound.api.chat_serializers import answer_of  # noqa: PLC0415
 
-    return json.dumps(answer_of(said), ensure_ascii=False, indent=2)
+    return json.dumps(answer_of(talk), ensure_ascii=False, indent=2)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from cards_app.services.cards import cards_move
 from memories_app.store.facade import memories_move
-from memoryproject.foundation.audit.events import person_merge
+from memoryproject.foundation.audit.audit_events import person_merge
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_move
 from memoryproject.foundation.rest_kit.tokens import tokens_move

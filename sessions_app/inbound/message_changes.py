@@ -14,7 +14,7 @@ from uuid import UUID
 
 from memories_app.documents.facade import message_documents_forget
 from memories_app.store.facade import memories_retract
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     MessageRevoked,

@@ -125,9 +125,11 @@ def chats_wanted(wanted: Wanted, user: User, *, memory_default: bool) -> QuerySe
 
 
 def _active(start: datetime, end: datetime) -> Q:
-    said = Message.objects.filter(chat=OuterRef("pk"), received_at__gte=start, received_at__lt=end)
+    messages = Message.objects.filter(
+        chat=OuterRef("pk"), received_at__gte=start, received_at__lt=end
+    )
     asked = Turn.objects.filter(chat=OuterRef("pk"), created_at__gte=start, created_at__lt=end)
-    return Q(Exists(said)) | Q(Exists(asked))
+    return Q(Exists(messages)) | Q(Exists(asked))
 
 
 def inbox_pages(chats: QuerySet[Chat]) -> BoundedPaginator:

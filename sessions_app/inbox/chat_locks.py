@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
-from memoryproject.foundation.audit.events import Actor, Event, audit_record_many
+from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from sessions_app.models import Chat
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.inbox.chat_locks import chats_lock, chats_record
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.models import Assignment, Bookmark, ChatLabel, Label, Message
@@ -28,8 +28,8 @@ def bookmark_set(
     with transaction.atomic():
         if not chats_lock([chat_id]):
             return False
-        said = Message.objects.filter(chat=chat_id, pk=message_id)
-        if message_id is not None and not said.exists():
+        messages = Message.objects.filter(chat=chat_id, pk=message_id)
+        if message_id is not None and not messages.exists():
             raise ReviewError(_("The message isn't there any more."))
         own = Bookmark.objects.filter(user=user, chat=chat_id, message=message_id)
         if own.exists() == wanted:

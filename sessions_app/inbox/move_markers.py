@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.facade import Place
 from sessions_app.inbox.chat_locks import chats_lock, chats_record
 from sessions_app.inbox.errors import ReviewError

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.inbox.chat_locks import chats_lock
 from sessions_app.inbox.errors import ReviewError
@@ -93,8 +93,8 @@ def _checked(text: str) -> str:
     if not text:
         raise ReviewError(_("Write something first: an empty note tells nobody anything."))
     if len(text) > MAX_NOTE_LENGTH:
-        told = _("A note has at most %(most)s characters; this one has %(length)s.")
-        raise ReviewError(told % {"most": MAX_NOTE_LENGTH, "length": len(text)})
+        message = _("A note has at most %(most)s characters; this one has %(length)s.")
+        raise ReviewError(message % {"most": MAX_NOTE_LENGTH, "length": len(text)})
     return text
 
 

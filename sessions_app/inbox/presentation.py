@@ -8,7 +8,7 @@ from sessions_app.inbox.admin.inbox import (
     staff_choices,
 )
 from sessions_app.inbox.admin.note_form import NoteForm
-from sessions_app.inbox.admin.review import review_urls
+from sessions_app.inbox.admin.review_actions import review_urls
 
 __all__ = [
     "Hit",

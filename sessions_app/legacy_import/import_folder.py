@@ -14,20 +14,20 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from sessions_app.embedding.facade import session_embed
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.files.errors import LegacyError
-from sessions_app.legacy_import.files.folder import LegacyFolder, shown
 from sessions_app.legacy_import.files.gather import FoundMessage, Gathered, Gatherer
 from sessions_app.legacy_import.files.ids import is_uuid
+from sessions_app.legacy_import.files.import_plan import Entry, Unlisted, plan_folder, plan_session
 from sessions_app.legacy_import.files.owner import whatsapp_chat_of
-from sessions_app.legacy_import.files.parse import LegacySession, parse_session
-from sessions_app.legacy_import.files.plan import Entry, Unlisted, plan_folder, plan_session
+from sessions_app.legacy_import.files.parse_sessions import LegacySession, parse_session
 from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder, shown
+from sessions_app.legacy_import.import_notes import note_session, note_stored
 from sessions_app.legacy_import.import_session import (
     Incoming,
     MemoryOffError,
     Stored,
     session_import,
 )
-from sessions_app.legacy_import.notes import note_session, note_stored
 from sessions_app.models import ChatSession
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import IntegrityError, OperationalError, transaction
 from psycopg.errors import DeadlockDetected
 
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.facade import (
     activity_recount,

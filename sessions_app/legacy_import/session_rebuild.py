@@ -70,8 +70,8 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
         newest = SummarizationMetadata.objects.filter(session=session).order_by("-number")
         summarized = newest.values_list("last_order", flat=True).first()
         session.summarized_until = summarized or 0
-        said = session.messages.exclude(role=Role.SUMMARY)
-        last = said.order_by("-order_num").first()
+        messages = session.messages.exclude(role=Role.SUMMARY)
+        last = messages.order_by("-order_num").first()
         session.last_active = last.received_at if last else session.last_active
         session.save(
             update_fields=[

@@ -15,9 +15,9 @@ from django.utils import timezone
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.legacy_import.files.errors import FolderError
-from sessions_app.legacy_import.files.folder import LegacyFolder
 from sessions_app.legacy_import.files.ids import session_uuid
 from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder
 from sessions_app.legacy_import.import_folder import FolderImport
 from sessions_app.legacy_import.session_rebuild import (
     Rebuilt,

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories_app.memory_document_format.categories import CATEGORIES
-from memoryproject.foundation.rest_kit.pages import DEFAULT_LIMIT, MAX_LIMIT
+from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth, Whole
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat

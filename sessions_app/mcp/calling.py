@@ -58,14 +58,14 @@ def _checked(tool: Tool, given: Arguments) -> Arguments:
     return checked
 
 
-def _answer(told: ToolResult) -> types.CallToolResult:
-    text = told.text
+def _answer(result: ToolResult) -> types.CallToolResult:
+    text = result.text
     if text is None:
-        text = json.dumps(told.document, ensure_ascii=False, indent=2)
-    texts = [text, told.note] if told.note else [text]
+        text = json.dumps(result.document, ensure_ascii=False, indent=2)
+    texts = [text, result.note] if result.note else [text]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=each) for each in texts],
-        structured_content=told.document,
+        structured_content=result.document,
     )
 
 

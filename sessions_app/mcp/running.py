@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from memories_app.memory_documents.api.documents import DocumentView
+from memories_app.memory_documents.api.memory_document_api import DocumentView
 from memoryproject.foundation.rest_kit.errors import refuse
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views.api.sessions import SessionsView
+from sessions_app.conversation_views.api.session_api import SessionsView
 from sessions_app.mcp.arguments import YAML
 from sessions_app.mcp.rest import Answer, Operation, Rest
 from sessions_app.memories.api.detail import MemoryView
 from sessions_app.memories.api.listing import MemoriesView
-from sessions_app.memories.api.recall import RecallView
+from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.turns.api.context import ContextView
 
 REMEMBER = Operation(MemoriesView, "POST")

@@ -78,9 +78,9 @@ def _plain(field: Field) -> Schema:
 
 def _nullable(schema: Schema) -> Schema:
     """Allow null, too."""
-    told = dict(schema)
-    if "type" in told:
-        told["type"] = [told["type"], "null"]
-    if "enum" in told:
-        told["enum"] = [*told["enum"], None]
-    return told
+    nullable = dict(schema)
+    if "type" in nullable:
+        nullable["type"] = [nullable["type"], "null"]
+    if "enum" in nullable:
+        nullable["enum"] = [*nullable["enum"], None]
+    return nullable

@@ -28,7 +28,7 @@ from sessions_app.mcp.rest import Operation, Rest
 from sessions_app.mcp.running import Arguments, ToolResult
 from sessions_app.mcp.schemas import schema_of
 from sessions_app.memories.api import examples as memories
-from sessions_app.memories.api.recall import RecallAnswerSerializer, RecallSerializer
+from sessions_app.memories.api.recall_api import RecallAnswerSerializer, RecallSerializer
 from sessions_app.memories.api.serializers import MemorySerializer, NewMemorySerializer
 from sessions_app.presentation import examples
 from sessions_app.presentation.serializers import ReceiptSerializer

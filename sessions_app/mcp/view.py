@@ -89,8 +89,10 @@ class McpView(ApiView):
             if name.lower().startswith(PASSED_IN)
         }
         answer = exchange(server_for(Rest(secret_of(request))), headers, request.data.encode())
-        told = {name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON}
-        return HttpResponse(answer.content, status=answer.status_code, headers=told)
+        passed_on = {
+            name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
+        }
+        return HttpResponse(answer.content, status=answer.status_code, headers=passed_on)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Return the API's error as an error of JSON-RPC."""

@@ -31,5 +31,5 @@ class Command(BaseCommand):
             )
         except DatabaseError as error:
             raise CommandError(f"The database can't be used: {error}".strip()) from error
-        told = json.dumps({"proposals": made}) if options["json"] else f"{made} new proposals."
-        self.stdout.write(told)
+        text = json.dumps({"proposals": made}) if options["json"] else f"{made} new proposals."
+        self.stdout.write(text)

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from memories_app.search.facade import memories_for_staff
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.conversations.facade import chat_at
 from sessions_app.memories.transfer import memories_export

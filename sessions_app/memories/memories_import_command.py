@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.progress import ProgressBar
 from sessions_app.embedding.facade import embedder

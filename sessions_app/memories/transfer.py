@@ -22,7 +22,7 @@ from memories_app.store.facade import (
     read_record,
     records_of,
 )
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import MAX_LENGTH, chat_at, chat_at_or_new
 from sessions_app.models import Chat
@@ -50,14 +50,14 @@ class ImportReport:
             self.errors_left_out += 1
 
     def as_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "created": self.created,
             "duplicates": self.duplicates,
             "errors": self.errors,
         }
         if self.errors_left_out:
-            told["errors_left_out"] = self.errors_left_out
-        return told
+            values["errors_left_out"] = self.errors_left_out
+        return values
 
 
 def memories_export(

@@ -9,7 +9,7 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import Chat, ChatSession
 

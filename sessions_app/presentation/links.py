@@ -40,9 +40,9 @@ def message_link(message: Message | None) -> str:
     if message is None:
         return "–"
     address = reverse("admin:sessions_app_message_change", args=[message.pk])
-    told = _("%(role)s, no. %(number)s")
+    label = _("%(role)s, no. %(number)s")
     values = {"role": message.get_role_display(), "number": message.order_num}
-    return shown_link(address, told % values)
+    return shown_link(address, label % values)
 
 
 def chat_links(chat: Chat) -> SafeString:

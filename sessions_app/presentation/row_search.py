@@ -71,8 +71,8 @@ def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet
         return queryset
     if _ADDRESS.fullmatch(asked):
         return queryset.filter(chat__in=_chats_addressed(asked))
-    said = Message.objects.filter(provider_message_id=asked).values_list("pk", flat=True)
-    same = Q(delivery_key=asked) | Q(subject_id=asked) | Q(message__in=list(said))
+    messages = Message.objects.filter(provider_message_id=asked).values_list("pk", flat=True)
+    same = Q(delivery_key=asked) | Q(subject_id=asked) | Q(message__in=list(messages))
     return queryset.filter(same)
 
 

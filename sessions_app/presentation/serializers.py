@@ -130,11 +130,11 @@ class RecalledField(serializers.DictField):
     """
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
-        told = {**value, "created_at": value["created_at"].replace("+00:00", "Z")}
-        object_id = told.pop("id")
+        recalled = {**value, "created_at": value["created_at"].replace("+00:00", "Z")}
+        object_id = recalled.pop("id")
         if value["source"] in ("memory", "message"):
-            told = {f"{value['source']}_id": object_id, **told}
-        return dict(super().to_representation(told))
+            recalled = {f"{value['source']}_id": object_id, **recalled}
+        return dict(super().to_representation(recalled))
 
 
 class PromptMessageSerializer(serializers.Serializer[Any]):

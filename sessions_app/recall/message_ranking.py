@@ -91,22 +91,26 @@ DEFAULT_WEIGHTS = Scorers()
 
 
 def rank_messages(
-    asked: MessageQuestion, said: QuerySet[Any], *, top_k: int, judges: Scorers = DEFAULT_WEIGHTS
+    asked: MessageQuestion,
+    messages: QuerySet[Any],
+    *,
+    top_k: int,
+    judges: Scorers = DEFAULT_WEIGHTS,
 ) -> list[Ranked]:
     """Return the ``top_k`` lines that answer best, best first.
 
-    ``said``: the lines that may be found. The number of queries doesn't depend on the question
+    ``messages``: the lines that may be found. The number of queries doesn't depend on the question
     or on the result.
     """
     seeds = rank(
-        asked.question, said, MessageEmbedding, key="message", top_k=SEEDS, found=asked.found
+        asked.question, messages, MessageEmbedding, key="message", top_k=SEEDS, found=asked.found
     )
     if not seeds:
         return []
-    rows = _rows_around([seed.key for seed in seeds], said, list(asked.found.words.of_terms()))
+    rows = _rows_around([seed.key for seed in seeds], messages, list(asked.found.words.of_terms()))
     by_topic = replace(asked.question, vectors=[asked.question.vectors[0], *asked.topics])
     keys = [row.key for row in rows]
-    cosines = cosines_of(keys, by_topic, said, MessageEmbedding, key="message")
+    cosines = cosines_of(keys, by_topic, messages, MessageEmbedding, key="message")
     nothing: list[float | None] = [None] * (1 + len(asked.topics))
     near = [cosines.get(key, nothing) for key in keys]
     best = [0.0] * len(rows)
@@ -135,14 +139,14 @@ class _Row:
     counts: Mapping[str, float]
 
 
-def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) -> list[_Row]:
+def _rows_around(keys: Sequence[UUID], messages: QuerySet[Any], terms: list[str]) -> list[_Row]:
     """Return the lines and their neighbours in the order of the conversation.
 
     An answer stands with its question.
     """
-    seeds = placed(said.order_by()).filter(pk__in=any_of(keys))
+    seeds = placed(messages.order_by()).filter(pk__in=any_of(keys))
     spans = _spans(seeds.values_list("session_id", "place"))
-    columns = lines_around(said.order_by(), spans, beside=keys).values_list(
+    columns = lines_around(messages.order_by(), spans, beside=keys).values_list(
         "pk",
         "session_id",
         "place",
@@ -154,9 +158,9 @@ def _rows_around(keys: Sequence[UUID], said: QuerySet[Any], terms: list[str]) ->
         "term_count",
         "terms",
     )
-    inner, params = columns.query.get_compiler(said.db).as_sql()
+    inner, params = columns.query.get_compiler(messages.db).as_sql()
     sessions, lows, highs = (list(column) for column in zip(*spans, strict=True))
-    with connections[said.db].cursor() as cursor:
+    with connections[messages.db].cursor() as cursor:
         cursor.execute(_AROUND.format(scope=inner), [*params, terms, sessions, lows, highs])
         return _in_runs(cursor.fetchall())
 

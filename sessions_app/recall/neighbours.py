@@ -30,24 +30,24 @@ UNION SELECT unnest(%s::uuid[])
 """
 
 
-def placed(said: QuerySet[Message]) -> QuerySet[Message]:
+def placed(messages: QuerySet[Message]) -> QuerySet[Message]:
     """Annotate each line with its ``place``."""
-    return said.annotate(place=Coalesce("answers__order_num", "order_num"))
+    return messages.annotate(place=Coalesce("answers__order_num", "order_num"))
 
 
 def lines_around(
-    said: QuerySet[Message], spans: Sequence[Span], *, beside: Sequence[UUID]
+    messages: QuerySet[Message], spans: Sequence[Span], *, beside: Sequence[UUID]
 ) -> QuerySet[Message]:
     """Return the lines that may be placed in these spans, and the lines that they surround.
 
-    The lines are taken from ``said`` and have their ``place``; ``beside`` are the lines that
+    The lines are taken from ``messages`` and have their ``place``; ``beside`` are the lines that
     they surround. The caller filters by place.
     """
     places = {(session, place) for session, low, high in spans for place in range(low, high + 1)}
     sessions, numbers = [session for session, _ in places], [place for _, place in places]
     keys = _KEYS.format(table=Message._meta.db_table)
     params = (sessions, numbers, list(beside))
-    return placed(said.filter(pk__in=RawSQL(keys, params)))  # noqa: S611 the table is our own
+    return placed(messages.filter(pk__in=RawSQL(keys, params)))  # noqa: S611 the table is our own
 
 
 MAX_NEIGHBOUR_LENGTH = 200
@@ -70,8 +70,10 @@ class Around:
         return {name: _shown(message) for name, message in there.items() if message}
 
 
-def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Mapping[UUID, Around]:
-    """Return the neighbours of some messages among the visible ones, ``said``, in two queries.
+def neighbours_of(
+    message_ids: Sequence[UUID], *, messages: QuerySet[Message]
+) -> Mapping[UUID, Around]:
+    """Return the neighbours of some messages among the visible ones, ``messages``, in two queries.
 
     A message that is itself in the list, or is the neighbour of an earlier one, is not
     repeated. An answer stands with its question, whatever was said in between.
@@ -79,30 +81,30 @@ def neighbours_of(message_ids: Sequence[UUID], *, said: QuerySet[Message]) -> Ma
     if not message_ids:
         return {}
     near, spans = Q(), []
-    found_there = placed(said).filter(pk__in=message_ids)
+    found_there = placed(messages).filter(pk__in=message_ids)
     for session_id, place in found_there.values_list("session_id", "place"):
         near |= Q(session_id=session_id, place__range=(place - REACH, place + REACH))
         spans.append((session_id, place - REACH, place + REACH))
     in_order = ("session_id", "place", F("answers").asc(nulls_first=True), "order_num")
-    around = lines_around(said.defer("terms"), spans, beside=message_ids).filter(near)
+    around = lines_around(messages.defer("terms"), spans, beside=message_ids).filter(near)
     lines = list(around.order_by(*in_order)) if near else []
-    told = set(message_ids)
+    taken = set(message_ids)
     found = {}
     for message_id in message_ids:
-        around = _around(message_id, lines, told)
-        told |= {message.pk for message in (around.before, around.after) if message}
+        around = _around(message_id, lines, taken)
+        taken |= {message.pk for message in (around.before, around.after) if message}
         found[message_id] = around
     return found
 
 
-def _around(message_id: UUID, lines: Sequence[Message], told: Collection[UUID]) -> Around:
+def _around(message_id: UUID, lines: Sequence[Message], taken: Collection[UUID]) -> Around:
     """Return the messages before and after a message that were not returned yet."""
     place = next((n for n, line in enumerate(lines) if line.pk == message_id), None)
     if place is None:
         return Around()
 
     def current_neighbours(other: int) -> Message | None:
-        if not 0 <= other < len(lines) or lines[other].pk in told:
+        if not 0 <= other < len(lines) or lines[other].pk in taken:
             return None
         return lines[other] if lines[other].session_id == lines[place].session_id else None
 

@@ -115,35 +115,37 @@ def recall(
     and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
     asked = query_parts(query)
-    said = messages_visible(viewer, messages_where)
-    found_said = None
+    messages = messages_visible(viewer, messages_where)
+    found_messages = None
     failed = False
     if MESSAGES in sources and viewer.chat_id is not None:
-        found_said = _try_twice(lambda: _search_messages(asked, said))
-        failed = found_said is None
-    topics = topics_of(asked, found_said) if found_said and found_said.texts else []
+        found_messages = _try_twice(lambda: _search_messages(asked, messages))
+        failed = found_messages is None
+    topics = topics_of(asked, found_messages) if found_messages and found_messages.texts else []
     question, topic_vectors, embedded = prepare_query(asked, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
         searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where, sure))
-    if topics and found_said:
-        to_said = MessageQuestion(question, topic_vectors, found_said, timezone.now().date())
-        searches.append(lambda: _recall_messages(to_said, said, top_k))
+    if topics and found_messages:
+        messages_question = MessageQuestion(
+            question, topic_vectors, found_messages, timezone.now().date()
+        )
+        searches.append(lambda: _recall_messages(messages_question, messages, top_k))
     found = [_try_twice(search) for search in searches]
     hits = [hit for part in found for hit in part or []]
     best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
     relevant = [hit for hit in best if hit.score >= min_similarity][:top_k]
     complete: list[Hit] | None = relevant
     if any(hit.source == "message" for hit in relevant):
-        complete = _try_twice(lambda: _with_neighbours(relevant, said))
+        complete = _try_twice(lambda: _with_neighbours(relevant, messages))
     logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
     degraded = failed or not embedded or None in [*found, complete]
     return RecallResult(relevant if complete is None else complete, degraded)
 
 
-def _search_messages(asked: Sequence[QueryPart], said: QuerySet[Message]) -> WordSearch:
+def _search_messages(asked: Sequence[QueryPart], messages: QuerySet[Message]) -> WordSearch:
     try:
-        return search_words(asked, said)
+        return search_words(asked, messages)
     except EmptyResultSet:
         # A filter that nothing can pass.
         return NOTHING_FOUND
@@ -188,17 +190,17 @@ def _recall_memories(
 
 def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message]:
     """Return the messages of the viewer's chat that may be recalled."""
-    said = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
-    said = said.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    messages = Message.objects.filter(chat_id=viewer.chat_id, revoked_at__isnull=True)
+    messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
     # Commands and system texts ("Remembered: …", apologies) are no knowledge.
-    said = said.exclude(metadata__has_any_keys=["command", "system_text"])
-    return said if where is None else said.filter(where)
+    messages = messages.exclude(metadata__has_any_keys=["command", "system_text"])
+    return messages if where is None else messages.filter(where)
 
 
-def _recall_messages(asked: MessageQuestion, said: QuerySet[Message], top_k: int) -> list[Hit]:
-    ranked = rank_messages(asked, said, top_k=top_k)
+def _recall_messages(asked: MessageQuestion, messages: QuerySet[Message], top_k: int) -> list[Hit]:
+    ranked = rank_messages(asked, messages, top_k=top_k)
     # As above: a message may have been revoked since it was ranked.
-    found = said.defer("terms").in_bulk([item.key for item in ranked])
+    found = messages.defer("terms").in_bulk([item.key for item in ranked])
     return [
         Hit(
             source="message",
@@ -218,9 +220,9 @@ def _recall_messages(asked: MessageQuestion, said: QuerySet[Message], top_k: int
     ]
 
 
-def _with_neighbours(hits: Sequence[Hit], said: QuerySet[Message]) -> list[Hit]:
+def _with_neighbours(hits: Sequence[Hit], messages: QuerySet[Message]) -> list[Hit]:
     """Return the hits; those of messages with their neighbours."""
-    around = neighbours_of([hit.id for hit in hits if hit.source == "message"], said=said)
+    around = neighbours_of([hit.id for hit in hits if hit.source == "message"], messages=messages)
     return [
         replace(hit, metadata={**hit.metadata, **around[hit.id].as_dict()})
         if hit.id in around

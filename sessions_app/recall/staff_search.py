@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet, Value
 
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokens import tokenize
+from memoryproject.foundation.text.tokenizer import tokenize
 from sessions_app.models import Message
 
 # Terms with these prefixes stand for meaning, sound and roots: see text.terms in the library.

@@ -71,8 +71,8 @@ class SummaryAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("messages"), ordering="first_order")
     def messages_range(self, made: SummarizationMetadata) -> str:
-        told = {"first": made.first_order, "last": made.last_order}
-        return _("%(first)d to %(last)d") % told
+        values = {"first": made.first_order, "last": made.last_order}
+        return _("%(first)d to %(last)d") % values
 
     @admin.display(description=gettext_lazy("from, to"))
     def time_range(self, made: SummarizationMetadata) -> str:
@@ -110,8 +110,8 @@ class SummaryAdmin(ConversationAdmin):
     def sources(self, made: SummarizationMetadata) -> str:
         if made.sources_deleted:
             return str(DELETED)
-        said = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
-        rows = ((message_link(each), shown_message(each)) for each in said)
+        messages = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
+        rows = ((message_link(each), shown_message(each)) for each in messages)
         return shown_table((_("message"), _("content")), rows)
 
     @admin.display(description=gettext_lazy("of these messages alone"))

@@ -54,8 +54,8 @@ class Chunk:
 
 def messages_unsummarized(session: ChatSession) -> QuerySet[Message]:
     """Return the messages that no summary covers yet, oldest first, without summaries."""
-    said = session.messages.filter(order_num__gt=session.summarized_until)
-    return said.exclude(role=Role.SUMMARY).order_by("order_num")
+    messages = session.messages.filter(order_num__gt=session.summarized_until)
+    return messages.exclude(role=Role.SUMMARY).order_by("order_num")
 
 
 def is_due(session: ChatSession, every: int) -> bool:

@@ -18,12 +18,12 @@ def compose_summary(parts: Sequence[str], *, longest_tokens: int) -> str:
     note.
     """
     room = longest_tokens * CHARACTERS_A_TOKEN
-    told = [part.strip() for part in parts if part.strip()]
-    if len("\n".join(told)) <= room:
-        return "\n".join(told)
+    texts = [part.strip() for part in parts if part.strip()]
+    if len("\n".join(texts)) <= room:
+        return "\n".join(texts)
     room -= len(LEFT_OUT) + 1
     kept: list[str] = []
-    for part in reversed(told):
+    for part in reversed(texts):
         if len(part) + 1 <= room:
             kept.append(part)
             room -= len(part) + 1

@@ -1,11 +1,11 @@
 """Public face of summaries: what other packages may use."""
 
 from sessions_app.summaries.chunks import is_due
-from sessions_app.summaries.claims import summaries_abandoned, summary_request
 from sessions_app.summaries.sizes import sizes_for
 from sessions_app.summaries.skills import SKILLS, skill_named
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
 from sessions_app.summaries.summarizer import Summarizer
+from sessions_app.summaries.summary_claims import summaries_abandoned, summary_request
 from sessions_app.summaries.summary_store import summaries_retract
 
 __all__ = [

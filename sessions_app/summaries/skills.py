@@ -70,8 +70,8 @@ def skill_prompt(task: str, texts: Sequence[str], *, words: int, fence: str) -> 
     ``fence`` must be unpredictable for the people who wrote the texts.
     """
     rules = f"Write at most {words} words, in the language of what was said. {DATA}"
-    said = "\n".join(texts)
+    text = "\n".join(texts)
     return [
         ChatMessage("system", f"{task} {rules}"),
-        ChatMessage("user", f"<said-{fence}>\n{said}\n</said-{fence}>"),
+        ChatMessage("user", f"<said-{fence}>\n{text}\n</said-{fence}>"),
     ]

@@ -17,9 +17,9 @@ from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.facade import is_knowledge, speaker_of, text_of
 from sessions_app.models import Message, SummaryWork
 from sessions_app.summaries.chunks import Chunk, chunk_next
-from sessions_app.summaries.claims import SummaryLease, summary_claim, summary_request
 from sessions_app.summaries.sizes import sizes_for
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten
+from sessions_app.summaries.summary_claims import SummaryLease, summary_claim, summary_request
 from sessions_app.summaries.summary_store import ChunkChangedError, summary_store
 
 logger = logging.getLogger(__name__)

@@ -70,12 +70,12 @@ class Summarizer:
         self, digests: Sequence[str], *, longest: int, renew: Callable[[], None] = nothing
     ) -> Made:
         """Return one text made of several digests. Raises ChatModelError."""
-        told = [digest for digest in digests if digest.strip()]
-        if not told:
+        texts = [digest for digest in digests if digest.strip()]
+        if not texts:
             return Made("", "")
         if self.chat_model is None:
-            return shorten(told, longest=longest)
-        return self._ask(self.chat_model, self.skill.fold, told, longest, renew)
+            return shorten(texts, longest=longest)
+        return self._ask(self.chat_model, self.skill.fold, texts, longest, renew)
 
     def _ask(
         self,

@@ -12,10 +12,10 @@ from sessions_app.conversations.facade import NewMessage, messages_add
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.summaries.chunks import Chunk, messages_unsummarized
-from sessions_app.summaries.claims import SummaryLease
 from sessions_app.summaries.compose import compose_summary
 from sessions_app.summaries.sizes import FOLD, sizes_for
 from sessions_app.summaries.summarizer import Made
+from sessions_app.summaries.summary_claims import SummaryLease
 
 logger = logging.getLogger(__name__)
 

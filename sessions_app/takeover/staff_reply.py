@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
 from sessions_app.conversations.facade import NewMessage, last_heard, session_open
@@ -134,9 +134,9 @@ def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
 
 def _sent_before(sent: Turn, chat: Chat, text: str) -> HandReply:
     """Return the earlier turn of a form that was posted twice."""
-    said = sent.reply.content if sent.reply else sent.unstored_reply
+    sent_text = sent.reply.content if sent.reply else sent.unstored_reply
     # A text that was erased by now can't be compared.
-    if not sent.by_hand or sent.chat_id != chat.pk or (said and said != text):
+    if not sent.by_hand or sent.chat_id != chat.pk or (sent_text and sent_text != text):
         raise KeyUsedError
     return HandReply(sent, fresh=False)
 

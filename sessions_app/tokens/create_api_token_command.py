@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.rest_kit.scopes import READ, SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import TokenError, token_create
 from sessions_app.conversations.facade import token_chats
@@ -28,14 +28,14 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        told = "; ".join(f"{name}: {text}" for name, text in SCOPE_HELP.items())
+        scopes = "; ".join(f"{name}: {text}" for name, text in SCOPE_HELP.items())
         parser.add_argument("name", help="What it is for, such as the integration's name.")
         parser.add_argument("--read-only", action="store_true", help="The same as --scope read.")
         parser.add_argument(
             "--scope",
             action="append",
             choices=SCOPES,
-            help=f"May do this; give it several times. Default: all. {told}.",
+            help=f"May do this; give it several times. Default: all. {scopes}.",
         )
         parser.add_argument(
             "--chat",

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from sessions_app.transcript_files.check import BatchFile, ChangedError, Progress, file_again
 from sessions_app.transcript_files.errors import FaultError
-from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcript_files.transcript_text import messages_in
 
 MANIFEST = "manifest.json"

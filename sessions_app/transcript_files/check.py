@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sessions_app.transcript_files.folder import BatchFolder, Stamp
-from sessions_app.transcript_files.parse import Reader
+from sessions_app.transcript_files.parse_transcript import Reader
 from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.transcript_folder import BatchFolder, Stamp
 from sessions_app.transcript_files.transcript_text import TranscriptMessage
 
 # Called with the current step, the amount done, and the total.

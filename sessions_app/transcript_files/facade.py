@@ -33,9 +33,9 @@ from sessions_app.transcript_files.exchanges import (
     Row,
     exchanges,
 )
-from sessions_app.transcript_files.folder import BatchFolder
-from sessions_app.transcript_files.parse import MAX_FILE_SIZE
+from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
+from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcript_files.transcript_text import (
     ASSISTANT,
     USER,

@@ -24,7 +24,7 @@ from sessions_app.transcript_files.facade import (
     TranscriptsError,
 )
 from sessions_app.transcripts.dependencies import build_save_dependencies
-from sessions_app.transcripts.export import MESSAGES_A_BATCH, transcripts_export
+from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
 from sessions_app.transcripts.save import Saved, batches_save
 from sessions_app.transcripts.status import folder_status, folder_validate
 from sessions_app.transcripts.target import DEFAULT_CHAT, Target
@@ -207,8 +207,8 @@ class Command(BaseCommand):
         error: str = "",
     ) -> None:
         if options["json"]:
-            told = [problem.as_dict() for problem in problems]
-            self._print({"error": error, "problems": told, "further": further})
+            shown = [problem.as_dict() for problem in problems]
+            self._print({"error": error, "problems": shown, "further": further})
             return
         for problem in problems:
             self.stderr.write(str(problem))
@@ -287,13 +287,13 @@ def _status(found: dict[str, Any]) -> list[str]:
         lines.append("There is nothing to save.")
     else:
         lines.append("A save would refuse, for:")
-        told = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
-        more = len(found["problems"]) + found["further"] - len(told)
-        lines += told + ([f"  and {counted(more, 'problem')} more"] if more else [])
+        problems = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
+        more = len(found["problems"]) + found["further"] - len(problems)
+        lines += problems + ([f"  and {counted(more, 'problem')} more"] if more else [])
     return lines
 
 
-def _problem(told: dict[str, Any]) -> str:
+def _problem(problem: dict[str, Any]) -> str:
     """Return the problem as validate shows it."""
     keys = ("code", "file", "what", "mend", "line")
-    return str(Problem(**{key: told[key] for key in keys}))
+    return str(Problem(**{key: problem[key] for key in keys}))

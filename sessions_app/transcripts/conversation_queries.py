@@ -119,16 +119,16 @@ def _rows(messages: QuerySet[Message], value: Callable[[str], Combinable]) -> It
     Session after session, by order_num; each answer stands right after its message if both are
     in the same session.
     """
-    said = messages.exclude(answers__session=F("session")).annotate(
+    questions = messages.exclude(answers__session=F("session")).annotate(
         size=_size("content"),
         value=value("content"),
         answer_size=_size("answer__content"),
         answer_value=value("answer__content"),
     )
-    said = said.order_by("session__created_at", "session_id", "order_num")
+    questions = questions.order_by("session__created_at", "session_id", "order_num")
     columns = ("pk", "session_id", "order_num", "role", "size", "value")
     answers = tuple(f"answer__{name}" for name in columns[:4])
-    rows = said.values_list(*columns, *answers, "answer_size", "answer_value")
+    rows = questions.values_list(*columns, *answers, "answer_size", "answer_value")
     for row in rows.iterator(ROWS_AT_ONCE):
         yield _row(*row[:6])
         answer = row[6:]

@@ -13,14 +13,14 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.transcript_files.facade import BatchFolder, FolderError, LeftOut, batch_name
 from sessions_app.transcripts.conversation_queries import (
     Conversation,
     conversation_exchanges,
     last_batch_number,
 )
-from sessions_app.transcripts.export import exchange_text, left_out_at
+from sessions_app.transcripts.export_transcripts import exchange_text, left_out_at
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.status import Validation, folder_validate
 from sessions_app.transcripts.target import Target
@@ -78,25 +78,25 @@ def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult
 
     Messages that can't alternate are left out and reported.
     """
-    told, texts = TextResult(), []
+    result, texts = TextResult(), []
     with transaction.atomic():
         for found in conversation_exchanges(conversation=conversation):
             if isinstance(found, LeftOut):
-                told.left_out.append(left_out_at(found.row, found.reason))
+                result.left_out.append(left_out_at(found.row, found.reason))
             else:
                 texts.append(exchange_text(found))
-        told.text = b"".join(texts).decode("utf-8")
-        told.messages = 2 * len(texts)
+        result.text = b"".join(texts).decode("utf-8")
+        result.messages = 2 * len(texts)
         session, chat = conversation.session, conversation.chat
         audit_record(
             action="transcript.export",
             actor=actor,
             object_type="chat" if session is None else "session",
             object_id=chat.pk if session is None else session.pk,
-            details={"messages": told.messages, "left_out": len(told.left_out)},
+            details={"messages": result.messages, "left_out": len(result.left_out)},
             chat_id=chat.pk,
         )
-    return told
+    return result
 
 
 def leftovers_remove(folder: Path, *, now: float | None = None) -> int:

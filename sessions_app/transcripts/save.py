@@ -15,7 +15,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor
 from sessions_app.conversations.facade import backup_held
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import TranscriptBatch
@@ -32,9 +32,9 @@ from sessions_app.transcript_files.facade import (
     folder_check,
     no_progress,
 )
-from sessions_app.transcripts.plan import Plan, plan_make
 from sessions_app.transcripts.store import Stored, Storing
 from sessions_app.transcripts.target import Target, alone_in
+from sessions_app.transcripts.transcript_plan import Plan, plan_make
 
 logger = logging.getLogger(__name__)
 

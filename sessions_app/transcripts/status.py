@@ -14,8 +14,8 @@ from sessions_app.transcript_files.facade import (
     no_progress,
 )
 from sessions_app.transcripts.conversation_queries import conversation_signs
-from sessions_app.transcripts.plan import Plan, plan_make
 from sessions_app.transcripts.target import Target
+from sessions_app.transcripts.transcript_plan import Plan, plan_make
 
 
 @dataclass

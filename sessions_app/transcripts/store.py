@@ -9,7 +9,7 @@ from itertools import islice
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import NewMessage, session_open
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.facade import IntakeRules
@@ -26,8 +26,8 @@ from sessions_app.transcript_files.facade import (
     TranscriptMessage,
     messages_again,
 )
-from sessions_app.transcripts.plan import Plan, digest_of, plan_make
 from sessions_app.transcripts.target import Target
+from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
 
 STORING = "Storing"
 BATCH = 500

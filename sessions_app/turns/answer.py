@@ -33,13 +33,13 @@ from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.documents import document_note
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.model_reply import model_reply
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import recipient_of, reply_send
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 from sessions_app.turns.voice import KINDS as RECORDINGS
 from sessions_app.turns.voice import NotHeardError, recording_heard

@@ -71,8 +71,8 @@ def build_storage_notices() -> StorageNotices:
     They need a file of their own, so this must run before the disk is full.
     """
     executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="storage-notices")
-    told = SharedTimes(settings.DATA_DIR / "storage-notices.times")
-    return StorageNotices(configured_providers(), executor, told)
+    notified = SharedTimes(settings.DATA_DIR / "storage-notices.times")
+    return StorageNotices(configured_providers(), executor, notified)
 
 
 def enqueue_chat(chat_id: UUID) -> None:

@@ -6,15 +6,15 @@ import logging
 
 from memories_app.documents.facade import document_file, document_receive, document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.documents.base import DocumentError
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import counted, document_failure, received_text, text_for
 from sessions_app.models import Turn
 from sessions_app.models.roles import GODFATHER
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies
 
 logger = logging.getLogger(__name__)
@@ -126,8 +126,8 @@ def _name(turn: Turn) -> str:
 
     It is on one line, since it stands in a sentence.
     """
-    told = media_of(turn).filename
-    name = " ".join("".join(char for char in told if char.isprintable()).split())
+    filename = media_of(turn).filename
+    name = " ".join("".join(char for char in filename if char.isprintable()).split())
     if name:
         return cut_at_word(name, MAX_NAME_LENGTH)
     return "הקובץ" if turn.chat.language == "he" else "the document"

@@ -1,6 +1,5 @@
 """Public face of answering: what other packages may use."""
 
-from sessions_app.turns.claims import sends_resolve, turn_update_state, turns_abandoned, turns_sweep
 from sessions_app.turns.model_reply import profile_for_prompt
 from sessions_app.turns.pauses import (
     chat_locked,
@@ -15,6 +14,12 @@ from sessions_app.turns.prompt import Line, PromptParts, Recalled, build_prompt
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.statuses import own_send_confirm, status_apply
+from sessions_app.turns.turn_claims import (
+    sends_resolve,
+    turn_update_state,
+    turns_abandoned,
+    turns_sweep,
+)
 from sessions_app.turns.turn_dependencies import Dependencies
 
 __all__ = [

@@ -12,8 +12,8 @@ from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retr
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaProvider
 from sessions_app.models import Turn
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.send import recipient_of
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 def media_of(turn: Turn) -> Media:
     """Return what the message states of its file; where memory is off, the turn holds it."""
-    told = turn.message.media if turn.message else turn.context.get("media") or {}
-    return Media(**{key: told[key] for key in told if key in Media.__dataclass_fields__})
+    values = turn.message.media if turn.message else turn.context.get("media") or {}
+    return Media(**{key: values[key] for key in values if key in Media.__dataclass_fields__})
 
 
 @contextmanager

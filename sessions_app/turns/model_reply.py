@@ -24,7 +24,6 @@ from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import CLIENT
 from sessions_app.recall.facade import Hit, RecallResult, Viewer, recall
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.prompt import (
     Earlier,
@@ -35,6 +34,7 @@ from sessions_app.turns.prompt import (
     Recalled,
     build_prompt,
 )
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -204,11 +204,11 @@ def recalled_record(
     """Return what was recalled, with its scores, and which of it the prompt holds."""
     kept = len(prompt.kept_recalled)
     hits = [{**hit.as_dict(), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)]
-    told = [
+    shown_cards = [
         {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
         for place, card in enumerate(cards)
     ]
-    return hits + told
+    return hits + shown_cards
 
 
 def left_out_record(

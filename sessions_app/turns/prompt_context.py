@@ -104,7 +104,7 @@ def _turn(session: ChatSession, dependencies: Dependencies, now: datetime) -> Tu
     return Turn(
         chat=session.chat,
         session=session,
-        message=_said(session).filter(answers__isnull=True).first(),
+        message=_messages_newest_first(session).filter(answers__isnull=True).first(),
         user_role=dependencies.chat_memory.role_in_session(session),
         asked_at=now,
     )
@@ -112,14 +112,14 @@ def _turn(session: ChatSession, dependencies: Dependencies, now: datetime) -> Tu
 
 def _after(session: ChatSession) -> list[Message]:
     """Return the answer to the session's last message, if it has one already."""
-    last = _said(session).filter(answers__isnull=True).first()
-    return list(_said(session).filter(answers=last)) if last else []
+    last = _messages_newest_first(session).filter(answers__isnull=True).first()
+    return list(_messages_newest_first(session).filter(answers=last)) if last else []
 
 
-def _said(session: ChatSession) -> QuerySet[Message]:
+def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
     """Return the messages, the newest first."""
-    said = session.messages.exclude(role=Role.SUMMARY, metadata__has_key="summaryMetadataId")
-    return said.filter(revoked_at=None).defer("terms").order_by("-order_num")
+    messages = session.messages.exclude(role=Role.SUMMARY, metadata__has_key="summaryMetadataId")
+    return messages.filter(revoked_at=None).defer("terms").order_by("-order_num")
 
 
 def _history(
@@ -141,7 +141,7 @@ def _history(
 
 
 def _last_message(session: ChatSession) -> str:
-    last = _said(session).filter(role=Role.USER).first()
+    last = _messages_newest_first(session).filter(role=Role.USER).first()
     return last.content if last else ""
 
 
@@ -167,8 +167,8 @@ def _lines(
     lines += [Line(str(each.role), text_of(each)) for each in after]
     if query is None:
         return lines
-    said = history.messages[-1] if history and not after else None
-    if said is not None and said.role == Role.USER and said.content == query:
+    last = history.messages[-1] if history and not after else None
+    if last is not None and last.role == Role.USER and last.content == query:
         return lines
     return [*lines, Line("user", query)]
 

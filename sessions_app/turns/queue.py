@@ -19,7 +19,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
-from sessions_app.turns.claims import TurnLease, turn_claim
+from sessions_app.turns.turn_claims import TurnLease, turn_claim
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnRe
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.draft import Draft
+from sessions_app.turns.turn_claims import TurnLease
 
 
 def reply_store(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.conversations.facade import last_heard
 from sessions_app.models import Chat, Turn
 from sessions_app.models.deliveries import PartState

@@ -22,8 +22,8 @@ from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.claims import TurnLease, turn_update_state
 from sessions_app.turns.statuses import early_statuses_apply, message_status_refresh, part_locked
+from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 
 logger = logging.getLogger(__name__)
 

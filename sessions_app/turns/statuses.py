@@ -11,7 +11,7 @@ from sessions_app.conversations.facade import chat_find, chat_for_party
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.turns.claims import turn_update_state
+from sessions_app.turns.turn_claims import turn_update_state
 
 RANK = {
     "": 0,

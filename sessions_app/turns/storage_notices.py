@@ -31,7 +31,7 @@ class StorageNotices:
 
     The limit holds however often the chat's message is delivered again, and across processes.
 
-    ``executor`` sends outside the caller's thread, since the caller may be a webhook. ``told``
+    ``executor`` sends outside the caller's thread, since the caller may be a webhook. ``notified``
     stores when each chat was notified.
     """
 
@@ -39,13 +39,13 @@ class StorageNotices:
         self,
         providers: Mapping[str, WhatsAppProvider],
         executor: Executor,
-        told: SharedTimes,
+        notified: SharedTimes,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._providers = providers
         self._executor = executor
-        self._told = told
+        self._notified = notified
         self._clock = clock
 
     def tell_sender(self, event: Event) -> None:
@@ -63,7 +63,7 @@ class StorageNotices:
         if sender is None:
             return
         chat = f"{provider}:{to.whatsapp_chat}"
-        if self._told.claim(chat, now=self._clock(), every=EVERY_SECONDS):
+        if self._notified.claim(chat, now=self._clock(), every=EVERY_SECONDS):
             self._executor.submit(self._send, sender, to, text_for("storage_full", language))
 
     def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:

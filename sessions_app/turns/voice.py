@@ -17,8 +17,8 @@ from memoryproject.foundation.integrations.speech.base import (
 from memoryproject.foundation.integrations.whatsapp.media import MediaError
 from memoryproject.foundation.text.characters import detect_language
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from sessions_app.turns.claims import TurnLease
 from sessions_app.turns.media_files import fetched, media_of
+from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)

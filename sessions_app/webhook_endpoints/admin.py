@@ -38,8 +38,8 @@ from memoryproject.foundation.outgoing_webhooks.models import (
 )
 from sessions_app.models import Chat
 from sessions_app.presentation.links import list_address
-from sessions_app.webhook_endpoints.bound_chats import hook_chats, hook_chats_check
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
+from sessions_app.webhook_endpoints.endpoint_chats import hook_chats, hook_chats_check
 
 
 class ChatsField(forms.CharField):

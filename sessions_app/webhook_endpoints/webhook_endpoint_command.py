@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     EndpointError,
@@ -25,11 +25,11 @@ from memoryproject.foundation.outgoing_webhooks.kinds import EVENT_TYPES
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.payload import utc
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
-from sessions_app.webhook_endpoints.bound_chats import hook_chats
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
     build_webhook_dependencies,
 )
+from sessions_app.webhook_endpoints.endpoint_chats import hook_chats
 
 WRONG = 2
 
@@ -44,12 +44,12 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True, help="What to do.")
         add = _named(actions, "add", "Make an endpoint and print its secret.")
         add.add_argument("url", help="Where it is posted: https://…")
-        told = "; ".join(f"{name}: {text}" for name, text in EVENT_TYPES.items())
+        events = "; ".join(f"{name}: {text}" for name, text in EVENT_TYPES.items())
         add.add_argument(
             "--event",
             action="append",
             choices=list(EVENT_TYPES),
-            help=f"It is told of this; give it several times. Default: all. {told}.",
+            help=f"It is told of this; give it several times. Default: all. {events}.",
         )
         add.add_argument(
             "--chat",

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import override_settings
 from pytest_django import DjangoAssertNumQueries
 
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from sessions_app.models import Chat
 from tests.api.calling import Api, error_of
 

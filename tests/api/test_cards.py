@@ -14,7 +14,7 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, Message
 from tests.api.calling import Api, error_of
 from tests.world import CLIENT, OTHER_CLIENT

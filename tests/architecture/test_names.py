@@ -1,10 +1,13 @@
-"""Retired words stay out of the names of modules, classes, functions and constants."""
+"""Retired words stay out of the names of modules, classes, functions and constants.
+
+A module's name occurs once in an app, so that it can be found by its name.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,15 @@ RETIRED_MODULES = frozenset(
 )
 # Columns and relations that keep their names in the database.
 KEPT = frozenset({"tellings", "told_at", "told_count", "last_told_at"})
+# Names that say what a module is in its feature. Several features have a module of this name.
+ROLES = frozenset(
+    {"__init__", "__main__", "admin", "api", "apps", "base", "checks", "dependencies", "errors"}
+    | {"examples", "facade", "filters", "formats", "middleware", "models", "presentation"}
+    | {"recording", "scripted", "serializers", "tasks", "urls", "views"}
+)
+# Two providers whose packages have the same modules.
+WHATSAPP = Path("memoryproject/foundation/integrations/whatsapp")
+PARALLEL = (WHATSAPP / "cloud", WHATSAPP / "green")
 
 
 def words_of(name: str) -> set[str]:
@@ -83,6 +95,54 @@ def test_the_glossary_names_every_retired_word() -> None:
     forms = {"settled": "settle", "telling": "told", "tellings": "told", "retell": "told"}
     wanted = {forms.get(word, word) for word in RETIRED} - {"untell"}
     assert {word for word in wanted if word not in text} == set()
+
+
+def duplicates_of(paths: Iterable[Path]) -> list[str]:
+    """Return a line for each two modules of one name within the same app root."""
+    seen: dict[tuple[str, str], Path] = {}
+    faults = []
+    for path in sorted(paths):
+        is_stub = path.parent.match("management/commands")
+        if path.stem in ROLES or is_stub or "migrations" in path.parts:
+            continue
+        # The modules of the second provider are compared as if they were the first one's.
+        place = PARALLEL[0] / path.name if path.parent in PARALLEL else path
+        first = seen.setdefault((path.parts[0], path.stem), place)
+        if first != place:
+            faults.append(f"{first} and {place} have the same name: rename one of them")
+    return faults
+
+
+def test_a_module_name_occurs_once_in_an_app() -> None:
+    assert duplicates_of(path.relative_to(ROOT) for path in sources()) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("sessions_app/notes.py", "sessions_app/inbox/notes.py"),
+        ("sessions_app/turns/commands/search.py", "sessions_app/forgetting/search.py"),
+        ("memories_app/store/rows.py", "memories_app/review/admin/rows.py"),
+        (f"{PARALLEL[0]}/parse.py", "memoryproject/staff_site/parse.py"),
+    ],
+)
+def test_two_modules_of_one_name_are_found(first: str, second: str) -> None:
+    (fault,) = duplicates_of([Path(first), Path(second)])
+    assert first in fault
+    assert second in fault
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("sessions_app/inbox/facade.py", "sessions_app/turns/facade.py"),
+        ("sessions_app/inbox/notes.py", "memories_app/store/notes.py"),
+        (f"{PARALLEL[0]}/parse.py", f"{PARALLEL[1]}/parse.py"),
+        ("sessions_app/restore.py", "sessions_app/management/commands/restore.py"),
+    ],
+)
+def test_roles_and_parallel_packages_may_share_a_name(first: str, second: str) -> None:
+    assert duplicates_of([Path(first), Path(second)]) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from django.test import Client
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.loopback.webhooks import body_bytes, sign
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Turn
 from sessions_app.recall.recall import Viewer, recall
 from sessions_app.turns.queue import chat_answer

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import SYSTEM, audit_record
+from memoryproject.foundation.audit.audit_events import SYSTEM, audit_record
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.pruning import audit_prune
 from memoryproject.foundation.audit.sealing import audit_seal

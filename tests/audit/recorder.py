@@ -18,7 +18,7 @@ from tests.processes.forks import run_at_once
 def record(name: str, count: int) -> int:
     from django.db import transaction  # noqa: PLC0415 after django.setup()
 
-    from memoryproject.foundation.audit.events import SYSTEM, audit_record  # noqa: PLC0415
+    from memoryproject.foundation.audit.audit_events import SYSTEM, audit_record  # noqa: PLC0415
 
     for number in range(count):
         # Ids are given in another order than commits come in.

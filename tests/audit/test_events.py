@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import (
+from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
     Event,

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from memoryproject.foundation.audit.events import (
+from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
     Event,

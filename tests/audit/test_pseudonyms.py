@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from memoryproject.foundation.audit.events import (
+from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
     audit_record,

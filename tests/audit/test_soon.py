@@ -65,7 +65,7 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
     """The whole way, in a process that has such a broker."""
     script = (
         "from django.db import transaction\n"
-        "from memoryproject.foundation.audit.events import SYSTEM, audit_record\n"
+        "from memoryproject.foundation.audit.audit_events import SYSTEM, audit_record\n"
         "from memoryproject.foundation.audit.models import AuditEvent\n"
         "with transaction.atomic():\n"
         "    audit_record(action='a.b', actor=SYSTEM)\n"

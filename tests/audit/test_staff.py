@@ -11,7 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memoryproject.foundation.audit.events import SYSTEM, Event, audit_record_many, pseudonyms_of
+from memoryproject.foundation.audit.audit_events import (
+    SYSTEM,
+    Event,
+    audit_record_many,
+    pseudonyms_of,
+)
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.wiring import audit_key
 from sessions_app.models import (

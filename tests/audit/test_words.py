@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.words import ACTIONS, OBJECTS
 from sessions_app.models import ForgottenKind

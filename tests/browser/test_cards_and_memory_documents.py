@@ -7,7 +7,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.models import ChatSession
 from tests.browser.visit import Visit, is_scrolled_sideways

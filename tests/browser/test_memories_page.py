@@ -9,7 +9,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.store.change import memory_update
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.embedding.choice import embedder
 from tests.browser.visit import Visit, is_scrolled_sideways, serious, style
 from tests.remembering import remember

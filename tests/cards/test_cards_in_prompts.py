@@ -13,7 +13,7 @@ from cards_app.rules.card import extract_card
 from cards_app.rules.lines import Line
 from cards_app.rules.prompt_text import render_card
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import ChatSession, Turn, TurnReplay
 from tests.cards.making import make_due

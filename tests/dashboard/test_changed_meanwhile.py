@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.store.change import memory_pin, memory_set_visibility, memory_update
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.embedding.choice import embedder
 from tests.forms import opened, stamped_form
 

@@ -19,7 +19,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.periods import DAYS
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

@@ -14,7 +14,7 @@ from memories_app.models import Memory, MemoryRevision, MemoryStatus, MergePropo
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.staff_site.demo.around import after, before
-from memoryproject.staff_site.demo.people import (
+from memoryproject.staff_site.demo.demo_people import (
     DANA,
     EMMA,
     ERASED,

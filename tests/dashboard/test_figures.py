@@ -21,14 +21,14 @@ from memoryproject.foundation.admin_kit.periods import (
     span_key,
     span_of,
 )
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.staff_site import tasks
 from memoryproject.staff_site.dashboard.figures import figures_of
 from memoryproject.staff_site.dashboard.prices import model_tokens
 from memoryproject.staff_site.dashboard.rollups import quarters_recount, rollups_recount, slots_read
 from memoryproject.staff_site.models import Day, Mark, Quarter
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import ForgetReceipt, Message, Turn
 from sessions_app.schedules import schedules_install

@@ -15,7 +15,7 @@ from memories_app.models import Memory, MergeProposal
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.review.pending import memory_approve
 from memories_app.store.change import memory_update
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Message

@@ -20,7 +20,7 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.review.consolidate import memories_propose_merges
 from memories_app.store.change import memory_set_visibility
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
@@ -89,7 +89,7 @@ def test_where_no_vector_can_be_made_the_words_decide_and_the_page_says_so(
             return 1.0
 
     remember("TestCorp pays within 30 days")
-    monkeypatch.setattr("sessions_app.memories.admin.memories.embedder", Broken)
+    monkeypatch.setattr("sessions_app.memories.admin.memory_pages.embedder", Broken)
     found = shown(admin_client, q="TestCorp pays")
     assert rows(found) == ["TestCorp pays within 30 days"]
     assert "The meaning can&#x27;t be compared" in found.replace("'", "&#x27;")

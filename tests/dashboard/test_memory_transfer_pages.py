@@ -15,7 +15,7 @@ from django.test import Client
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from sessions_app.memories.admin import transfer
+from sessions_app.memories.admin import transfer_pages
 from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
@@ -138,7 +138,7 @@ def test_no_file_an_empty_one_and_one_that_is_too_large_are_refused(
     empty = upload(admin_client, b"")
     assert empty.status_code == 400
     assert "This file is empty." in empty.content.decode()
-    monkeypatch.setattr(transfer, "MAX_BYTES", 10)
+    monkeypatch.setattr(transfer_pages, "MAX_BYTES", 10)
     large = upload(admin_client, b'{"content": "Dana likes tea"}')
     assert large.status_code == 400
     assert "The file is larger than 10" in large.content.decode()
@@ -158,7 +158,7 @@ def test_where_no_vectors_can_be_made_it_says_what_to_do(
         def coverage(self, text: str) -> float:
             return 1.0
 
-    monkeypatch.setattr("sessions_app.memories.admin.transfer.embedder", Broken)
+    monkeypatch.setattr("sessions_app.memories.admin.transfer_pages.embedder", Broken)
     answer = upload(admin_client, b'{"content": "Dana likes tea"}')
     assert answer.status_code == 400
     assert "Import the file again later, or without vectors" in answer.content.decode()

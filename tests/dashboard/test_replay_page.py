@@ -22,7 +22,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Message, Turn, TurnReplay
 from tests.dashboard.staff import staff_with
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from

@@ -12,13 +12,13 @@ import pytest
 from django.utils import timezone
 
 from memories_app.documents.claims import DocumentBusyError
-from memories_app.documents.documents import document_forget
-from memories_app.documents.files import IncomingFile, document_file
+from memories_app.documents.document_files import IncomingFile, document_file
+from memories_app.documents.document_store import document_forget
 from memories_app.documents.read_document import document_store
 from memories_app.documents.sweep import documents_abandoned, leftovers_remove
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.move_scope import memories_move
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.base import DocumentError, ExtractedText
 from memoryproject.foundation.integrations.documents.reading import DirectExtractor

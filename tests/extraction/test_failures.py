@@ -14,7 +14,11 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.leases import LeaseLostError
-from sessions_app.extraction.claims import MAX_ATTEMPTS, extraction_claim, extractions_abandoned
+from sessions_app.extraction.extraction_claims import (
+    MAX_ATTEMPTS,
+    extraction_claim,
+    extractions_abandoned,
+)
 from sessions_app.models import ExtractionWork, Turn
 from tests.extraction.learning import DOWN, Learning, contents, fact, work
 from tests.world import CLIENT

@@ -10,7 +10,7 @@ from django.utils import timezone
 from cards_app.models import MemoryCard
 from memories_app.models import Memory
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import ChatSession, ForgetReceipt, Message
 from tests.cards.making import make_due

@@ -14,7 +14,7 @@ from django.db import OperationalError, connection, connections, transaction
 
 from memories_app.models import Memory
 from memories_app.store.change import memory_set_visibility
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.conversations.epochs import (
     PUBLIC,
@@ -30,7 +30,7 @@ from sessions_app.conversations.epochs import (
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget, object_forget_within
+from sessions_app.forgetting.forget_objects import object_forget, object_forget_within
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.forgetting.dump import left_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World

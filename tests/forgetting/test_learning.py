@@ -9,7 +9,7 @@ import pytest
 from memories_app.models import Memory
 from sessions_app.extraction.dependencies import build_extractor
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ExtractionWork
 from tests.extraction.learning import Learning, fact
 from tests.world import CLIENT, World

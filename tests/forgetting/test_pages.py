@@ -18,7 +18,7 @@ from psycopg.errors import DiskFull
 
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.streamed_page import late_page
-from memoryproject.foundation.audit.events import pseudonyms_for
+from memoryproject.foundation.audit.audit_events import pseudonyms_for
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.wiring import audit_key
 from sessions_app.forgetting.admin.forms import WORDS

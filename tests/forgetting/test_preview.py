@@ -22,9 +22,9 @@ from sessions_app.conversations.epochs import (
     forgetting_begin,
     forgetting_wait,
 )
-from sessions_app.conversations.preview_recorder import MAX_SHOWN, What
+from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind
 from sessions_app.forgetting import preview as previews
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.preview import Chosen, Preview, preview_make
 from sessions_app.models import Chat, ForgetReceipt, Message, Note, TranscriptBatch
 from sessions_app.transcript_files.backups import Backups
@@ -105,13 +105,13 @@ def test_it_shows_what_goes_and_what_is_left_of_answers(world: World) -> None:
     )[0]
     Message.objects.filter(pk=answer.pk).update(content=f"Good morning. {FACT}. Good bye.")
     preview = preview_make(chosen=of_kind("memory", world), dependencies=dependencies_of(world))
-    seen = preview.witness.seen
-    assert {each.text for each in seen[What.MEMORY]} == {FACT, OTHER}
-    (rewritten,) = [each for each in seen[What.ANSWER] if each.key == str(answer.pk)]
+    changes = preview.recorder.changes
+    assert {each.text for each in changes[ChangeKind.MEMORY]} == {FACT, OTHER}
+    (rewritten,) = [each for each in changes[ChangeKind.ANSWER] if each.key == str(answer.pk)]
     assert rewritten.left == "Good morning. [forgotten] Good bye."
-    assert f"/remember {FACT}" in {each.text for each in seen[What.MESSAGE]}
-    assert seen[What.SUMMARY]
-    assert preview.witness.counts[What.DELIVERY]
+    assert f"/remember {FACT}" in {each.text for each in changes[ChangeKind.MESSAGE]}
+    assert changes[ChangeKind.SUMMARY]
+    assert preview.recorder.counts[ChangeKind.DELIVERY]
 
 
 def test_it_shows_the_notes_that_go_or_are_cut(world: World) -> None:
@@ -121,8 +121,8 @@ def test_it_shows_the_notes_that_go_or_are_cut(world: World) -> None:
     Note.objects.create(**beside, message=message, text="Is this so?")
     Note.objects.create(**beside, text=f"They say: {FACT}. Ask them.")
     preview = preview_make(chosen=[("message", message.pk)], dependencies=dependencies_of(world))
-    seen = {each.text: each.left for each in preview.witness.seen[What.NOTE]}
-    assert seen == {"Is this so?": "", f"They say: {FACT}. Ask them.": "[forgotten] Ask them."}
+    changes = {each.text: each.left for each in preview.recorder.changes[ChangeKind.NOTE]}
+    assert changes == {"Is this so?": "", f"They say: {FACT}. Ask them.": "[forgotten] Ask them."}
     assert preview.tables["sessions_app_note"] == 2
 
 
@@ -185,7 +185,7 @@ def test_who_is_storing_isnt_waited_for_long(world: World, monkeypatch: Any) -> 
         thread.join()
     assert not preview.tried
     assert preview.tables == {"memories_app_memory": 1}
-    assert [each.text for each in preview.witness.seen[What.MEMORY]] == [FACT]
+    assert [each.text for each in preview.recorder.changes[ChangeKind.MEMORY]] == [FACT]
 
 
 def test_a_long_conversation_is_counted_and_its_first_messages_shown(
@@ -210,8 +210,8 @@ def test_a_long_conversation_is_counted_and_its_first_messages_shown(
     preview = preview_make(chosen=of_kind("chat", world), dependencies=dependencies_of(world))
     assert not preview.tried
     assert preview.tables["sessions_app_message"] == Message.objects.count()
-    assert len(preview.witness.seen[What.MESSAGE]) == MAX_SHOWN
-    assert preview.witness.counts[What.MESSAGE] == Message.objects.count()
+    assert len(preview.recorder.changes[ChangeKind.MESSAGE]) == MAX_SHOWN
+    assert preview.recorder.counts[ChangeKind.MESSAGE] == Message.objects.count()
     assert Chat.objects.count() == 1
 
 

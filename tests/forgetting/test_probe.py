@@ -15,7 +15,7 @@ from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import MAX_PROBES, Prober, StillFoundError, spread
 from sessions_app.models import ChatSession, ForgetReceipt, Message, OutboundPart, Turn
 from tests.forgetting.dump import left_of
@@ -90,7 +90,7 @@ def all_swept(world: World) -> tuple[Prober, DeletionPlan, Fragments]:
     chat = world.chat(CLIENT)
     since = timezone.now() - timedelta(minutes=5)
     prober = Prober(FACTS, world.dependencies.embedder)
-    doomed = DeletionPlan(texts=dict.fromkeys(FACTS), chats={chat.pk}, since=since)
+    plan = DeletionPlan(texts=dict.fromkeys(FACTS), chats={chat.pk}, since=since)
     ChatSession.objects.get(pk=session_id).delete()
     world.say(CLIENT, "Good evening")
     alike = [
@@ -99,30 +99,30 @@ def all_swept(world: World) -> tuple[Prober, DeletionPlan, Fragments]:
     ]
     session_id = world.session(CLIENT).pk
     world.rules.chat_memory.add_messages(conversation_id=session_id, messages=alike)
-    return prober, doomed, Fragments(FACTS)
+    return prober, plan, Fragments(FACTS)
 
 
 @pytest.mark.parametrize("number", [3, 138])
 def test_an_answer_that_was_overlooked_is_found_whichever_text_it_tells(
     world: World, number: int
 ) -> None:
-    prober, doomed, texts = all_swept(world)
-    prober.look(doomed=doomed, texts=texts)
+    prober, plan, texts = all_swept(world)
+    prober.look(plan=plan, texts=texts)
     answer = answer_later(world, f"You said that {FACTS[number]}, I think")
     with pytest.raises(StillFoundError, match=str(answer.pk)):
-        prober.look(doomed=doomed, texts=texts)
+        prober.look(plan=plan, texts=texts)
     Message.objects.filter(pk=answer.pk).update(content=f"You said. {MARK} I think")
-    prober.look(doomed=doomed, texts=texts)
+    prober.look(plan=plan, texts=texts)
 
 
 def test_so_is_what_was_sent_and_what_was_summed_up(world: World) -> None:
-    prober, doomed, texts = all_swept(world)
+    prober, plan, texts = all_swept(world)
     world.say(CLIENT, "And now?")
     part = OutboundPart.objects.filter(turn=Turn.objects.latest("id"))
     kept = part.get().content
     part.update(content=FACTS[138])
     with pytest.raises(StillFoundError, match="part"):
-        prober.look(doomed=doomed, texts=texts)
+        prober.look(plan=plan, texts=texts)
     part.update(content=kept)
     world.summarizing(every=2)
     world.say(CLIENT, "Thank you")
@@ -130,20 +130,20 @@ def test_so_is_what_was_sent_and_what_was_summed_up(world: World) -> None:
     session = world.session(CLIENT)
     session.summarizations.update(digest=f"They said that {FACTS[138]}")
     with pytest.raises(StillFoundError, match="summary"):
-        prober.look(doomed=doomed, texts=texts)
+        prober.look(plan=plan, texts=texts)
 
 
 def test_what_people_say_again_on_their_own_is_no_find(world: World) -> None:
-    prober, doomed, texts = all_swept(world)
+    prober, plan, texts = all_swept(world)
     world.say(CLIENT, "And now?")
     message = Message.objects.filter(role="user").latest("received_at")
     Message.objects.filter(pk=message.pk).update(content=FACTS[5])
-    prober.look(doomed=doomed, texts=texts)
+    prober.look(plan=plan, texts=texts)
 
 
 def test_two_hundred_texts_cost_no_more_queries_than_twenty(world: World) -> None:
     counts = []
-    prober, doomed, _ = all_swept(world)
+    prober, plan, _ = all_swept(world)
     for texts in (FACTS[:MAX_PROBES], FACTS):
         prober = Prober(texts, world.dependencies.embedder)
         with (
@@ -152,7 +152,7 @@ def test_two_hundred_texts_cost_no_more_queries_than_twenty(world: World) -> Non
             ) as queries,
             transaction.atomic(),
         ):
-            prober.look(doomed=doomed, texts=Fragments(texts))
+            prober.look(plan=plan, texts=Fragments(texts))
         counts.append(len(queries))
     assert counts[0] == counts[1]
 

@@ -17,7 +17,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.forgetting.deletion_plan import MARGIN, DeletionPlan
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober, StillFoundError
 from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
 from sessions_app.forgetting.registry import swept_columns
@@ -108,10 +108,10 @@ def test_whatever_the_sweep_overlooked_is_found(world: World, place: str) -> Non
         )
     prober, texts = Prober([], world.dependencies.embedder), Fragments([FACT])
     since = Message.objects.earliest("received_at").received_at - MARGIN
-    doomed = DeletionPlan(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
+    plan = DeletionPlan(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
 
     def look() -> None:
-        prober.look(doomed=doomed, texts=texts)
+        prober.look(plan=plan, texts=texts)
         prober.look_at_rest(texts=texts, since=since)
 
     with pytest.raises(StillFoundError, match="It is still told in"):

@@ -11,11 +11,11 @@ from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
 
 from memories_app.models import Memory
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.tokens import token_create
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import InboundDelivery, Message, Turn, TurnReplay
 from tests.api.calling import Api
 from tests.forgetting.dump import everything, left_of

@@ -16,13 +16,13 @@ from django.utils import timezone
 
 from memories_app.models import Memory
 from memories_app.store.remember import memory_remember
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_addresses import addresses_lock
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.runs import (
     MAX_ATTEMPTS,
     MAX_ITEMS,

@@ -12,7 +12,7 @@ from django.urls import reverse
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.text.terms import index_text
-from sessions_app.forgetting import search as searches
+from sessions_app.forgetting import find_matches as searches
 from sessions_app.forgetting.runs import MAX_ITEMS
 from sessions_app.models import ForgetRun
 from tests.forgetting.pages import FACT, NOBODY, OTHER, SEARCH, text

@@ -16,13 +16,13 @@ from django_q.models import Task
 from memories_app.models import Memory, Tombstone
 from memories_app.store.change import memory_update
 from memories_app.store.delete import is_forgotten
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, ForgetReceipt, InboundDelivery, Message, Turn
 from tests.forgetting.dump import everything, left_of, vectors_of
 from tests.forgetting.forgetting_tools import dependencies_of

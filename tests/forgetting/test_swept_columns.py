@@ -21,12 +21,12 @@ from psycopg import sql
 
 from memories_app.models import Memory, MergeProposal, SourceDocument
 from memories_app.store.change import memory_update
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.cards.make_cards import card_make
 from sessions_app.forgetting.deletion_plan import MARGIN
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe_sources import Column, made_by_nobody, made_since
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import ExtractionWork, InboundDelivery, Message, Note, Turn

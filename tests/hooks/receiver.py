@@ -14,7 +14,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from memories_app.store.remember import NewMemory, memories_remember
-from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.hooks.addresses import AddressRules
 from memoryproject.foundation.integrations.hooks.base import Poster

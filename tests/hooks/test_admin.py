@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.store.remember import NewMemory, memories_remember
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.hooks.base import Posted

@@ -19,7 +19,7 @@ from memories_app.models import Memory
 from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_pin
 from memories_app.store.remember import NewMemory, memories_remember, memory_remember
-from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -29,7 +29,7 @@ from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, W
 from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.models import Chat, ChatSession, Turn
 from tests.api.calling import Api

@@ -11,13 +11,13 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.hooks.base import Posted
 from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.integrations.hooks.recording import RecordingPoster
 from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.outgoing_webhooks.delivery_leases import MAX_AT_ONCE, endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_remove
-from memoryproject.foundation.outgoing_webhooks.leases import MAX_AT_ONCE, endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from memoryproject.foundation.outgoing_webhooks.signals import deliveries_due

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.hooks.base import Posted, PostError
 from memoryproject.foundation.integrations.hooks.http import HttpPoster

@@ -240,7 +240,7 @@ def test_a_revoked_token_is_refused_in_the_middle_of_a_stdio_session(
     key = secret()
     revoke = (
         "from memoryproject.foundation.rest_kit.tokens import token_find, token_revoke\n"
-        "from memoryproject.foundation.audit.events import COMMAND_LINE\n"
+        "from memoryproject.foundation.audit.audit_events import COMMAND_LINE\n"
         f"token_revoke(token_id=token_find({key!r}).pk, actor=COMMAND_LINE)\n"
     )
 

@@ -28,7 +28,7 @@ from memories_app.store.change import (
 from memories_app.store.delete import memories_delete
 from memories_app.store.move_scope import memories_move
 from memories_app.store.remember import content_hash, memory_remember
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder

@@ -21,7 +21,7 @@ from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision, MemorySource
 from memories_app.store.change import memory_pin, memory_update
 from memories_app.store.remember import memories_remember, memory_remember
-from memoryproject.foundation.audit.events import COMMAND_LINE, SYSTEM
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import

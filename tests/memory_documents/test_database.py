@@ -18,7 +18,7 @@ from memories_app.memory_documents.database.database_store import DatabaseStore
 from memories_app.memory_documents.database.remove import documents_remove
 from memories_app.memory_documents.store_protocol import Filter, Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from tests.memory_documents.conftest import NOON, Place
 from tests.unit.memory_documents.examples import document

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.accounts import nobody_account
 from memoryproject.foundation.embedded_postgres.binaries import binary
+from memoryproject.foundation.embedded_postgres.system_accounts import nobody_account
 from tests.postgres.support import connect, run_python
 
 ALL_CAPABILITIES = (1 << 40) - 1

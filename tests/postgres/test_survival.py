@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.locks import FileLock
+from memoryproject.foundation.embedded_postgres.file_lock import FileLock
 from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.postgres.support import (
     USER_PROGRAM,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from memories_app.store.change import memory_expire_at, memory_set_visibility
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.models import Message, Turn
 from tests.events import moved

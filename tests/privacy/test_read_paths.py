@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from memories_app.models import Memory
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.memories.transfer import memories_export
 from tests.privacy.oracle import Secret, Viewer, belongs_to, may_see
 from tests.privacy.probes import PROBES, Shown, probe

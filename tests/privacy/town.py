@@ -12,14 +12,14 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
-from memories_app.documents.documents import document_receive
-from memories_app.documents.files import IncomingFile
+from memories_app.documents.document_files import IncomingFile
+from memories_app.documents.document_store import document_receive
 from memories_app.documents.read_document import document_store
 from memories_app.models import Memory, SourceDocument
 from memories_app.store.change import memory_expire_at
 from memories_app.store.remember import memory_remember
 from memories_app.store.supersede import memory_supersede
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.documents.reading import DirectExtractor
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatRequest

@@ -16,7 +16,7 @@ import httpx
 import psutil
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.locks import FileLock
+from memoryproject.foundation.embedded_postgres.file_lock import FileLock
 from memoryproject.foundation.embedded_postgres.places import places_for
 from memoryproject.foundation.embedded_postgres.processes import (
     is_alive,

@@ -10,7 +10,7 @@ import django
 
 django.setup()
 
-from sessions_app.transcript_files.folder import BatchFolder  # noqa: E402
+from sessions_app.transcript_files.transcript_folder import BatchFolder  # noqa: E402
 from sessions_app.transcripts.dependencies import build_save_dependencies  # noqa: E402
 from sessions_app.transcripts.save import batches_save  # noqa: E402
 from sessions_app.transcripts.target import Target  # noqa: E402

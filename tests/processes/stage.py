@@ -48,7 +48,7 @@ class Stage:
             "-c",
             "from datetime import timedelta\n"
             "from sessions_app.turns.dependencies import enqueue_chat\n"
-            "from sessions_app.turns.claims import turns_sweep\n"
+            "from sessions_app.turns.turn_claims import turns_sweep\n"
             f"patience = timedelta(seconds={unconfirmed_after_seconds})\n"
             "turns_sweep(enqueue=enqueue_chat, unconfirmed_after=patience)",
         )

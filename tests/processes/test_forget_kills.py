@@ -29,7 +29,7 @@ run = run_draft(chosen=[("memory", each.memory.pk) for each in memories], asked_
 print(run.pk)
 """
 CONFIRM = """
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.runs import run_confirm
 actor = Actor("staff", name="dana")

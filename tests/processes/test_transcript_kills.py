@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from sessions_app.transcript_files.batch_names import batch_name
-from sessions_app.transcript_files.parse import write
+from sessions_app.transcript_files.parse_transcript import write
 from tests.processes.database import Database
 from tests.processes.installation import REPOSITORY, Installation, kill, prepared
 from tests.processes.waiting import wait_until

@@ -16,7 +16,7 @@ from sessions_app.legacy_import.files.errors import LegacyError
 from sessions_app.legacy_import.files.gather import FoundMessage
 from sessions_app.legacy_import.files.ids import message_uuid, session_uuid
 from sessions_app.legacy_import.files.numbering import numbered
-from sessions_app.legacy_import.files.parse import (
+from sessions_app.legacy_import.files.parse_sessions import (
     MAX_ORDER,
     MESSAGE_FIELDS,
     ROLES,

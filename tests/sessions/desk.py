@@ -12,7 +12,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models import ChatPause, Turn
 from sessions_app.takeover.staff_reply import HandReply, OwnNumber, chat_reply
 from sessions_app.turns.pauses import Resumed, chat_pause, chat_resume

@@ -9,8 +9,8 @@ from django.db.models import F
 
 from memories_app.models import Memory
 from sessions_app.models import Turn
-from sessions_app.turns.claims import turn_claim
 from sessions_app.turns.queue import burst_wait, chat_answer
+from sessions_app.turns.turn_claims import turn_claim
 from tests.events import revocation
 from tests.world import CLIENT, World, message_from
 

@@ -25,7 +25,7 @@ from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.schedules import PLANNED, schedules_install
 from sessions_app.signals import session_expired
-from sessions_app.turns.claims import turn_claim
+from sessions_app.turns.turn_claims import turn_claim
 from tests.sessions.invariants import check_all
 from tests.world import CLIENT, World, message_from
 

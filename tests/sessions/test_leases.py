@@ -24,7 +24,7 @@ from memoryproject.foundation.leases import (
     leases_sweep,
     this_process,
 )
-from sessions_app.extraction.claims import extractions_abandoned
+from sessions_app.extraction.extraction_claims import extractions_abandoned
 from sessions_app.models import (
     Chat,
     ChatSession,
@@ -34,9 +34,9 @@ from sessions_app.models import (
     SummaryWork,
     Turn,
 )
-from sessions_app.summaries.claims import summaries_abandoned
+from sessions_app.summaries.summary_claims import summaries_abandoned
 from sessions_app.tasks import sweep_work
-from sessions_app.turns.claims import sends_resolve, turns_abandoned, turns_sweep
+from sessions_app.turns.turn_claims import sends_resolve, turns_abandoned, turns_sweep
 from tests.sessions.test_turns_at_once import in_threads, somebody_waits_for_a_lock
 
 MINUTE = timedelta(minutes=1)

@@ -119,9 +119,9 @@ def test_neighbours_cost_two_queries_for_one_message_as_for_ten(
 
     for count in (1, 10):
         with django_assert_num_queries(2):
-            assert len(neighbours_of(keys[:count], said=Message.objects.all())) == count
+            assert len(neighbours_of(keys[:count], messages=Message.objects.all())) == count
     with django_assert_num_queries(0):
-        neighbours_of([], said=Message.objects.all())
+        neighbours_of([], messages=Message.objects.all())
 
 
 def test_the_prompt_holds_question_and_answer_of_what_left_the_window(talking: World) -> None:

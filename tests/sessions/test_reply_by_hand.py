@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
 from sessions_app.conversations.reply_window import last_heard, window_closes
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.takeover.staff_reply import (
     MAX_LENGTH,
@@ -24,7 +24,7 @@ from sessions_app.takeover.staff_reply import (
     TooLongError,
     WindowClosedError,
 )
-from sessions_app.turns.claims import turn_claim, turns_sweep
+from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.sessions.desk import DAY, Desk
 from tests.sessions.test_turns_at_once import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from memories_app.models import Memory
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
 from sessions_app.inbox.move_markers import chats_review

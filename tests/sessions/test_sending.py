@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
 from sessions_app.models import Message, OutboundPart, Turn
-from sessions_app.turns.claims import turns_sweep
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import NotInTroubleError, turn_rerun
+from sessions_app.turns.turn_claims import turns_sweep
 from tests.world import CLIENT, NUMBER_ID, World, message_from
 
 REFUSED = SendError("no route")

@@ -15,8 +15,8 @@ from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Message, SummaryWork, Turn
 from sessions_app.models.roles import Limits
 from sessions_app.summaries.chunks import chunk_next
-from sessions_app.summaries.claims import summaries_abandoned, summary_claim
 from sessions_app.summaries.summarizer import Made, Summarizer
+from sessions_app.summaries.summary_claims import summaries_abandoned, summary_claim
 from sessions_app.summaries.summary_store import summary_store
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, World, message_from

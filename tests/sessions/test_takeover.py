@@ -16,13 +16,13 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget import object_forget
+from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.expiry import sessions_expire
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.claims import turn_claim, turns_sweep
 from sessions_app.turns.pauses import pauses_end
+from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.sessions.desk import Desk
 from tests.sessions.test_turns_at_once import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from memoryproject.foundation.audit.events import SYSTEM
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.staff_site.models import Mark
 from sessions_app.conversations.exposure import exposure_of
 from sessions_app.forgetting.person_export import person_export

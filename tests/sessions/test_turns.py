@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.offline import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.turns.claims import turn_claim, turns_sweep
+from sessions_app.turns.turn_claims import turn_claim, turns_sweep
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 

@@ -13,10 +13,10 @@ from django.db import connection, transaction
 
 from sessions_app.inbound.merge_chats import chat_merge
 from sessions_app.models import Chat, Message, Turn
-from sessions_app.turns.claims import TurnLease, turn_claim
 from sessions_app.turns.draft import Draft
 from sessions_app.turns.reply_store import reply_store
 from sessions_app.turns.send import reply_send
+from sessions_app.turns.turn_claims import TurnLease, turn_claim
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 

@@ -24,7 +24,7 @@ from memories_app.models import Memory, SourceDocument
 from memories_app.models.proposals import MergeProposal, ProposalMemory
 from memories_app.store.remember import memory_remember
 from memoryproject.environment import Environment
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
 from memoryproject.foundation.audit.verify import report as audit_report
 from memoryproject.foundation.errors.stored_errors import ErrorText

@@ -16,8 +16,8 @@ from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Message
 from sessions_app.transcript_files.backups import Backups
 from sessions_app.transcript_files.batch_names import batch_name
-from sessions_app.transcript_files.folder import BatchFolder
-from sessions_app.transcript_files.parse import write
+from sessions_app.transcript_files.parse_transcript import write
+from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from sessions_app.transcripts.target import Target
 

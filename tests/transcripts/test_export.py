@@ -21,10 +21,10 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.errors import FaultError, FolderError
-from sessions_app.transcript_files.folder import BatchFolder
-from sessions_app.transcript_files.parse import MAX_FILE_SIZE
+from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
+from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcripts.conversation_queries import Conversation
-from sessions_app.transcripts.export import transcripts_export
+from sessions_app.transcripts.export_transcripts import transcripts_export
 from sessions_app.transcripts.status import folder_validate
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.unit.transcripts.test_format import SAID

@@ -21,7 +21,7 @@ from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.backups import MANIFEST
 from sessions_app.transcript_files.batch_names import batch_name
 from sessions_app.transcript_files.errors import FolderError, RefusedError
-from sessions_app.transcript_files.folder import BatchFolder
+from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcripts.target import DEFAULT_CHAT, Target
 from tests.transcripts.conftest import Batches, said, stored
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

@@ -68,4 +68,4 @@ def test_a_quote_stands_word_for_word(quote: str, text: str, is_there: bool) -> 
 def test_peoples_own_words_carry_a_fact(
     content: str, said: str, question: str, carried: bool
 ) -> None:
-    assert is_carried(content, said=[said, "Dana"], question=question) is carried
+    assert is_carried(content, texts=[said, "Dana"], question=question) is carried

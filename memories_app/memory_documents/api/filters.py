@@ -24,8 +24,8 @@ class SinceFormField(forms.CharField):
         try:
             return moment_or_age(value)
         except ValidationError as error:
-            told = " ".join(str(text) for text in error.detail)
-            raise forms.ValidationError(told, code="invalid") from error
+            message = " ".join(str(text) for text in error.detail)
+            raise forms.ValidationError(message, code="invalid") from error
 
 
 @extend_schema_field(

@@ -82,6 +82,6 @@ def moment_or_age(text: str) -> datetime:
         try:
             found: datetime = field.run_validation(text)
         except serializers.ValidationError:
-            told = "It must be an age such as 7d or 24h, or a time such as 2026-01-31T09:30:00Z."
-            raise serializers.ValidationError(told) from None
+            message = "It must be an age such as 7d or 24h, or a time such as 2026-01-31T09:30:00Z."
+            raise serializers.ValidationError(message) from None
         return found

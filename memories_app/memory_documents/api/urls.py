@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from memories_app.memory_documents.api.documents import (
+from memories_app.memory_documents.api.memory_document_api import (
     DocumentArchiveView,
     DocumentCleanupView,
     DocumentsView,

@@ -19,9 +19,7 @@ from memories_app.memory_document_format.facade import (
     name_for,
     newest,
 )
-from memories_app.memory_documents.database.put import documents_put
-from memories_app.memory_documents.database.remove import documents_remove_older
-from memories_app.memory_documents.database.rows import (
+from memories_app.memory_documents.database.document_rows import (
     BY_NAME,
     categories_lock,
     envelope_of,
@@ -36,6 +34,8 @@ from memories_app.memory_documents.database.rows import (
     row_update,
     rows_in,
 )
+from memories_app.memory_documents.database.put import documents_put
+from memories_app.memory_documents.database.remove import documents_remove_older
 from memories_app.memory_documents.store_protocol import (
     CREATED,
     UNCHANGED,
@@ -52,7 +52,7 @@ from memories_app.memory_documents.store_protocol import (
     no_progress,
 )
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.audit.events import Actor, audit_record, audit_record_many
+from memoryproject.foundation.audit.audit_events import Actor, audit_record, audit_record_many
 
 AT_ONCE = 100
 

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memories_app.memory_document_format.facade import COMPLETE, CONTEXT, HANDOFFS
-from memories_app.memory_documents.database.remove import documents_remove_older
-from memories_app.memory_documents.database.rows import (
+from memories_app.memory_documents.database.document_rows import (
     categories_lock,
     envelope_of,
     event_of,
     row_archive,
     rows_in,
 )
-from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record_many
+from memories_app.memory_documents.database.remove import documents_remove_older
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record_many
 
 
 def documents_tend(

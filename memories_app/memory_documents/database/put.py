@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from memories_app.memory_document_format.facade import numbers_of
-from memories_app.memory_documents.database.rows import (
+from memories_app.memory_documents.database.document_rows import (
     categories_lock,
     event_of,
     key_of,
@@ -30,7 +30,7 @@ from memories_app.memory_documents.store_protocol import (
     Put,
 )
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memoryproject.foundation.audit.events import Actor, Event, audit_record_many
+from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 
 
 @dataclass(frozen=True)

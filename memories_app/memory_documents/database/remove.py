@@ -9,10 +9,15 @@ from uuid import UUID
 from django.db import transaction
 
 from memories_app.memory_document_format.facade import CATEGORIES
-from memories_app.memory_documents.database.rows import BY_NAME, categories_lock, event_of, rows_in
+from memories_app.memory_documents.database.document_rows import (
+    BY_NAME,
+    categories_lock,
+    event_of,
+    rows_in,
+)
 from memories_app.memory_documents.store_protocol import Progress, no_progress
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.audit.events import Actor, audit_record_many
+from memoryproject.foundation.audit.audit_events import Actor, audit_record_many
 
 AT_ONCE = 500
 

@@ -16,7 +16,7 @@ from memories_app.memory_documents.store_protocol import (
     Key,
     Put,
 )
-from memories_app.memory_documents.tree import files
+from memories_app.memory_documents.tree import tree_files
 from memories_app.memory_documents.tree.folders import Folders
 from memories_app.memory_documents.tree.read_tree import kept_if_there, kept_or_broken
 from memoryproject.foundation.process.narrowing import present
@@ -48,7 +48,7 @@ class Putting:
             return Put(key, UNCHANGED)
         if there is not None and not self._replace:
             return Put(key, CONFLICT, ANOTHER_TEXT)
-        files.write(folder, key.name, text)
+        tree_files.write(folder, key.name, text)
         return Put(key, CREATED if there is None else UPDATED)
 
     def _is_archived_by_now(self, document: Kept) -> bool:
@@ -56,9 +56,9 @@ class Putting:
         if key.archived:
             return False
         archive = self._folder(key.category, archived=True)
-        if not files.is_there(archive, key.name):
+        if not tree_files.is_there(archive, key.name):
             return False
-        for name in numbers_of(key.name, files.names_in(archive)):
+        for name in numbers_of(key.name, tree_files.names_in(archive)):
             one = kept_or_broken(archive, Key(key.category, name, archived=True))
             if isinstance(one, Kept) and one.envelope.text == document.envelope.text:
                 return True
@@ -82,4 +82,4 @@ class Putting:
     ) -> None:
         with self._opened:
             for folder in self._open.values():
-                files.sync(folder)
+                tree_files.sync(folder)

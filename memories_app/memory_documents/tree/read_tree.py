@@ -10,7 +10,7 @@ from memories_app.memory_document_format.facade import (
     name_refused,
 )
 from memories_app.memory_documents.store_protocol import Broken, Kept, Key
-from memories_app.memory_documents.tree import files
+from memories_app.memory_documents.tree import tree_files
 
 
 def kept_read(folder: int, key: Key) -> Kept:
@@ -19,7 +19,7 @@ def kept_read(folder: int, key: Key) -> Kept:
     if why:
         raise _unreadable(key, f"its name {why}")
     try:
-        raw = files.read(folder, key.name)
+        raw = tree_files.read(folder, key.name)
     except FileNotFoundError:
         raise MemoryDocumentNotFoundError(f"There is no {key.path}.") from None
     except OSError as error:

@@ -35,7 +35,7 @@ from memories_app.memory_documents.store_protocol import (
     Saved,
     no_progress,
 )
-from memories_app.memory_documents.tree import files
+from memories_app.memory_documents.tree import tree_files
 from memories_app.memory_documents.tree.folders import LOCK_SECONDS, Folders
 from memories_app.memory_documents.tree.import_documents import Putting
 from memories_app.memory_documents.tree.read_tree import kept_if_there, kept_or_broken, kept_read
@@ -85,8 +85,8 @@ class TreeStore:
             if old is not None and new is old.envelope:
                 outcome = UNCHANGED
             else:
-                files.write(folder, key.name, new.text)
-                files.sync(folder)
+                tree_files.write(folder, key.name, new.text)
+                tree_files.sync(folder)
             archived_as = self._archive(folder, key) if new.is_completed else None
         return Saved(key, outcome, new, archived_as)
 
@@ -114,7 +114,7 @@ class TreeStore:
         before = self._now() - older_than
         removed, broken = [], []
         with self._folders.folder(category) as folder:
-            names = files.names_in(folder) if folder is not None else []
+            names = tree_files.names_in(folder) if folder is not None else []
             for done, name in enumerate(names, start=1):
                 one = kept_or_broken(present(folder), Key(category, name))
                 if isinstance(one, Broken):
@@ -142,7 +142,7 @@ class TreeStore:
         total = 0
         for category, archived in _places():
             with self._folders.folder(category, archived=archived) as folder:
-                total += len(files.names_in(folder)) if folder is not None else 0
+                total += len(tree_files.names_in(folder)) if folder is not None else 0
         return total
 
     def walk(self) -> Iterator[Kept | Broken]:
@@ -160,7 +160,7 @@ class TreeStore:
 
     def _all(self, category: str, wanted: Filter) -> Iterator[Kept | Broken]:
         with self._folders.folder(category, archived=wanted.archived) as folder:
-            for name in files.names_in(folder) if folder is not None else []:
+            for name in tree_files.names_in(folder) if folder is not None else []:
                 if wanted.fits_name(category, name):
                     one = kept_or_broken(present(folder), Key(category, name, wanted.archived))
                     if one is not None:
@@ -174,9 +174,9 @@ class TreeStore:
         if folder is None:
             name = None
         elif category == CONTEXT:
-            name = newest(category, identifier, files.names_in(folder))
+            name = newest(category, identifier, tree_files.names_in(folder))
         else:
-            name = identifier if files.is_there(folder, identifier) else None
+            name = identifier if tree_files.is_there(folder, identifier) else None
         if name is None:
             raise MemoryDocumentNotFoundError(
                 f"There is no {Key(category, identifier, archived).path}."
@@ -189,7 +189,7 @@ class TreeStore:
         Raises MemoryDocumentInvalidError, MemoryDocumentStoreError.
         """
         old = kept_if_there(folder, key)
-        if old is not None and not files.is_spelled_so(folder, key.name):
+        if old is not None and not tree_files.is_spelled_so(folder, key.name):
             raise MemoryDocumentStoreError(
                 f"{key.path} is there in other upper and lower case, which this file system "
                 "takes for the same. Choose another identifier."
@@ -199,9 +199,9 @@ class TreeStore:
     def _archive(self, folder: int, key: Key) -> Key:
         with self._folders.folder(key.category, archived=True) as opened:
             archive = present(opened)
-            taken = files.names_in(archive) if files.is_there(archive, key.name) else []
+            taken = tree_files.names_in(archive) if tree_files.is_there(archive, key.name) else []
             name = numbered(key.name, taken)
-            files.move(folder, key.name, archive, name)
+            tree_files.move(folder, key.name, archive, name)
         return Key(key.category, name, archived=True)
 
     def _remove(self, key: Key, before: datetime) -> bool:
@@ -210,7 +210,7 @@ class TreeStore:
             one = kept_or_broken(folder, key)
             if not isinstance(one, Kept) or one.envelope.changed >= before:
                 return False
-            files.remove(folder, key.name)
+            tree_files.remove(folder, key.name)
             return True
 
     @contextmanager

@@ -22,8 +22,8 @@ from django.utils.translation import gettext_lazy
 from memories_app.errors import MemoryOperationError
 from memories_app.models import DecisionReason, Memory, MemoryStatus
 from memories_app.review.admin.actions import decides
-from memories_app.review.admin.history import Places, memory_address
-from memories_app.review.admin.rows import MemoryRows
+from memories_app.review.admin.memory_history import Places, memory_address
+from memories_app.review.admin.memory_rows import MemoryRows
 from memories_app.review.admin.state_labels import type_label
 from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
 from memories_app.review.resolve import (
@@ -34,7 +34,7 @@ from memories_app.review.resolve import (
     memories_merge,
 )
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.errors.translate_error import translate_error

@@ -83,11 +83,11 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
         value. The form gets a new stamp, so that saving again is a decision.
         """
         names = ", ".join(str(self[name].label) for name in theirs)
-        told = _(
+        message = _(
             "Somebody else saved this meanwhile and changed: %(fields)s. Nothing of yours is "
             "saved yet: look at what is marked, and save again."
         )
-        self.add_error(None, told % {"fields": names})
+        self.add_error(None, message % {"fields": names})
         for name, value in now.stored().items():
             if name not in touched:
                 self._show(name, value)
@@ -100,12 +100,12 @@ class StampedForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def ask_damaged(self, now: StampedForm) -> None:
         """Show the stored value of each differing field, because the seen values are unknown."""
-        told = _(
+        message = _(
             "This page is damaged: it doesn't say what stood here when it was opened. Nothing is "
             "saved yet: look at what is marked, and save again."
         )
         given = {name: _plain(self.cleaned_data[name]) for name in now.stored()}
-        self.add_error(None, told)
+        self.add_error(None, message)
         for name, value in now.stored().items():
             if digest_of(given[name]) != digest_of(value):
                 shown = self._beside(_("What is stored:"), name, value)

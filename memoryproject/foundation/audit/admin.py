@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 
 from memoryproject.foundation.admin_kit.display import shown_json, shown_state
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.events import audit_record, pseudonyms_of
+from memoryproject.foundation.audit.audit_events import audit_record, pseudonyms_of
 from memoryproject.foundation.audit.export import FORMATS, line_shown
 from memoryproject.foundation.audit.filters import (
     ACTOR_KINDS,
@@ -191,7 +191,7 @@ def _state() -> dict[str, Any]:
     return {
         "chain": state,
         "report": report,
-        "told": shown_result(report) if report else [],
+        "sentences": shown_result(report) if report else [],
         "findings": shown_findings(report) if report else [],
     }
 

@@ -48,21 +48,21 @@ def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def shown_result(report: Mapping[str, Any]) -> list[str]:
     """Return the result as sentences."""
-    told = [_verdict(report), _checked(report)]
+    sentences = [_verdict(report), _checked(report)]
     if report["pruned"]:
         text = ngettext(
             "%(count)d older event was pruned rightly.",
             "%(count)d older events were pruned rightly.",
             report["pruned"],
         )
-        told.append(text % {"count": report["pruned"]})
+        sentences.append(text % {"count": report["pruned"]})
     if report["found"] > len(report["findings"]):
         more = report["found"] - len(report["findings"])
         text = ngettext(
             "%(count)d more finding isn't shown.", "%(count)d more findings aren't shown.", more
         )
-        told.append(text % {"count": more})
-    return told
+        sentences.append(text % {"count": more})
+    return sentences
 
 
 def _verdict(report: Mapping[str, Any]) -> str:

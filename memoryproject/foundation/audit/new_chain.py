@@ -7,8 +7,8 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.audit.chain import ChainError, chain_lock, removal_allowed
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead
 from memoryproject.foundation.audit.rewriting import log_set_aside
 from memoryproject.foundation.audit.sealing import audit_seal

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
+from memoryproject.foundation.audit.audit_logfile import AuditLogFile
 from memoryproject.foundation.audit.canonical import seal_of
 from memoryproject.foundation.audit.chain import (
     BEGINNING,
@@ -20,7 +21,6 @@ from memoryproject.foundation.audit.chain import (
     head_current,
     removal_allowed,
 )
-from memoryproject.foundation.audit.logfile import AuditLogFile
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent
 from memoryproject.foundation.audit.rows import sealed_rows
 

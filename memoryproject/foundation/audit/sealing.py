@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.db import IntegrityError, connection, transaction
 
+from memoryproject.foundation.audit.audit_logfile import AuditLogFile
 from memoryproject.foundation.audit.canonical import Fields, line_head, line_of, seal_of
 from memoryproject.foundation.audit.chain import (
     ChainError,
@@ -16,7 +17,6 @@ from memoryproject.foundation.audit.chain import (
     head_current,
     head_move,
 )
-from memoryproject.foundation.audit.logfile import AuditLogFile
 from memoryproject.foundation.audit.models import AuditSealJob
 from memoryproject.foundation.audit.rows import unsealed_fields, waiting
 from memoryproject.foundation.errors.stored_errors import ErrorText

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 
 
 def staff_actor(request: HttpRequest) -> Actor:

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 from django_q.tasks import async_task
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead, AuditVerification
 from memoryproject.foundation.audit.rows import waiting
 from memoryproject.foundation.audit.verify.report import AuditReport

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from memoryproject.foundation.embedded_postgres.accounts import ServerAccount
 from memoryproject.foundation.embedded_postgres.binaries import POSTGRES_MAJOR, binary
 from memoryproject.foundation.embedded_postgres.errors import (
     OWN_SERVER,
@@ -17,6 +16,7 @@ from memoryproject.foundation.embedded_postgres.errors import (
 )
 from memoryproject.foundation.embedded_postgres.folders import PRIVATE_FILE, make_server_folder
 from memoryproject.foundation.embedded_postgres.places import Places
+from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount
 
 ROLE = "memory"
 _UNFINISHED = "postgres.new-"

@@ -6,13 +6,17 @@ import os
 import stat
 from pathlib import Path
 
-from memoryproject.foundation.embedded_postgres.accounts import ROOT, ServerAccount, user_name
 from memoryproject.foundation.embedded_postgres.errors import (
     OWN_SERVER,
     EmbeddedPostgresError,
     explained,
 )
 from memoryproject.foundation.embedded_postgres.places import Places
+from memoryproject.foundation.embedded_postgres.system_accounts import (
+    ROOT,
+    ServerAccount,
+    user_name,
+)
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600

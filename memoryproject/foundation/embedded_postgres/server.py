@@ -15,16 +15,16 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from weakref import WeakSet
 
-from memoryproject.foundation.embedded_postgres.accounts import server_account
 from memoryproject.foundation.embedded_postgres.cluster import ROLE
 from memoryproject.foundation.embedded_postgres.errors import EmbeddedPostgresError, explained
+from memoryproject.foundation.embedded_postgres.file_lock import FileLock
 from memoryproject.foundation.embedded_postgres.folders import prepare_folders
-from memoryproject.foundation.embedded_postgres.launch import answers, start_server
-from memoryproject.foundation.embedded_postgres.locks import FileLock
+from memoryproject.foundation.embedded_postgres.launch_postgres import answers, start_server
 from memoryproject.foundation.embedded_postgres.places import PORT, places_for
 from memoryproject.foundation.embedded_postgres.processes import postmaster_of, stop_postmaster
 from memoryproject.foundation.embedded_postgres.provision import DATABASE, provision
 from memoryproject.foundation.embedded_postgres.serverlog import trim_log
+from memoryproject.foundation.embedded_postgres.system_accounts import server_account
 
 logger = logging.getLogger(__name__)
 

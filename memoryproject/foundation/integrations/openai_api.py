@@ -77,10 +77,10 @@ class OpenAIConnection:
         status = error.status_code
         out_of_quota = status == 429 and bool(QUOTA_CODES & {error.code, error.type})
         permanent = out_of_quota or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
-        said = self._without_secrets(_server_text(error))
+        text = self._without_secrets(_server_text(error))
         return AttemptFailed(
-            ErrorText("model_refused", status=status, words=said)
-            if said
+            ErrorText("model_refused", status=status, words=text)
+            if text
             else ErrorText("model_status", status=status),
             permanent=permanent,
             too_long=error.code in TOO_LONG_CODES,
@@ -106,8 +106,8 @@ def unreadable_answer() -> AttemptFailed:
 
 def _server_text(error: openai.APIStatusError) -> str:
     body = error.body
-    said = body.get("message") if isinstance(body, dict) else None
-    return said if isinstance(said, str) else ""
+    text = body.get("message") if isinstance(body, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _http_client(url: str) -> openai.DefaultHttpxClient | None:

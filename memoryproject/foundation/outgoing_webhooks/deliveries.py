@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_get
 from memoryproject.foundation.outgoing_webhooks.kinds import MEMORY_FORGOTTEN, TEST
 from memoryproject.foundation.outgoing_webhooks.models import (

@@ -20,8 +20,8 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.hooks.base import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.outgoing_webhooks.backoff import next_wait, pause
+from memoryproject.foundation.outgoing_webhooks.delivery_leases import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_disable
-from memoryproject.foundation.outgoing_webhooks.leases import endpoint_claim
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,

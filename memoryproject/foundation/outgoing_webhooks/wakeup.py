@@ -36,8 +36,8 @@ def endpoint_wake(endpoint_id: int) -> bool:
     unasked = Q(asked_at__isnull=True) | Q(asked_at__lte=now - JOB_IS_LOST_AFTER)
     if not WebhookEndpoint.objects.filter(unasked, pk=endpoint_id).update(asked_at=now):
         return False
-    told = deliveries_due.send_robust(sender=WebhookEndpoint, endpoint_id=endpoint_id)
-    for receiver, result in told:
+    results = deliveries_due.send_robust(sender=WebhookEndpoint, endpoint_id=endpoint_id)
+    for receiver, result in results:
         if isinstance(result, Exception):
             # The sweep finds it.
             logger.error("%r failed for endpoint %s.", receiver, endpoint_id, exc_info=result)

@@ -166,7 +166,7 @@ def refusals(
         shared += WITH_BODY
     if takes_key:
         shared += WITH_KEY
-    told: dict[str, list[Refusal]] = {}
+    by_status: dict[str, list[Refusal]] = {}
     for each in shared:
-        told.setdefault(str(each.status), []).append(each)
-    return sorted(told.items())
+        by_status.setdefault(str(each.status), []).append(each)
+    return sorted(by_status.items())

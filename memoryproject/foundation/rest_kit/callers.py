@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q
 from rest_framework.request import Request
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.scopes import STAFF_PERMISSIONS
 

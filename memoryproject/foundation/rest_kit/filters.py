@@ -25,8 +25,8 @@ class MomentFormField(forms.CharField):
             field.field_name = "The time"
             return field.run_validation(value)
         except ValidationError as error:
-            told = " ".join(str(text) for text in error.detail)
-            raise forms.ValidationError(told, "invalid") from error
+            message = " ".join(str(text) for text in error.detail)
+            raise forms.ValidationError(message, "invalid") from error
 
 
 class TruthFormField(forms.Field):

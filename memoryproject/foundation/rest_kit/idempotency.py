@@ -97,8 +97,8 @@ class Once:
         if not key or len(key) > MAX_KEY_LENGTH or not (key.isascii() and key.isprintable()):
             detail = f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} printable ASCII characters."
             raise refuse(detail, attr="Idempotency-Key")
-        said = [request.method, request.get_full_path(), request.accepted_media_type, request.data]
-        text = json.dumps(said, sort_keys=True, default=str)
+        parts = [request.method, request.get_full_path(), request.accepted_media_type, request.data]
+        text = json.dumps(parts, sort_keys=True, default=str)
         return cls(request, caller.key, _hash(f"{caller.key}\0{key}"), _hash(text))
 
     def answer(self, execute: Callable[[], Any], *, atomic: bool) -> Any:

@@ -79,19 +79,19 @@ class Schema(AutoSchema):
     def _get_response_bodies(self, direction: Literal["request", "response"] = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
         own = getattr(self.view, "answers", {}).get(self.method, ())
-        for code, told in refusals(self.method, takes_key=self._takes_key(), own=own):
-            bodies[code] = self._refused(code, told)
+        for code, refused in refusals(self.method, takes_key=self._takes_key(), own=own):
+            bodies[code] = self._refused(code, refused)
         return bodies
 
-    def _refused(self, code: str, told: Sequence[Refusal]) -> dict[str, Any]:
+    def _refused(self, code: str, refused: Sequence[Refusal]) -> dict[str, Any]:
         """Return the shape of errors, with an example of each meaning."""
         found = self._get_response_for_code(  # type: ignore[no-untyped-call]
             ErrorsSerializer, code, ["application/json"]
         )
-        found["description"] = " ".join(each.meaning for each in told)
-        examples = {each.code: {"value": each.example()} for each in told}
+        found["description"] = " ".join(each.meaning for each in refused)
+        examples = {each.code: {"value": each.example()} for each in refused}
         found["content"]["application/json"]["examples"] = examples
-        headers = {name: text for each in told for name, text in each.headers().items()}
+        headers = {name: text for each in refused for name, text in each.headers().items()}
         return {**found, "headers": headers} if headers else dict(found)
 
 
@@ -143,13 +143,13 @@ def answered(
     )
 
 
-def header(name: str, told: str, *statuses: int, always: bool = True) -> OpenApiParameter:
+def header(name: str, description: str, *statuses: int, always: bool = True) -> OpenApiParameter:
     """Return a header of the responses with these statuses."""
     return OpenApiParameter(
         name,
         str,
         OpenApiParameter.HEADER,
-        description=told,
+        description=description,
         required=always,
         response=list(statuses),
     )
@@ -159,9 +159,9 @@ def etag(*statuses: int) -> OpenApiParameter:
     return header("ETag", "This version: for `If-None-Match` and `If-Match`.", *statuses)
 
 
-def named(name: str, told: str, schema: dict[str, Any]) -> OpenApiParameter:
+def named(name: str, description: str, schema: dict[str, Any]) -> OpenApiParameter:
     """Return a parameter of the address."""
-    return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=told)
+    return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=description)
 
 
 IF_NONE_MATCH = OpenApiParameter(

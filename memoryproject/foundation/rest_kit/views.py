@@ -15,13 +15,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit import bodies
 from memoryproject.foundation.rest_kit.answers import Refusal
 from memoryproject.foundation.rest_kit.callers import Caller, caller_of
 from memoryproject.foundation.rest_kit.errors import LengthRequired, refuse
-from memoryproject.foundation.rest_kit.pages import CursorPages
+from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.renderers import Json
 
 # Allowed in every query: it selects the renderer.

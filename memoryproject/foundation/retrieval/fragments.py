@@ -13,7 +13,7 @@ from typing import Any
 
 from memoryproject.foundation.retrieval.query import query_terms
 from memoryproject.foundation.text.terms import index_terms
-from memoryproject.foundation.text.tokens import Kind
+from memoryproject.foundation.text.tokenizer import Kind
 
 MARK = "[forgotten]"
 RUN = 4

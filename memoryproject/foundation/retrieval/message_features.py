@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memoryproject.foundation.retrieval.query import QueryTerm
 from memoryproject.foundation.retrieval.relevance import LexicalQuery
-from memoryproject.foundation.text.tokens import Kind
+from memoryproject.foundation.text.tokenizer import Kind
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int_]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.terms import WordForms, answer_kinds_of_question, word_forms
-from memoryproject.foundation.text.tokens import Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 
 # A longer question is a pasted text: its first words say what it is about.
 MAX_QUERY_TERMS = 64

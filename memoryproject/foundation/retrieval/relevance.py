@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoryproject.foundation.retrieval.query import QueryTerm
-from memoryproject.foundation.text.tokens import Kind
+from memoryproject.foundation.text.tokenizer import Kind
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from memoryproject.foundation.retrieval.relevance import (
     fused_log_odds,
     log_odds,
 )
-from memoryproject.foundation.text.tokens import Kind
+from memoryproject.foundation.text.tokenizer import Kind
 
 Floats = NDArray[np.float64]
 
@@ -202,12 +202,12 @@ def _least_held(query: LexicalQuery, matches: Sequence[float]) -> float:
 
     In [0, 1]; 0 if the question has no such word.
     """
-    told = [
+    informative = [
         match
         for kind, match in zip(query.kinds, matches, strict=True)
         if kind in INFORMATIVE or kind is Kind.NAME
     ]
-    return min(1.0, min(told, default=0.0))
+    return min(1.0, min(informative, default=0.0))
 
 
 def _other_name(query: LexicalQuery, matches: Sequence[float]) -> bool:

@@ -13,7 +13,14 @@ from memoryproject.foundation.text.concepts import CONCEPTS
 from memoryproject.foundation.text.english import stem
 from memoryproject.foundation.text.hebrew import bare_forms, root
 from memoryproject.foundation.text.sound import sound_key
-from memoryproject.foundation.text.tokens import MAX_TERM, MAX_TEXT, Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text.tokenizer import (
+    MAX_TERM,
+    MAX_TEXT,
+    Kind,
+    Token,
+    kind_of,
+    tokenize,
+)
 
 _DAYS = (
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|"

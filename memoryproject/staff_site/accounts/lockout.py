@@ -27,7 +27,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.audit.logins import typed_name_mark
 from memoryproject.foundation.audit.wiring import audit_key
 

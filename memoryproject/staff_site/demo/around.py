@@ -12,7 +12,7 @@ from django_q.models import OrmQ, Schedule, Task
 from memories_app.models import Memory, MergeProposal, ProposalKind
 from memories_app.review.facade import memories_propose_merges
 from memories_app.store.facade import memory_remember, memory_update, proposal_add
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.models import (
@@ -21,7 +21,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookEndpoint,
 )
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
-from memoryproject.staff_site.demo.people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
+from memoryproject.staff_site.demo.demo_people import ERASED, FACTS, OF_PEOPLE, PROPOSED, TOM, Fact
 from memoryproject.staff_site.demo.story import Story
 from sessions_app.cards.facade import cards_make
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
@@ -99,8 +99,8 @@ def _remember(story: Story, fact: Fact) -> None:
 
 
 def _source_of(chat: Chat | None) -> UUID | None:
-    said = Message.objects.filter(chat=chat, role="user").exclude(content="")
-    return said.order_by("-timestamp").values_list("pk", flat=True).first()
+    messages = Message.objects.filter(chat=chat, role="user").exclude(content="")
+    return messages.order_by("-timestamp").values_list("pk", flat=True).first()
 
 
 def _corrections(story: Story) -> None:
@@ -131,8 +131,10 @@ def _forget(story: Story) -> None:
     oven = Memory.objects.filter(content__startswith="The oven").first()
     if oven is not None:
         object_forget(kind="memory", object_id=oven.pk, dependencies=dependencies, actor=NOA)
-    said = Message.objects.filter(chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread")
-    if message := said.first():
+    messages = Message.objects.filter(
+        chat__whatsapp_chat=TOM.whatsapp_chat, content__contains="bread"
+    )
+    if message := messages.first():
         object_forget(kind="message", object_id=message.pk, dependencies=dependencies, actor=NOA)
     if chat := Chat.objects.filter(whatsapp_chat=ERASED.whatsapp_chat).first():
         object_forget(kind="chat", object_id=chat.pk, dependencies=dependencies, actor=NOA)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoryproject.staff_site.demo.people import (
+from memoryproject.staff_site.demo.demo_people import (
     DANA,
     EMMA,
     ERASED,

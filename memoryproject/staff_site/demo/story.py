@@ -35,7 +35,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.staff_site.demo.clock import StoryClock
 from memoryproject.staff_site.demo.conversations import CONVERSATIONS, PASSERS_BY, SMALL_TALK
-from memoryproject.staff_site.demo.people import EMMA, OWNER, Person, Utterance
+from memoryproject.staff_site.demo.demo_people import EMMA, OWNER, Person, Utterance
 from memoryproject.staff_site.demo.summaries import SUMMARY_OF
 from memoryproject.staff_site.demo.team import DEEDS, Deed
 from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
@@ -139,79 +139,79 @@ class Story:
                 at = f"{self.chance.randint(7, 19):02d}:{self.chance.randint(0, 59):02d}"
                 yield Utterance(Person(phone, name, provider), days, at, text, answer)
 
-    def _say(self, said: Utterance) -> None:
-        event = self._event(said)
-        if said.fails == "missed":
+    def _say(self, utterance: Utterance) -> None:
+        event = self._event(utterance)
+        if utterance.fails == "missed":
             event = replace(event, timestamp=event.timestamp - timedelta(hours=30))
-        if said.answer:
-            self.answers[said.text] = said.answer
+        if utterance.answer:
+            self.answers[utterance.text] = utterance.answer
         self._receive(event)
-        if said.fails == "waiting":
+        if utterance.fails == "waiting":
             # If workers run, they would answer it with the configured model.
             held = Turn.objects.filter(provider_message_id=event.provider_message_id)
             held.update(not_before=self.now + timedelta(days=1))
-        if said.fails in ("missed", "waiting"):
+        if utterance.fails in ("missed", "waiting"):
             return
-        if said.answer or said.group is None:
-            self._answer_chat(said, event)
-        if said.then:
-            self.clock.pass_by(0 if said.then == "revoked" else 40)
-            self._receive(self._then(said, event))
+        if utterance.answer or utterance.group is None:
+            self._answer_chat(utterance, event)
+        if utterance.then:
+            self.clock.pass_by(0 if utterance.then == "revoked" else 40)
+            self._receive(self._then(utterance, event))
 
-    def _answer_chat(self, said: Utterance, event: InboundMessage) -> None:
-        provider = self.providers[said.person.provider]
-        if said.fails in FAILURES:
-            provider.fail_next(FAILURES[said.fails])
+    def _answer_chat(self, utterance: Utterance, event: InboundMessage) -> None:
+        provider = self.providers[utterance.person.provider]
+        if utterance.fails in FAILURES:
+            provider.fail_next(FAILURES[utterance.fails])
         self.clock.pass_by(self.chance.uniform(0.2, 0.9))
         turn = Turn.objects.get(provider_message_id=event.provider_message_id)
         chat_answer(chat_id=turn.chat_id, dependencies=self.dependencies)
         _timings(turn, self.chance)
-        if said.fails == "unconfirmed":
+        if utterance.fails == "unconfirmed":
             turn.parts.update(state=PartState.UNCONFIRMED)
             turn_update_state(turn=turn)
-        if not said.fails:
-            self._statuses(said, turn)
+        if not utterance.fails:
+            self._statuses(utterance, turn)
 
-    def _statuses(self, said: Utterance, turn: Turn) -> None:
+    def _statuses(self, utterance: Utterance, turn: Turn) -> None:
         ids = turn.parts.values_list("provider_message_id", flat=True)
         for provider_id in [each for each in ids if each]:
-            for status in list(STEPS)[: STEPS[said.status]]:
+            for status in list(STEPS)[: STEPS[utterance.status]]:
                 self.clock.pass_by(self.chance.uniform(0.5, 20))
                 self._receive(
                     StatusUpdate(
-                        **_about(said, f"{provider_id}:{status}"),
+                        **_about(utterance, f"{provider_id}:{status}"),
                         provider_message_id=provider_id,
                         status=status,
                         timestamp=timezone.now(),
                     )
                 )
 
-    def _event(self, said: Utterance) -> InboundMessage:
+    def _event(self, utterance: Utterance) -> InboundMessage:
         key = f"wamid.{uuid.UUID(int=self.chance.getrandbits(128)).hex}"
         media = {
             "image": Media(media_id="1234567890", mime_type="image/jpeg"),
             "voice": Media(media_id="1234567891", mime_type="audio/ogg"),
         }
         return InboundMessage(
-            **_about(said, f"message:{key}"),
+            **_about(utterance, f"message:{key}"),
             provider_message_id=key,
-            party=Party(phone=said.person.phone, name=said.person.name),
+            party=Party(phone=utterance.person.phone, name=utterance.person.name),
             timestamp=timezone.now(),
-            kind=said.kind,
-            text=said.text,
-            media=media.get(said.kind),
+            kind=utterance.kind,
+            text=utterance.text,
+            media=media.get(utterance.kind),
             business_address="15550100001",
-            **_group_of(said, name="group_name"),
+            **_group_of(utterance, name="group_name"),
         )
 
-    def _then(self, said: Utterance, event: InboundMessage) -> Event:
+    def _then(self, utterance: Utterance, event: InboundMessage) -> Event:
         """Return the event of the person's later change of the message, such as an edit."""
-        what, _, text = said.then.partition(":")
+        what, _, text = utterance.then.partition(":")
         about: dict[str, Any] = {
-            **_about(said, f"{what}:{event.provider_message_id}"),
+            **_about(utterance, f"{what}:{event.provider_message_id}"),
             "party": event.party,
             "timestamp": timezone.now(),
-            **_group_of(said),
+            **_group_of(utterance),
         }
         if what == "edited":
             return MessageEdited(**about, original_id=event.provider_message_id, text=text)
@@ -234,18 +234,18 @@ class Story:
         return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
 
 
-def _group_of(said: Utterance, name: str = "") -> dict[str, Any]:
+def _group_of(utterance: Utterance, name: str = "") -> dict[str, Any]:
     """Return the group of a message: its id and, if requested, its name."""
-    if said.group is None:
+    if utterance.group is None:
         return {}
-    return {"group_id": said.group.group_id, **({name: said.group.name} if name else {})}
+    return {"group_id": utterance.group.group_id, **({name: utterance.group.name} if name else {})}
 
 
-def _about(said: Utterance, key: str) -> dict[str, Any]:
-    number = NUMBER_IDS[said.person.provider]
-    raw = {"from": said.person.phone, "text": said.text}
+def _about(utterance: Utterance, key: str) -> dict[str, Any]:
+    number = NUMBER_IDS[utterance.person.provider]
+    raw = {"from": utterance.person.phone, "text": utterance.text}
     return {
-        "provider": said.person.provider,
+        "provider": utterance.person.provider,
         "number_id": number,
         "delivery_key": f"{number}:{key}",
         "raw": raw,

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from memoryproject.foundation.audit.events import Actor
-from memoryproject.staff_site.demo.people import (
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.staff_site.demo.demo_people import (
     DANA,
     EMMA,
     MAYA,
@@ -181,5 +181,5 @@ def _chat(of: Person | Group) -> UUID:
 
 
 def _message(of: Person | Group, content: str) -> UUID:
-    said = Message.objects.filter(chat=_chat(of), content=content)
-    return said.latest("timestamp").pk
+    messages = Message.objects.filter(chat=_chat(of), content=content)
+    return messages.latest("timestamp").pk

@@ -15,7 +15,7 @@ from django_q.models import Failure, OrmQ, Schedule, Success, Task
 
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.staff_site.operations.job_words import fault_of, kind_of
-from memoryproject.staff_site.operations.pages import RIGHT
+from memoryproject.staff_site.operations.operations_page import RIGHT
 
 
 class JobAdmin(ReadOnlyAdmin):

@@ -18,10 +18,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.staff_site.operations.pages import operations_page
+from memoryproject.staff_site.operations.operations_page import operations_page
 from memoryproject.staff_site.operations.provider_test import (
     Result,
     credentials_check,

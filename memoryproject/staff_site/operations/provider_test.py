@@ -18,11 +18,6 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.errors.translate_error import translate_error
-from memoryproject.foundation.integrations.whatsapp.accounts import (
-    Account,
-    cloud_account,
-    green_account,
-)
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
@@ -31,6 +26,11 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.foundation.integrations.whatsapp.provider_accounts import (
+    Account,
+    cloud_account,
+    green_account,
+)
 from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
 
 # The time between two parts of a provider's response, and the total time: no page waits longer.
@@ -73,12 +73,12 @@ class ProviderState:
 class Result:
     """The result of a test.
 
-    ``told`` is one sentence, ``words`` is the provider's own text, ``facts`` is what it reports
+    ``message`` is one sentence, ``words`` is the provider's own text, ``facts`` is what it reports
     about our account, ``took`` is in seconds.
     """
 
     ok: bool
-    told: str
+    message: str
     took: float
     words: str = ""
     todo: str = ""
@@ -111,8 +111,8 @@ def message_send(provider: str, number: str) -> Result:
     to = Recipient(f"{number}@c.us", phone=number)
 
     def ended(sent: SendResult) -> Result:
-        told = _("The provider took the message. Look at the phone: it should be there soon.")
-        return Result(True, told, 0.0, words=sent.provider_message_id)
+        message = _("The provider took the message. Look at the phone: it should be there soon.")
+        return Result(True, message, 0.0, words=sent.provider_message_id)
 
     callback = str(uuid.uuid4())
     return _asked(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from django.db import transaction
 from django_q.models import Failure, Schedule
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.staff_site.broker import enqueue
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.staff_site.broker import enqueue
 from memoryproject.staff_site.operations.dead_turns import OPEN
 from sessions_app.models import Turn

@@ -9,7 +9,7 @@ from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
 from memoryproject.staff_site.operations import views
-from memoryproject.staff_site.operations.pages import operators_only
+from memoryproject.staff_site.operations.operations_page import operators_only
 from memoryproject.staff_site.operations.provider_page import provider_page
 
 PAGES: tuple[tuple[str, Callable[..., Any], str], ...] = (

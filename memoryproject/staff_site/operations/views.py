@@ -18,7 +18,7 @@ from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.staff_site.broker import BrokerGoneError
 from memoryproject.staff_site.operations import dead_turns
-from memoryproject.staff_site.operations.pages import operations_page
+from memoryproject.staff_site.operations.operations_page import operations_page
 from memoryproject.staff_site.operations.provider_test import providers_there
 from memoryproject.staff_site.operations.queue import failed_job, queue_state
 from memoryproject.staff_site.operations.queue_actions import job_drop, job_retry, schedule_run

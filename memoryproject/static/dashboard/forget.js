@@ -15,10 +15,10 @@ async function look() {
   if (!answer.ok) {
     return;
   }
-  const told = await answer.json();
-  bar.value = told.done;
-  document.getElementById("progress-text").textContent = told.text;
-  if (told.over) {
+  const progress = await answer.json();
+  bar.value = progress.done;
+  document.getElementById("progress-text").textContent = progress.text;
+  if (progress.over) {
     location.reload();
   }
 }

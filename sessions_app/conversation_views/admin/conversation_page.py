@@ -23,7 +23,7 @@ from django.utils.dateparse import parse_date
 from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversation_views.admin.message_view import bubbles_of
@@ -184,8 +184,8 @@ def _report_empty_day(request: HttpRequest, first: UUID | None, day: datetime) -
     if first is None:
         messages.info(request, _("Nothing was said on that day or later: this is the end."))
         return
-    said = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
-    if said is not None and timezone.localtime(said).date() != day.date():
+    timestamp = Message.objects.filter(pk=first).values_list("timestamp", flat=True).first()
+    if timestamp is not None and timezone.localtime(timestamp).date() != day.date():
         messages.info(request, _("Nothing was said on that day: this came next."))
 
 

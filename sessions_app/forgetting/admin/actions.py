@@ -1,7 +1,7 @@
 """Forget objects from the lists of the admin.
 
 The selection is shown with everything that would go with it, and is forgotten after a confirmation.
-See runs.py.
+See run_pages.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from sessions_app.forgetting.admin.links import FORGET, run_address
+from sessions_app.forgetting.admin.forget_links import FORGET, run_address
 from sessions_app.forgetting.runs import MAX_ITEMS, TooManyError, run_draft
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
 

@@ -11,7 +11,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from sessions_app.conversations.facade import chat_find
-from sessions_app.forgetting.search import MEMORY, MESSAGE, Wanted
+from sessions_app.forgetting.find_matches import MEMORY, MESSAGE, Wanted
 from sessions_app.models import Chat, ForgetItem, ForgetRun, ForgottenKind
 
 # The confirmation word of each language.

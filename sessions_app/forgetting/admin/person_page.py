@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from memoryproject.foundation.audit.staff import staff_actor
-from sessions_app.forgetting.admin.links import READ, forget_required, run_address
+from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
 from sessions_app.forgetting.person_export import person_export
 from sessions_app.forgetting.runs import run_draft
 from sessions_app.models import Chat, ForgetRun, ForgottenKind

@@ -14,13 +14,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.embedding.facade import embedder
+from sessions_app.forgetting.admin.forget_links import READ, forget_required, run_address
 from sessions_app.forgetting.admin.forms import SearchForm
-from sessions_app.forgetting.admin.links import READ, forget_required, run_address
-from sessions_app.forgetting.runs import MAX_ITEMS, Chosen, TooManyError, run_draft
-from sessions_app.forgetting.search import (
+from sessions_app.forgetting.find_matches import (
     MEMORY,
     MESSAGE,
     Matches,
@@ -29,6 +28,7 @@ from sessions_app.forgetting.search import (
     matches_all,
     matches_find,
 )
+from sessions_app.forgetting.runs import MAX_ITEMS, Chosen, TooManyError, run_draft
 from sessions_app.models import Chat, ForgetRun
 
 TEMPLATE = "admin/sessions_app/forgetrun/search.html"

@@ -16,7 +16,7 @@ from django.utils.translation import get_language, get_language_info
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.forgetting.receipts.labels import (
+from sessions_app.forgetting.receipts.receipt_labels import (
     actor_words,
     looks_words,
     probe_words,

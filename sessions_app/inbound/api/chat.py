@@ -112,8 +112,8 @@ class AskView(ApiView):
     @idempotent(atomic=False)
     def _whole(self, request: Request) -> Response:
         turn = self._begin(self.body(AskSerializer), self.idempotency_ref)
-        said = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
-        return Response(answer_of(said))
+        talk = talk_finish(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
+        return Response(answer_of(talk))
 
     def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
         """Stream the answer; requests with the same key get the answer of the same turn."""

@@ -34,11 +34,11 @@ class AnswerSerializer(serializers.Serializer[Any]):
     )
 
 
-def answer_of(said: Talk) -> dict[str, Any]:
+def answer_of(talk: Talk) -> dict[str, Any]:
     """Return a turn's answer in the form of AnswerSerializer."""
-    turn = said.turn
+    turn = talk.turn
     answer = {
-        "reply": said.reply,
+        "reply": talk.reply,
         **accepted_of(turn),
         "reply_message_id": turn.reply_id,
         "memories": TurnReplay.of(turn).recalled,

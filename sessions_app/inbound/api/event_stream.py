@@ -39,7 +39,7 @@ def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta
         future = worker.submit(_finish, turn, dependencies, patience)
         while True:
             try:
-                said = future.result(timeout=HEARTBEAT_SECONDS)
+                talk = future.result(timeout=HEARTBEAT_SECONDS)
                 break
             except NotYet:
                 yield HEARTBEAT
@@ -52,9 +52,9 @@ def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta
         return
     finally:
         worker.shutdown(wait=False)
-    for piece in pieces(said.reply):
+    for piece in pieces(talk.reply):
         yield _event("delta", {"text": piece})
-    yield _event("done", answer_of(said))
+    yield _event("done", answer_of(talk))
 
 
 def pieces(reply: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.period_filter import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import Row, Wanted, chats_wanted, inbox_pages, inbox_rows
@@ -183,11 +183,11 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
     Also returns the address of older ones, and whether only parts of their words match.
     """
     first = min(_number(request.GET.get("hits", "")) or 0, MAX_HITS)
-    said = Message.objects.all()
-    found = newest_messages_found(said, wanted.query, first, HITS + 1)
+    messages = Message.objects.all()
+    found = newest_messages_found(messages, wanted.query, first, HITS + 1)
     in_part = not found
-    if in_part and (part := messages_with_parts(said, wanted.query)) is not None:
-        newest = said.filter(part).select_related("chat").defer("terms")
+    if in_part and (part := messages_with_parts(messages, wanted.query)) is not None:
+        newest = messages.filter(part).select_related("chat").defer("terms")
         found = list(newest.order_by("-received_at", "-order_num")[first : first + HITS + 1])
     more = ""
     if len(found) > HITS and first + HITS <= MAX_HITS:

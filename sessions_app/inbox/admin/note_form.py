@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.inbox.errors import ReviewError
 from sessions_app.inbox.notes import note_edit
 from sessions_app.models import Note

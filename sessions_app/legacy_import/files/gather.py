@@ -12,10 +12,14 @@ from datetime import datetime
 from uuid import UUID
 
 from sessions_app.legacy_import.files.errors import LegacyError, LegacyMissing
-from sessions_app.legacy_import.files.folder import LegacyFolder
 from sessions_app.legacy_import.files.ids import session_uuid
-from sessions_app.legacy_import.files.parse import LegacyMessage, LegacySession, parse_message
+from sessions_app.legacy_import.files.parse_sessions import (
+    LegacyMessage,
+    LegacySession,
+    parse_message,
+)
 from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder
 
 
 @dataclass(frozen=True)

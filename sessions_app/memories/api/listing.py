@@ -131,12 +131,12 @@ class MemoryBatchView(ApiView):
     def post(self, request: Request) -> Response:
         new = memories_to_store(self.body(MemoryBatchSerializer)["memories"], self.caller)
         stored = memories_remember(memories=new, embedder=embedder(), actor=self.caller.actor)
-        told = [
+        memories = [
             {
                 "memory_id": str(one.memory.pk),
                 "status": DUPLICATE if one.status == DUPLICATE else CREATED,
             }
             for one in stored
         ]
-        created = any(each["status"] == CREATED for each in told)
-        return Response({"memories": told}, status=201 if created else 200)
+        created = any(each["status"] == CREATED for each in memories)
+        return Response({"memories": memories}, status=201 if created else 200)

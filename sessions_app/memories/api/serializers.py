@@ -42,8 +42,10 @@ class Words(Text):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         # Python's definition of white space, as JSON Schema writes it.
-        said = r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
-        self.validators.append(RegexValidator(said, "It is empty."))
+        pattern = (
+            r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
+        )
+        self.validators.append(RegexValidator(pattern, "It is empty."))
 
 
 def tags_field(**options: Any) -> serializers.ListField:

@@ -49,16 +49,16 @@ def invalid_memory(error: Exception) -> APIException:
 
 def invalid_batch(error: Exception) -> APIException:
     """List every problem by its place and field, such as memories.3.content."""
-    told = [
+    problems = [
         (f"memories.{each.place}.{each.field}", each.detail)
         for each in instance(error, MemoryValidationError).problems
     ]
-    return _refused(told[:100])
+    return _refused(problems[:100])
 
 
-def _refused(told: Iterable[tuple[str, str]]) -> ValidationError:
+def _refused(problems: Iterable[tuple[str, str]]) -> ValidationError:
     errors: dict[str, list[ErrorDetail]] = {}
-    for attr, detail in told:
+    for attr, detail in problems:
         errors.setdefault(attr, []).append(ErrorDetail(f"It {detail}.", "invalid"))
     return ValidationError(errors)
 

@@ -162,10 +162,10 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         now=timezone.now(),
     )
     if until is None:
-        told = _("The assistant is paused until you turn it on.")
+        message = _("The assistant is paused until you turn it on.")
     else:
-        told = _("The assistant is paused until %(time)s.") % {"time": _shown(until)}
-    messages.success(request, told)
+        message = _("The assistant is paused until %(time)s.") % {"time": _shown(until)}
+    messages.success(request, message)
     return _back(chat)
 
 
@@ -213,8 +213,8 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     elif done.turn.provider == str(Provider.CONSOLE):
         messages.success(request, _("Your reply stands in the conversation. Nobody was sent it."))
     elif done.paused_until:
-        told = _("Your reply is on its way. The assistant is paused until %(time)s.")
-        messages.success(request, told % {"time": _shown(done.paused_until)})
+        message = _("Your reply is on its way. The assistant is paused until %(time)s.")
+        messages.success(request, message % {"time": _shown(done.paused_until)})
     else:
         messages.success(request, _("Your reply is on its way."))
     return _back(chat)

@@ -24,7 +24,7 @@ _OUTCOMES = {
 def learned_table(turn: Turn) -> str:
     """Return a table of the memories that come from the turn's messages, in their stored words."""
     messages = Message.objects.filter(turn__in=turn_with_merged(turn)).values("pk")
-    learned = Memory.objects.filter(
+    memories = Memory.objects.filter(
         tellings__source=EXTRACTION, tellings__source_message_id__in=messages
     )
     rows = [
@@ -34,7 +34,7 @@ def learned_table(turn: Turn) -> str:
             VISIBILITIES.get(memory.visibility, memory.visibility),
             "–" if memory.confidence is None else f"{memory.confidence:g}",
         )
-        for memory in learned.distinct().order_by("created_at", "memory_id").defer("terms")
+        for memory in memories.distinct().order_by("created_at", "memory_id").defer("terms")
     ]
     if not rows:
         return _("Nothing learned")

@@ -78,14 +78,14 @@ def recall_now(turn: Turn) -> RecallNow:
     )
     hits: list[dict[str, Any]] = [hit.as_dict() for hit in found.hits]
     # Cards are chosen by time and not by the question.
-    told = [
+    earlier = [
         entry
         for entry in TurnReplay.of(turn).recalled
         if entry.get("source") in ("memory", "message")
     ]
-    rows = recalled_rows([*told, *hits])
-    then = rows[: len(told)]
-    now = [replace(row, place=place) for place, row in enumerate(rows[len(told) :], start=1)]
+    rows = recalled_rows([*earlier, *hits])
+    then = rows[: len(earlier)]
+    now = [replace(row, place=place) for place, row in enumerate(rows[len(earlier) :], start=1)]
     return RecallNow(
         then=_compared(then, now, missing=GONE),
         now=_compared(now, then, missing=NEW),

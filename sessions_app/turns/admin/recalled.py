@@ -82,20 +82,20 @@ def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
     """Return the rows of a replay record; the number of queries doesn't grow with the rows."""
     listed = list(entries)
     memories = _memories(listed)
-    said = _messages(listed)
-    return [_row(place, entry, memories, said) for place, entry in enumerate(listed, start=1)]
+    messages = _messages(listed)
+    return [_row(place, entry, memories, messages) for place, entry in enumerate(listed, start=1)]
 
 
 def _row(
     place: int,
     entry: dict[str, Any],
     memories: dict[str, Memory],
-    said: dict[str, Message],
+    messages: dict[str, Message],
 ) -> RecalledRow:
     key = str(entry.get("id", ""))
     source = str(entry.get("source", ""))
     content = str(entry.get("content", ""))
-    memory, message = memories.get(key), said.get(key)
+    memory, message = memories.get(key), messages.get(key)
     if source == "memory":
         fate = _fate_of_memory(memory, content)
         link, source_link = _memory_links(memory)

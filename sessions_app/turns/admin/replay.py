@@ -194,26 +194,26 @@ def _left_out(record: dict[str, Any]) -> list[str]:
         value = record.get(name, 0)
         return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
-    told = []
+    sentences = []
     if until := number("messages_until"):
         text = _("The conversation up to message no. %(n)d did not fit any more.")
-        told.append(text % {"n": until})
+        sentences.append(text % {"n": until})
     if until := number("summarized_until"):
-        told.append(_("A summary told what was said up to message no. %(n)d.") % {"n": until})
+        sentences.append(_("A summary told what was said up to message no. %(n)d.") % {"n": until})
     if record.get("passage"):
-        told.append(_("What stood between the summary and the history was told shortened."))
+        sentences.append(_("What stood between the summary and the history was told shortened."))
     if over := number("messages_over_context"):
         text = ngettext(
             "%(n)d message was too much for the model's context.",
             "%(n)d messages were too much for the model's context.",
             over,
         )
-        told.append(text % {"n": over})
+        sentences.append(text % {"n": over})
     if dropped := number("recalled"):
         text = ngettext(
             "%(n)d recalled text found no room.", "%(n)d recalled texts found no room.", dropped
         )
-        told.append(text % {"n": dropped})
+        sentences.append(text % {"n": dropped})
     if record.get("recall_degraded"):
-        told.append(_("A part of memory could not be searched at that moment."))
-    return told
+        sentences.append(_("A part of memory could not be searched at that moment."))
+    return sentences

@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Q
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
 from memories_app.search.facade import memories_for_staff, memories_list
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role
@@ -89,10 +89,10 @@ def _cards(turn: Turn) -> str:
     """Return the summary cards of earlier sessions, newest first."""
     language = turn.chat.language
     cards = MemoryCard.objects.filter(chat_id=turn.chat_id).order_by("-session_started_at")
-    told = list(cards.only("session_started_at", "title")[:MAX_CARDS])
-    if not told:
+    listed = list(cards.only("session_started_at", "title")[:MAX_CARDS])
+    if not listed:
         return ""
-    lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in told]
+    lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in listed]
     count = cards.count()
     if count > MAX_CARDS:
         lines.append(text_for("and_more", language, count=str(count - MAX_CARDS)))

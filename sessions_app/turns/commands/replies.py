@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from memories_app.models import Memory, Visibility
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for

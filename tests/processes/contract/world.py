@@ -34,7 +34,7 @@ MAKE_TOKENS = """
 import json
 from memoryproject.foundation.rest_kit.scopes import SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create
-from memoryproject.foundation.audit.events import COMMAND_LINE
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.models import Chat
 chat = Chat.objects.get(whatsapp_chat="{chat}")
 made = {{name: token_create(name=name, scopes=[name], actor=COMMAND_LINE) for name in SCOPES}}

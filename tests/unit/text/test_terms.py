@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.retrieval.query import MAX_QUERY_TERMS, informative_terms, query_terms
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
-from memoryproject.foundation.text.tokens import MAX_TERM, MAX_TEXT, Kind
+from memoryproject.foundation.text.tokenizer import MAX_TERM, MAX_TEXT, Kind
 
 
 def finds(question: str, text: str) -> bool:

@@ -11,7 +11,7 @@ SIGNS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=12)
 
 
 def place(stored: str, told: str) -> Standing:
-    return standing(stored=[*map(str.encode, stored)], told=[*map(str.encode, told)])
+    return standing(stored=[*map(str.encode, stored)], batch=[*map(str.encode, told)])
 
 
 def test_nothing_stored_is_new() -> None:
@@ -56,11 +56,11 @@ def test_files_that_begin_before_the_stored_are_found() -> None:
 def test_it_never_says_that_something_is_stored_that_is_not(
     stored: list[bytes], told: list[bytes]
 ) -> None:
-    found = standing(stored=stored, told=told)
+    found = standing(stored=stored, batch=told)
     if found.kind in (Kind.STORED, Kind.AMBIGUOUS, Kind.OVERLAP):
-        assert stored[found.stored : found.stored + found.told] == told[: found.told]
+        assert stored[found.stored : found.stored + found.position] == told[: found.position]
     if found.kind is Kind.OVERLAP:
-        assert found.stored + found.told == len(stored)
+        assert found.stored + found.position == len(stored)
     if found.kind is Kind.NEW:
         ends = [stored[len(stored) - size :] for size in range(1, len(stored) + 1)]
         assert told[: len(stored)] not in ends or not stored
@@ -71,5 +71,5 @@ def test_it_never_says_that_something_is_stored_that_is_not(
 def test_what_follows_the_stored_is_added_whatever_is_repeated(
     stored: list[bytes], new: list[bytes]
 ) -> None:
-    found = standing(stored=stored, told=[*stored, *new])
-    assert found.told == len(stored)
+    found = standing(stored=stored, batch=[*stored, *new])
+    assert found.position == len(stored)

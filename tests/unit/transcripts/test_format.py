@@ -8,7 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sessions_app.transcript_files.parse import MAX_FILE_SIZE, TranscriptError, parse, write
+from sessions_app.transcript_files.parse_transcript import (
+    MAX_FILE_SIZE,
+    TranscriptError,
+    parse,
+    write,
+)
 from sessions_app.transcript_files.problems import MAX_PROBLEMS, RULES, Problem
 from sessions_app.transcript_files.transcript_text import ASSISTANT, USER, message_text, messages_in
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import BufferedReader
 
+from memoryproject.foundation.audit.audit_logfile import MAX_LINE_LENGTH
 from memoryproject.foundation.audit.canonical import Fields, line_head, line_of, line_read
-from memoryproject.foundation.audit.logfile import MAX_LINE_LENGTH
 from memoryproject.foundation.audit.rows import sealed_row
 from memoryproject.foundation.audit.verify.report import Findings
 from memoryproject.foundation.errors.stored_errors import ErrorText

@@ -12,8 +12,8 @@ from django.db.backends.postgresql import base
 from psycopg import Connection
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.backend.client import DatabaseClient
 from memoryproject.foundation.embedded_postgres.backend.options import DATA_DIR_OPTION, server_of
+from memoryproject.foundation.embedded_postgres.backend.psql_client import DatabaseClient
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

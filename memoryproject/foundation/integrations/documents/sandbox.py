@@ -105,24 +105,24 @@ def _result(answer: bytes, child: subprocess.Popen[bytes]) -> ExtractedText:
     if child.returncode in (-signal.SIGXCPU, -signal.SIGALRM):
         raise DocumentError("too_slow")
     try:
-        told: dict[str, Any] = json.loads(answer)
+        result: dict[str, Any] = json.loads(answer)
     except ValueError:
         # Killed by the system, or by the effect of the file on a library.
         logger.warning("Reading a document ended with code %s.", child.returncode)
         code = "too_much_memory" if child.returncode == -signal.SIGKILL else "damaged"
         raise DocumentError(code) from None
-    if "found" in told:
-        found = told["found"]
+    if "found" in result:
+        found = result["found"]
         found["sections"] = [Section(**section) for section in found["sections"]]
         found["warnings"] = [error_from_column(warning) for warning in found["warnings"]]
         return ExtractedText(**found)
-    raise _refusal(told)
+    raise _refusal(result)
 
 
-def _refusal(told: dict[str, Any]) -> DocumentError:
-    code = str(told.get("code"))
+def _refusal(result: dict[str, Any]) -> DocumentError:
+    code = str(result.get("code"))
     code = code if code in REASONS else "damaged"
     if code == "unavailable":
-        logger.error("Documents can't be read here: %s", told.get("detail"))
-    detail = error_from_column(str(told.get("detail", "")))
+        logger.error("Documents can't be read here: %s", result.get("detail"))
+    detail = error_from_column(str(result.get("detail", "")))
     return DocumentError(code, detail, permanent=code != "unavailable")

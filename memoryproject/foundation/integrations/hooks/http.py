@@ -86,9 +86,9 @@ class HttpPoster:
                 "POST", target, headers=sent, content=body, extensions={"timeout": timeout}
             ) as answer,
         ):
-            told = {name.lower(): value for name, value in answer.headers}
+            received = {name.lower(): value for name, value in answer.headers}
             _read_some(answer)
-            return Posted(answer.status, _wait_of(told.get(b"retry-after")))
+            return Posted(answer.status, _wait_of(received.get(b"retry-after")))
 
 
 def _read_some(answer: httpcore.Response) -> None:
@@ -103,10 +103,10 @@ def _read_some(answer: httpcore.Response) -> None:
         return
 
 
-def _wait_of(told: bytes | None) -> float | None:
-    if told is None:
+def _wait_of(header: bytes | None) -> float | None:
+    if header is None:
         return None
-    return parse_retry_after(told.decode("latin-1"), now=datetime.now(timezone.utc))
+    return parse_retry_after(header.decode("latin-1"), now=datetime.now(timezone.utc))
 
 
 def _is_tls(error: BaseException | None) -> bool:

@@ -28,7 +28,7 @@ class ScriptedTranscriber:
         """See Transcriber.transcribe; nothing is retried."""
         before_attempt()
         self.heard.append(audio)
-        said = self._script.pop(0) if self._script else audio.decode(errors="replace")
-        if isinstance(said, TranscriptionError):
-            raise said
-        return Transcript(text=said, model="scripted")
+        outcome = self._script.pop(0) if self._script else audio.decode(errors="replace")
+        if isinstance(outcome, TranscriptionError):
+            raise outcome
+        return Transcript(text=outcome, model="scripted")

@@ -100,8 +100,8 @@ def _inline(text: str) -> str:
 def _link(label: str, address: str, kept: list[str]) -> str:
     """Return ``label (address)``, or the address alone if the label is the same or empty."""
     target = kept[-1]
-    said = label.strip()
-    return address if said in ("", target, target.partition("://")[2]) else f"{said} ({address})"
+    text = label.strip()
+    return address if text in ("", target, target.partition("://")[2]) else f"{text} ({address})"
 
 
 def _emphasised(text: str) -> str:

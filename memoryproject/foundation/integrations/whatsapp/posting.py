@@ -119,5 +119,5 @@ def answer_shown(response: httpx.Response) -> str:
 
 def retry_after(response: httpx.Response) -> float | None:
     """Return the seconds of a ``Retry-After`` header, if there is one."""
-    told = response.headers.get("retry-after", "").strip()
-    return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None
+    header = response.headers.get("retry-after", "").strip()
+    return float(header) if header.isascii() and header.isdigit() and len(header) < 7 else None

@@ -170,9 +170,9 @@ def error_of(response: httpx.Response) -> SendError:
     code = whole(error.get("code"))
     policy = policy_for(code, response.status_code, transient=flag(error.get("is_transient")))
     details = first_text(mapping(error.get("error_data")), "details")
-    told = ": ".join(part for part in (text_of(error.get("message")), details) if part)
+    text = ": ".join(part for part in (text_of(error.get("message")), details) if part)
     return SendError(
-        f"HTTP {response.status_code}: {told or answer_shown(response)}",
+        f"HTTP {response.status_code}: {text or answer_shown(response)}",
         permanent=policy.permanent,
         outcome_unknown=policy.outcome_unknown,
         retry_after=None if policy.permanent else retry_after(response) or policy.retry_after,

@@ -6,14 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.content import (
-    Content,
-    button_content,
-    contacts_content,
-    location_content,
-    unsupported,
-    vcard_person,
-)
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     compact,
@@ -23,6 +15,14 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     mapping,
     number_shown,
     text_of,
+)
+from memoryproject.foundation.integrations.whatsapp.message_content import (
+    Content,
+    button_content,
+    contacts_content,
+    location_content,
+    unsupported,
+    vcard_person,
 )
 
 
@@ -42,17 +42,17 @@ def read_content(message: dict[str, Any]) -> Content:
 
 def error_details(errors: Any) -> list[dict[str, Any]]:
     """Return the errors with their code, title and details, in both formats that Meta has used."""
-    told = []
+    found = []
     for error in map(mapping, listed(errors)):
         details = first_text(mapping(error.get("error_data")), "details")
-        told.append(
+        found.append(
             compact(
                 code=error.get("code") if isinstance(error.get("code"), (int, str)) else None,
                 title=first_text(error, "title", "message"),
                 details=details or first_text(error, "details"),
             )
         )
-    return [error for error in told if error]
+    return [error for error in found if error]
 
 
 def _text(message: dict[str, Any]) -> Content | None:
@@ -134,10 +134,10 @@ def _flow(reply: dict[str, Any]) -> Content:
     except (ValueError, RecursionError):
         answers = {}
     answers = {key: value for key, value in answers.items() if key != "flow_token"}
-    told = [f"{key}: {_answer_shown(value)}" for key, value in answers.items()]
+    fields = [f"{key}: {_answer_shown(value)}" for key, value in answers.items()]
     return Content(
         kind="interactive",
-        text="; ".join(told) or text_of(reply.get("body")),
+        text="; ".join(fields) or text_of(reply.get("body")),
         metadata=compact(flow=compact(name=text_of(reply.get("name")), response=answers)),
     )
 
@@ -156,13 +156,13 @@ def _button(message: dict[str, Any]) -> Content | None:
 def _order(message: dict[str, Any]) -> Content | None:
     order = mapping(message.get("order"))
     lines = [_order_line(mapping(item)) for item in listed(order.get("product_items"))]
-    told = "; ".join(line for line in lines if line)
+    items = "; ".join(line for line in lines if line)
     note = text_of(order.get("text"))
-    if not (told or note):
+    if not (items or note):
         return None
     return Content(
         kind="order",
-        text="\n".join(part for part in (note, told) if part),
+        text="\n".join(part for part in (note, items) if part),
         metadata={"order": order},
     )
 

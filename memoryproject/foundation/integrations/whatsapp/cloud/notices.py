@@ -30,11 +30,11 @@ _GROUP_TROUBLE = ("group_suspend",)
 def read_error(change: Change, error: Any) -> Event:
     """Return a notice for staff from one member of the value's own ``errors``."""
     raw = change.part(errors=[error])
-    told = error_details([error])
-    if not told:
+    details = error_details([error])
+    if not details:
         return change.ignored(raw, "an error that tells nothing")
-    code = whole(told[0].get("code"))
-    shown = [str(told[0][key]) for key in ("code", "title", "details") if key in told[0]]
+    code = whole(details[0].get("code"))
+    shown = [str(details[0][key]) for key in ("code", "title", "details") if key in details[0]]
     critical = policy_for(code).alert
     return Notice(
         **change.head(raw),
@@ -55,10 +55,10 @@ def read_account_field(change: Change) -> Event:
         first_text(mapping(value.get("violation_info")), "violation_type"),
         first_text(value, "alert_description", "message_template_name", "reason"),
     ]
-    told = ", ".join(part for part in why if part)
+    reasons = ", ".join(part for part in why if part)
     summary = f"WhatsApp {change.field.replace('_', ' ')}: {what or 'changed'}"
-    if told:
-        summary += f" ({told})"
+    if reasons:
+        summary += f" ({reasons})"
     return Notice(**change.head(change.whole()), level=level, summary=summary)
 
 

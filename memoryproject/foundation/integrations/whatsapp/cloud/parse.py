@@ -22,7 +22,6 @@ from memoryproject.foundation.integrations.whatsapp.cloud.system import (
     read_system,
     read_user_id_update,
 )
-from memoryproject.foundation.integrations.whatsapp.content import Content
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
@@ -43,6 +42,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     storable,
     text_of,
 )
+from memoryproject.foundation.integrations.whatsapp.message_content import Content
 
 
 def read_message(change: Change, message: Any, *, echo: bool = False) -> Event:

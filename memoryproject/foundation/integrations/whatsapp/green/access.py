@@ -24,8 +24,8 @@ def verify_token(*, expected: str, header: str | None) -> bool:
 
 def is_own_instance(payload: Any, *, id_instance: str) -> bool:
     """Return whether the body comes from our instance; several may share the token."""
-    told = text_of(mapping(mapping(payload).get("instanceData")).get("idInstance"))
-    return bool(id_instance) and told == id_instance.strip()
+    instance = text_of(mapping(mapping(payload).get("instanceData")).get("idInstance"))
+    return bool(id_instance) and instance == id_instance.strip()
 
 
 def _digest(token: str) -> bytes:

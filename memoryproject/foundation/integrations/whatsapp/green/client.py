@@ -148,10 +148,10 @@ class GreenProvider:
 
     def _error_of(self, response: httpx.Response) -> SendError:
         status = response.status_code
-        told = first_text(answer_object(response), "message") or answer_shown(response)
+        text = first_text(answer_object(response), "message") or answer_shown(response)
         limited = status == httpx.codes.TOO_MANY_REQUESTS
         return SendError(
-            f"HTTP {status}: {without_token(told, self._token)}",
+            f"HTTP {status}: {without_token(text, self._token)}",
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later requests are accepted again.

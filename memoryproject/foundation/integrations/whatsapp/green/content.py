@@ -8,15 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.content import (
-    Content,
-    button_content,
-    contacts_content,
-    location_content,
-    poll_content,
-    unsupported,
-    vcard_person,
-)
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.envelope import is_error_marker, real_text
 from memoryproject.foundation.integrations.whatsapp.lenient import (
@@ -27,6 +18,15 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     mapping,
     text_of,
     whole,
+)
+from memoryproject.foundation.integrations.whatsapp.message_content import (
+    Content,
+    button_content,
+    contacts_content,
+    location_content,
+    poll_content,
+    unsupported,
+    vcard_person,
 )
 
 _FREQUENTLY_FORWARDED = 4  # WhatsApp's own "forwarded many times" starts at five hands
@@ -121,9 +121,9 @@ def _media_kind(kind: str, found: dict[str, Any], mime_type: str) -> str:
     if kind == "document" and mime_type.startswith("audio/"):
         return "audio"  # music comes as a document
     if kind == "audio":
-        told = found.get("isPtt", found.get("ptt"))
+        flag = found.get("isPtt", found.get("ptt"))
         # Only WhatsApp's own recordings are Ogg.
-        recorded = told if isinstance(told, bool) else mime_type.startswith("audio/ogg")
+        recorded = flag if isinstance(flag, bool) else mime_type.startswith("audio/ogg")
         return "voice" if recorded else "audio"
     return kind
 

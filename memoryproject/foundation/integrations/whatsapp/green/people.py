@@ -45,11 +45,11 @@ def sender_of(sender_data: dict[str, Any]) -> Party:
     """Return the author of an incoming message: in a group the sender, else the chat's person."""
     chat, sender = text_of(sender_data.get("chatId")), text_of(sender_data.get("sender"))
     name = first_text(sender_data, "senderName", "senderContactName")
-    told = sender_data.get("senderPhoneNumber")
+    phone = sender_data.get("senderPhoneNumber")
     if group_of(chat) is not None:
-        return person(sender, name=name, phone=told)
+        return person(sender, name=name, phone=phone)
     chat_name = text_of(sender_data.get("chatName"))
-    return person(chat, sender, name=name or chat_name, phone=told)
+    return person(chat, sender, name=name or chat_name, phone=phone)
 
 
 def client_of(sender_data: dict[str, Any], own_address: str) -> Party:

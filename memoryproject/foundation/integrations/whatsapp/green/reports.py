@@ -32,15 +32,15 @@ _STATE_LEVELS = {
 
 def read_status(body: Body) -> Event:
     """Return the status of a message from an ``outgoingMessageStatus``."""
-    told = text_of(body.raw.get("status"))
+    reported = text_of(body.raw.get("status"))
     if not body.message_id:
         return body.ignored("a status without an id")
-    key = f"{body.type}:{body.message_id}:{told}"
-    status = "failed" if told in _FAILURES else told
+    key = f"{body.type}:{body.message_id}:{reported}"
+    status = "failed" if reported in _FAILURES else reported
     if status not in _REACHED:
-        return body.ignored(f"unknown status {told!r}", key)
+        return body.ignored(f"unknown status {reported!r}", key)
     described = first_text(body.raw, "description")
-    reasons = [_FAILURES.get(told, ""), described] if status == "failed" else []
+    reasons = [_FAILURES.get(reported, ""), described] if status == "failed" else []
     chat = text_of(body.raw.get("chatId"))
     party = person(chat)
     return StatusUpdate(

@@ -21,13 +21,13 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import chat_at
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
+from sessions_app.memories.admin.memory_search import search_memories
 from sessions_app.memories.admin.provenance import (
     answers_that_recalled,
     chat_titles,
     message_places,
 )
-from sessions_app.memories.admin.search import search_memories
-from sessions_app.memories.admin.transfer import MemoryTransfer
+from sessions_app.memories.admin.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat
 
 
@@ -62,16 +62,16 @@ class MemoryAdmin(ForgetAction, MemoryTransfer, MemoryPages):
         if memory.score is None:
             return "–"
         relevant = memory.score >= settings.RECALL_MIN_SIMILARITY
-        told = _("would be recalled") if relevant else _("too weak to be recalled")
+        label = _("would be recalled") if relevant else _("too weak to be recalled")
         similarity = "–" if memory.similarity is None else f"{memory.similarity:.2f}"
         return format_html(
             '<span class="score{}" title="{}">{}</span> <span class="quiet">{}</span>'
             '<span class="sr-only"> {}</span>',
             " relevant" if relevant else "",
-            told,
+            label,
             f"{memory.score:.2f}",
             similarity,
-            told,
+            label,
         )
 
     def changelist_view(

@@ -47,8 +47,8 @@ def cloud_account(
     )
     if not response.is_success:
         raise error_of(response)
-    told = answer_object(response)
-    facts = {name: first_text(told, name) for name in CLOUD_FIELDS}
+    answer = answer_object(response)
+    facts = {name: first_text(answer, name) for name in CLOUD_FIELDS}
     return Account(True, "", {name: text for name, text in facts.items() if text})
 
 

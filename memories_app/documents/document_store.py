@@ -9,10 +9,10 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories_app.documents.files import IncomingFile, document_file, file_remove
+from memories_app.documents.document_files import IncomingFile, document_file, file_remove
 from memories_app.models import DocumentState, Memory, SourceDocument, Visibility
 from memories_app.store.facade import passages_forgotten
-from memoryproject.foundation.audit.events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 
 logger = logging.getLogger(__name__)
 
@@ -108,8 +108,10 @@ def document_forget(
     if folder is not None:
         file_remove(folder, document.document_id)
     # Only after the commit: a preview of forgetting is rolled back.
-    told = (document.document_id, memories)
-    transaction.on_commit(lambda: logger.info("Document %s was forgotten with %d memories.", *told))
+    values = (document.document_id, memories)
+    transaction.on_commit(
+        lambda: logger.info("Document %s was forgotten with %d memories.", *values)
+    )
     return memories
 
 
@@ -119,10 +121,10 @@ def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:
     Call it in a transaction. The sweep removes files that still wait. A worker that reads
     such a document now stores nothing.
     """
-    brought = list(SourceDocument.objects.filter(source_message_id=message_id))
-    for document in brought:
+    documents = list(SourceDocument.objects.filter(source_message_id=message_id))
+    for document in documents:
         document_forget(document=document, actor=actor)
-    return len(brought)
+    return len(documents)
 
 
 def _start_again(document: SourceDocument, name: str, source_message_id: UUID | None) -> None:

@@ -20,16 +20,16 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.display import shown_link, shown_table
 from memoryproject.foundation.admin_kit.period_filter import period_filter
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from sessions_app.forgetting.admin.links import FORGET, run_address
+from sessions_app.forgetting.admin.forget_links import FORGET, run_address
 from sessions_app.forgetting.receipts.document import Document, receipt_document, times_of
-from sessions_app.forgetting.receipts.labels import (
+from sessions_app.forgetting.receipts.plain_text import as_text
+from sessions_app.forgetting.receipts.receipt_labels import (
     actor_words,
     looked_at,
     looks_words,
     probe_words,
     swept_words,
 )
-from sessions_app.forgetting.receipts.plain_text import as_text
 from sessions_app.models import ForgetReceipt
 
 MAX_STAFF = 100

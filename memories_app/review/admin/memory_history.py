@@ -20,7 +20,7 @@ from memories_app.review.admin.state_labels import (
     source_label,
     type_label,
 )
-from memories_app.review.proposals import contents_stamp
+from memories_app.review.decide_proposals import contents_stamp
 from memories_app.review.similar_memories import similar_memories_find
 from memoryproject.foundation.admin_kit.display import shown_link
 
@@ -79,13 +79,13 @@ def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tupl
     def visible(value: str) -> str:
         return str(VISIBILITIES.get(value, value))
 
-    told = [
+    changes = [
         (_("visible to"), visible(before.visibility), visible(after.visibility)),
         (_("type"), type_label(before.type), type_label(after.type)),
         (_("category"), before.category, after.category),
         (_("tags"), ", ".join(before.tags), ", ".join(after.tags)),
     ]
-    return [(name, was or "–", now or "–") for name, was, now in told if was != now]
+    return [(name, was or "–", now or "–") for name, was, now in changes if was != now]
 
 
 def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:

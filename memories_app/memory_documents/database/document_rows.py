@@ -22,7 +22,7 @@ from memories_app.memory_document_format.facade import (
 )
 from memories_app.memory_documents.store_protocol import Found, Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
-from memoryproject.foundation.audit.events import Actor, Event, actor_name
+from memoryproject.foundation.audit.audit_events import Actor, Event, actor_name
 
 # The order in which a tree lists file names, whatever the database's language.
 BY_NAME = Collate("name", "C")

@@ -21,10 +21,10 @@ from django.utils.translation import gettext as _
 from memories_app.errors import ChangedMeanwhileError, MemoryOperationError
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review.admin.actions import MemoryActions, made_visible, pinned, unpinned
-from memories_app.review.admin.history import memory_address
+from memories_app.review.admin.memory_history import memory_address
 from memories_app.review.admin.state_labels import VISIBILITIES, mark
 from memories_app.store.facade import memory_patch, memory_pin
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 

@@ -134,8 +134,8 @@ class RecallView(ApiView):
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
-        told = _render_hits(found.hits, self.caller)
-        return Response({"results": told, "degraded": found.degraded})
+        results = _render_hits(found.hits, self.caller)
+        return Response({"results": results, "degraded": found.degraded})
 
 
 def _viewer(name: str | None, chat: Chat | None) -> Viewer:
@@ -184,16 +184,16 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
 def _render_hits(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     """Return the hits with the data of their rows, without hits that were deleted meanwhile."""
     memories = memories_named().in_bulk([hit.id for hit in hits if hit.source == "memory"])
-    said = Message.objects.only("metadata").in_bulk(
+    messages = Message.objects.only("metadata").in_bulk(
         [hit.id for hit in hits if hit.source == "message"]
     )
-    told = []
+    rendered = []
     for hit in hits:
         if hit.id in memories:
-            told.append({**_shared(hit), **_of_memory(memories[hit.id], caller)})
-        elif hit.id in said:
-            told.append({**_shared(hit), **_of_message(hit, said[hit.id].metadata)})
-    return told
+            rendered.append({**_shared(hit), **_of_memory(memories[hit.id], caller)})
+        elif hit.id in messages:
+            rendered.append({**_shared(hit), **_of_message(hit, messages[hit.id].metadata)})
+    return rendered
 
 
 def _shared(hit: Hit) -> dict[str, Any]:

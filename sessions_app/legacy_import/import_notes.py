@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from sessions_app.legacy_import.files.folder import LegacyFolder, shown
 from sessions_app.legacy_import.files.gather import Gathered
 from sessions_app.legacy_import.files.ids import is_whatsapp_chat
-from sessions_app.legacy_import.files.parse import LegacySession
+from sessions_app.legacy_import.files.parse_sessions import LegacySession
 from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder, shown
 from sessions_app.legacy_import.import_messages import Added
 from sessions_app.legacy_import.import_session import Stored
 from sessions_app.models import ChatSession

@@ -19,16 +19,16 @@ from cards_app.services.cards import cards_delete, chat_cards_delete
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import tombstones_remove
-from memoryproject.foundation.audit.events import SYSTEM, Actor, person_cut_loose
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_cut_loose
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
+    ChangeKind,
     Held,
     PreviewRecorder,
     Scopes,
     ScopesGrewError,
-    What,
     addresses_lock,
     forgetting_begin,
 )
@@ -73,7 +73,7 @@ class Step:
     """The input of a step; ``swept`` counts the rows removed in addition to the sweep."""
 
     object_id: UUID
-    doomed: DeletionPlan
+    plan: DeletionPlan
     dependencies: ForgetDependencies
     swept: Counter[str]
 
@@ -148,12 +148,12 @@ def object_forget_within(
                 check()
                 way.lock(object_id)
                 step = Step(object_id, way.plan(object_id), dependencies, Counter())
-                held.require(scopes_of(step.doomed, keep_turn=keep_turn))
+                held.require(scopes_of(step.plan, keep_turn=keep_turn))
                 way.before(step)
                 receipt = execute_plan(
                     kind=kind,
                     object_id=object_id,
-                    doomed=step.doomed,
+                    plan=step.plan,
                     prober=prober,
                     dependencies=dependencies,
                     held=held,
@@ -201,10 +201,10 @@ def _session_before(step: Step) -> None:
 def _chat_before(step: Step) -> None:
     chat = Chat.objects.get(pk=step.object_id)
     batches = TranscriptBatch.objects.filter(chat=chat)
-    step.doomed.backups |= backup_names(batches)
-    step.swept.update(_chat_delete(chat, step.dependencies.witness))
-    step.doomed.chats.discard(step.object_id)
-    step.doomed.messages.clear()
+    step.plan.backups |= backup_names(batches)
+    step.swept.update(_chat_delete(chat, step.dependencies.recorder))
+    step.plan.chats.discard(step.object_id)
+    step.plan.messages.clear()
 
 
 def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
@@ -234,7 +234,7 @@ def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
     person_cut_loose(chat_id=chat_id)
     step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
-    step.swept.update(backups_remove(names=step.doomed.backups, dependencies=step.dependencies))
+    step.swept.update(backups_remove(names=step.plan.backups, dependencies=step.dependencies))
 
 
 _WAYS = {
@@ -260,16 +260,16 @@ def _turns_delete(turns: Iterable[Turn]) -> dict[str, int]:
     return counts
 
 
-def _chat_delete(chat: Chat, witness: PreviewRecorder) -> dict[str, int]:
+def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
     """Delete the chat with everything that depends on it, and count the rows."""
-    said = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
-    for key, content in said[: witness.most]:
-        witness.saw(What.MESSAGE, key, content)
+    messages = chat.messages.order_by("received_at", "order_num").values_list("pk", "content")
+    for key, content in messages[: recorder.most]:
+        recorder.record(ChangeKind.MESSAGE, key, content)
     cards = MemoryCard.objects.filter(chat_id=chat.pk).values_list("pk", "title")
-    for key, title in cards[: witness.most]:
-        witness.saw(What.CARD, key, title)
-    for key, text in chat.notes.values_list("pk", "text")[: witness.most]:
-        witness.saw(What.NOTE, key, text)
+    for key, title in cards[: recorder.most]:
+        recorder.record(ChangeKind.CARD, key, title)
+    for key, text in chat.notes.values_list("pk", "text")[: recorder.most]:
+        recorder.record(ChangeKind.NOTE, key, text)
     raw = InboundDelivery.objects.filter(chat=chat)
     # The keys stay, so that a repeated delivery doesn't restore anything.
     emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
@@ -281,7 +281,9 @@ def _chat_delete(chat: Chat, witness: PreviewRecorder) -> dict[str, int]:
     counts[InboundDelivery._meta.db_table] = emptied
     # After its sessions: a worker that stores a card locks one of them.
     counts[MemoryCard._meta.db_table] = chat_cards_delete(chat_id=chat_id)
-    witness.saw_more(What.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - witness.most))
+    recorder.add_count(
+        ChangeKind.MESSAGE, max(0, counts.get(Message._meta.db_table, 0) - recorder.most)
+    )
     return counts
 
 

@@ -29,10 +29,10 @@ from memories_app.store.facade import (
     revisions_add,
     scopes_lock,
 )
-from memoryproject.foundation.audit.events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.coverage import embed_covered
-from memoryproject.foundation.outgoing_webhooks.events import hooks_gathered
+from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
 
 
 def proposal_accept(
@@ -137,8 +137,8 @@ def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: 
 
 def contents_stamp(memories: Iterable[Memory]) -> str:
     """Return a stamp of the contents, so that a decision applies to what staff have read."""
-    told = sorted(f"{memory.pk} {memory.content_hash} {memory.scope}" for memory in memories)
-    return hashlib.sha256(" ".join(told).encode()).hexdigest()[:32]
+    parts = sorted(f"{memory.pk} {memory.content_hash} {memory.scope}" for memory in memories)
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:32]
 
 
 def _refuse_unseen(memories: Iterable[Memory], seen: str) -> None:

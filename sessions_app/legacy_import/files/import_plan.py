@@ -8,15 +8,15 @@ from pathlib import Path
 from uuid import UUID
 
 from sessions_app.legacy_import.files.errors import LegacyError
-from sessions_app.legacy_import.files.folder import LegacyFolder, SessionFile
 from sessions_app.legacy_import.files.ids import is_uuid, session_uuid
-from sessions_app.legacy_import.files.parse import (
+from sessions_app.legacy_import.files.parse_sessions import (
     LegacySession,
     message_session,
     parse_message,
     parse_session,
 )
 from sessions_app.legacy_import.files.report import ImportReport
+from sessions_app.legacy_import.files.session_folder import LegacyFolder, SessionFile
 
 LONG_AGO = datetime.min.replace(tzinfo=timezone.utc)
 

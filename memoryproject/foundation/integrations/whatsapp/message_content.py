@@ -51,13 +51,13 @@ def location_content(*, name: str, address: str, latitude: Any, longitude: Any) 
 
 def contacts_content(cards: Iterable[tuple[str, list[str]]]) -> Content | None:
     """Return shared contacts in words: "Alice Example, +1 555-010-0456; Bob"; None if empty."""
-    told = [(name, phones) for name, phones in cards if name or phones]
-    if not told:
+    contacts = [(name, phones) for name, phones in cards if name or phones]
+    if not contacts:
         return None
     return Content(
         kind="contacts",
-        text="; ".join(", ".join([name, *phones] if name else phones) for name, phones in told),
-        metadata={"contacts": [compact(name=name, phones=phones) for name, phones in told]},
+        text="; ".join(", ".join([name, *phones] if name else phones) for name, phones in contacts),
+        metadata={"contacts": [compact(name=name, phones=phones) for name, phones in contacts]},
     )
 
 

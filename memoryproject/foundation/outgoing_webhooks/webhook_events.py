@@ -98,17 +98,17 @@ def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
 
 def _write(events: Sequence[HookEvent]) -> None:
     endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
-    told: list[_EventRow] = []
+    rows: list[_EventRow] = []
     for event in joined(events) if endpoints else ():
         wanting = [one.pk for one in endpoints if one.wants(event.type, event.chat_id)]
-        told += _delivery_rows(event, wanting)
-    if not told:
+        rows += _delivery_rows(event, wanting)
+    if not rows:
         return
     with connection.cursor() as cursor:
-        for start in range(0, len(told), BATCH):
-            columns = zip(*told[start : start + BATCH], strict=True)
+        for start in range(0, len(rows), BATCH):
+            columns = zip(*rows[start : start + BATCH], strict=True)
             cursor.execute(_INSERT, [list(column) for column in columns])
-    wake = partial(endpoints_wake, endpoint_ids=sorted({endpoint for endpoint, *_ in told}))
+    wake = partial(endpoints_wake, endpoint_ids=sorted({endpoint for endpoint, *_ in rows}))
     transaction.on_commit(wake, robust=True)
 
 

@@ -79,9 +79,9 @@ def plan_make(
     if not plan.rest:
         return plan
     plan.problems += _number_problems(plan, records, last)
-    told = check.signs[sum(file.messages for file, _ in plan.saved) :]
+    batch = check.signs[sum(file.messages for file, _ in plan.saved) :]
     if not plan.problems:
-        _place(plan, stored, told, folder, append=append)
+        _place(plan, stored, batch, folder, append=append)
     if conversation is not None and plan.add and not plan.problems:
         plan.problems += _conversation_problems(conversation, plan.rest[0].name)
     return plan
@@ -125,15 +125,15 @@ def _number_problems(plan: Plan, records: dict[int, TranscriptBatch], last: int)
 
 
 def _place(
-    plan: Plan, stored: Signs, told: Sequence[bytes], folder: BatchFolder, *, append: bool
+    plan: Plan, stored: Signs, batch: Sequence[bytes], folder: BatchFolder, *, append: bool
 ) -> None:
-    found = standing(stored=() if append else stored.signs, told=told)
+    found = standing(stored=() if append else stored.signs, batch=batch)
     if found.kind in (Kind.STORED, Kind.OVERLAP):
-        plan.overlap = found.told
+        plan.overlap = found.position
         plan.stored_in = stored.places[found.stored][0]
     elif found.kind is not Kind.NEW:
         plan.problems.append(_standing_problem(found, plan.rest, stored, folder))
-    plan.add = len(told) - plan.overlap
+    plan.add = len(batch) - plan.overlap
 
 
 def _standing_problem(
@@ -151,7 +151,7 @@ def _standing_problem(
             line,
         )
     if found.kind is Kind.EARLIER:
-        file, number, line = _locate(folder, files, found.told)
+        file, number, line = _locate(folder, files, found.position)
         return Problem(
             "earlier",
             file,
@@ -160,7 +160,7 @@ def _standing_problem(
             "Remove what is before it, or save the files into a chat of their own.",
             line,
         )
-    file, number, line = _locate(folder, files, found.told)
+    file, number, line = _locate(folder, files, found.position)
     return Problem(
         "not_exact",
         file,

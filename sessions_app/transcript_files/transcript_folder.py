@@ -16,7 +16,7 @@ from sessions_app.transcript_files.batch_names import (
     numbering_problems,
 )
 from sessions_app.transcript_files.errors import BusyError, FolderError
-from sessions_app.transcript_files.parse import MAX_FILE_SIZE
+from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE
 from sessions_app.transcript_files.problems import Problem
 
 # The state of a file: its inode, size and time of change.

@@ -103,8 +103,8 @@ def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
     except (Turn.DoesNotExist, Chat.DoesNotExist) as gone:
         raise Http404("It was erased at this moment.") from gone
     else:
-        told = _("It is being sent again.") if what == SEND else _("It is being answered again.")
-        messages.success(request, told)
+        message = _("It is being sent again.") if what == SEND else _("It is being answered again.")
+        messages.success(request, message)
     return redirect("admin:sessions_app_turn_change", turn.pk)
 
 

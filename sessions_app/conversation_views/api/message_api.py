@@ -87,12 +87,12 @@ class MessagesView(ListView):
         if not build_intake_rules().remember(session.chat):
             raise MemoryDisabledError
         now = timezone.now()
-        messages = [_said(each, now) for each in body["messages"]]
+        messages = [_new_message(each, now) for each in body["messages"]]
         stored = build_chat_memory().add_messages(
             conversation_id=session.pk, messages=messages, now=now
         )
-        told = [_stored_values(session.pk, message) for message in stored]
-        return Response({"messages": MessageSerializer(told, many=True).data}, status=201)
+        values = [_stored_values(session.pk, message) for message in stored]
+        return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
     @extend_schema(
         operation_id="sessions_messages_clear",
@@ -117,7 +117,7 @@ class MessagesView(ListView):
         return Response(receipt.as_dict())
 
 
-def _said(each: dict[str, Any], now: Any) -> ConversationMessage:
+def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
     return ConversationMessage(**{"timestamp": now, **each})
 
 

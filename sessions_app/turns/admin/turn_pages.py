@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_short, shown_state
 from memoryproject.foundation.admin_kit.period_filter import period_filter
-from memoryproject.foundation.audit.events import audit_record
+from memoryproject.foundation.audit.audit_events import audit_record
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.translate_error import translate_error
 from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
@@ -27,7 +27,7 @@ from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.row_search import parts_found
 from sessions_app.turns.admin.recall_now import recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
-from sessions_app.turns.admin.rerun import max_age, rerun_offer, rerun_page
+from sessions_app.turns.admin.rerun_page import max_age, rerun_offer, rerun_page
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, turn_crumb
 from sessions_app.turns.admin.timing_bar import duration
 from sessions_app.turns.admin.turn_search import ModelFilter, quick_links, turns_found

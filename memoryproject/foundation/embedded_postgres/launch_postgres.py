@@ -9,7 +9,6 @@ import psutil
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from memoryproject.foundation.embedded_postgres.accounts import ServerAccount
 from memoryproject.foundation.embedded_postgres.binaries import binary
 from memoryproject.foundation.embedded_postgres.cluster import ensure_cluster, server_environment
 from memoryproject.foundation.embedded_postgres.errors import OWN_SERVER, EmbeddedPostgresError
@@ -21,6 +20,7 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
 )
 from memoryproject.foundation.embedded_postgres.serverlog import log_tail
+from memoryproject.foundation.embedded_postgres.system_accounts import ServerAccount
 
 _POLL_SECONDS = 0.02
 # Long enough for a recovery after a crash under full load.

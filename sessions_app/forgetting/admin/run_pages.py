@@ -28,18 +28,23 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 from memoryproject.foundation.admin_kit.display import shown_state
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.streamed_page import late_page
-from memoryproject.foundation.audit.events import Event, audit_record_many
+from memoryproject.foundation.audit.audit_events import Event, audit_record_many
 from memoryproject.foundation.audit.staff import staff_actor
+from sessions_app.forgetting.admin.forget_links import (
+    FORGET,
+    forget_required,
+    may_read,
+    run_address,
+)
 from sessions_app.forgetting.admin.forms import ConfirmForm
-from sessions_app.forgetting.admin.links import FORGET, forget_required, may_read, run_address
 from sessions_app.forgetting.admin.person_page import export_page, person_page
-from sessions_app.forgetting.admin.preview import preview_shown
-from sessions_app.forgetting.admin.receipts import pdf_answer, text_answer
+from sessions_app.forgetting.admin.preview_texts import preview_shown
+from sessions_app.forgetting.admin.receipt_pages import pdf_answer, text_answer
 from sessions_app.forgetting.admin.search_page import choose_page, search_page
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.preview import preview_make
 from sessions_app.forgetting.receipts.document import run_document
-from sessions_app.forgetting.receipts.labels import swept_words
+from sessions_app.forgetting.receipts.receipt_labels import swept_words
 from sessions_app.forgetting.runs import chats_of, run_confirm
 from sessions_app.models import ForgetRun
 from sessions_app.models.forget_runs import OPEN_RUNS, TROUBLES, ItemState, RunState
@@ -201,13 +206,13 @@ def _confirm(request: HttpRequest, page: ForgetRunAdmin, run: ForgetRun) -> Http
 
 @require_GET
 def _progress(request: HttpRequest, run: ForgetRun) -> HttpResponse:
-    told = {
+    progress = {
         "done": run.done,
         "total": run.total,
         "over": run.state not in OPEN_RUNS,
         "text": _("{done} of {total}").format(done=run.done, total=run.total),
     }
-    return JsonResponse(told, headers={"Cache-Control": "no-store"})
+    return JsonResponse(progress, headers={"Cache-Control": "no-store"})
 
 
 def _draft_page(
@@ -233,7 +238,7 @@ def _draft(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
     return {
         "preview": preview,
         "tables": swept_words(preview.tables),
-        "sections": preview_shown(preview.witness) if readable else [],
+        "sections": preview_shown(preview.recorder) if readable else [],
         "gone": run.total - preview.there,
     }
 

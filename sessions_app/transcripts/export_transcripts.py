@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryproject.foundation.audit.events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.process.private_folders import folder_make
 from sessions_app.backup.facade import name_file
 from sessions_app.transcript_files.facade import (

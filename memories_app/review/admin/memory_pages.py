@@ -29,7 +29,7 @@ from memories_app.review.admin.filters import (
     VectorFilter,
 )
 from memories_app.review.admin.forms import AddForm, ChangeForm
-from memories_app.review.admin.history import (
+from memories_app.review.admin.memory_history import (
     changes_of,
     contradictions_of,
     mentioning_messages,
@@ -37,7 +37,7 @@ from memories_app.review.admin.history import (
     similar_rows,
     sources_of,
 )
-from memories_app.review.admin.rows import pin_button, visibility_input
+from memories_app.review.admin.memory_rows import pin_button, visibility_input
 from memories_app.review.admin.state_labels import (
     STATUSES,
     VISIBILITIES,
@@ -210,8 +210,8 @@ class MemoryPages(MemoryDecisions):
 
             def get_results(self, request: HttpRequest) -> None:
                 super().get_results(request)
-                told = [row.source_message_id for row in self.result_list]
-                places = self.model_admin.source_places(request, set(filter(None, told)))
+                sources = [row.source_message_id for row in self.result_list]
+                places = self.model_admin.source_places(request, set(filter(None, sources)))
                 for row in self.result_list:
                     row.place = places.get(row.source_message_id)
 
@@ -262,9 +262,9 @@ class MemoryPages(MemoryDecisions):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Do nothing: the form's service has saved the memory."""
-        said = SAID.get(getattr(form, "outcome", ""))
-        if said:
-            self.message_user(request, str(said), messages.WARNING)
+        warning = SAID.get(getattr(form, "outcome", ""))
+        if warning:
+            self.message_user(request, str(warning), messages.WARNING)
 
     @admin.display(description=gettext_lazy("content"))
     def short_content(self, memory: Memory) -> str:

@@ -29,14 +29,14 @@ from memories_app.models import (
 )
 from memories_app.review.admin.actions import decides, each
 from memories_app.review.admin.decisions import reason_in
-from memories_app.review.admin.history import memory_address
+from memories_app.review.admin.memory_history import memory_address
 from memories_app.review.admin.state_labels import (
     PROPOSAL_KINDS,
     PROPOSAL_STATES,
     VISIBILITIES,
     mark,
 )
-from memories_app.review.proposals import (
+from memories_app.review.decide_proposals import (
     contents_stamp,
     proposal_accept,
     proposal_dismiss,
@@ -44,7 +44,7 @@ from memories_app.review.proposals import (
 )
 from memoryproject.foundation.admin_kit.display import shown_short
 from memoryproject.foundation.admin_kit.read_only_admin import ReadOnlyAdmin
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.errors.translate_error import translate_error
@@ -71,7 +71,7 @@ class Decision:
     seen: str
     content: str | None = None
 
-    def carry_out(self, actor: Actor, embedder: Embedder) -> str:
+    def execute(self, actor: Actor, embedder: Embedder) -> str:
         """Carry it out and return the message. Raises BadRequest and the services' errors."""
         if self.chosen == "accept":
             proposal_accept(
@@ -231,7 +231,7 @@ class ProposalPages(ReadOnlyAdmin):
     def _decide(self, request: HttpRequest, decision: Decision) -> bool:
         """Carry out the decision, report it on the page, and return whether it succeeded."""
         try:
-            done = decision.carry_out(staff_actor(request), self.embedder())
+            done = decision.execute(staff_actor(request), self.embedder())
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False

@@ -128,8 +128,8 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
         if made is None:
             return "–"
         address = reverse("admin:sessions_app_summarizationmetadata_change", args=[made.pk])
-        said = _("messages %(first)d to %(last)d")
-        return shown_link(address, said % {"first": made.first_order, "last": made.last_order})
+        label = _("messages %(first)d to %(last)d")
+        return shown_link(address, label % {"first": made.first_order, "last": made.last_order})
 
     @admin.display(description=gettext_lazy("delivery"), ordering="delivery_status")
     def shown_delivery(self, message: Message) -> str:

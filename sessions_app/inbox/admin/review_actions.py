@@ -18,7 +18,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.audit.events import Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.staff import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
@@ -53,7 +53,7 @@ class ReviewRequest:
 
     def seen(self) -> dict[UUID, UUID]:
         """Return the last message that was shown of each chat."""
-        found = {key: _uuid(said) for key, said in self._of_each("seen").items()}
+        found = {key: _uuid(text) for key, text in self._of_each("seen").items()}
         return {key: message for key, message in found.items() if message is not None}
 
     def was(self) -> dict[UUID, str]:
@@ -82,10 +82,10 @@ def chat_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     if Chat.objects.filter(pk=chat_id).exists():
         return _done(request, [chat_id], {**FOR_MANY, **FOR_ONE}, conversation_address(chat_id))
     _check(request)
-    told = _("The conversation isn't there any more.")
+    reason = _("The conversation isn't there any more.")
     if request.POST.get("do") == "note" and _typed(request).strip():
-        return _note_unkept(request, told)
-    messages.error(request, told)
+        return _note_unkept(request, reason)
+    messages.error(request, reason)
     return redirect("admin:sessions_app_chat_changelist")
 
 
@@ -141,7 +141,7 @@ def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse
 
 
 def _note_unkept(
-    request: HttpRequest, told: str, asked: ReviewRequest | None = None
+    request: HttpRequest, reason: str, asked: ReviewRequest | None = None
 ) -> HttpResponse:
     """Show a note that couldn't be stored, so that its text isn't lost.
 
@@ -155,7 +155,7 @@ def _note_unkept(
         "title": _("It wasn't saved"),
         "opts": Chat._meta,
         "list_title": _("Inbox"),
-        "told": told,
+        "reason": reason,
         "text": _typed(request),
         "chat": chat,
         "message": message,
