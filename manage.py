@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the project's commands."""
 
+import gc
 import io
 import os
 import sys
@@ -23,6 +24,9 @@ def main() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415 after the check
     from django.db import OperationalError  # noqa: PLC0415
 
+    # Importing makes more than 100,000 objects and hardly any garbage. By default the collector
+    # looks through them again and again, for a fifth of the time of a short command.
+    gc.set_threshold(100_000)
     write_utf8()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     try:
@@ -31,6 +35,10 @@ def main() -> None:
         sys.exit(f"FATAL: The database cannot be used: {str(error).strip()}")
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # Python collects garbage once more when it ends, among all that is loaded. The system frees
+        # the memory faster.
+        gc.freeze()
 
 
 if __name__ == "__main__":

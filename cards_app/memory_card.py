@@ -16,7 +16,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 from cards_app.rules.card import ALGORITHM_VERSION, CardFields, extract_card
-from cards_app.rules.card_yaml import card_yaml
 from cards_app.rules.check import check_fields
 from cards_app.rules.lines import Line
 from cards_app.rules.session_data import read_session
@@ -54,6 +53,8 @@ class Card(CardFields):
 
         The same card gives the same bytes, on every platform and in any locale.
         """
+        from cards_app.rules.card_yaml import card_yaml  # noqa: PLC0415 yaml is slow to import
+
         return card_yaml(
             self.fields(),
             session_id=self.session_id,

@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-import phonenumbers
-from stdnum import luhn
-
 # Spaces, and the invisible direction marks of copied numbers.
 _SPACE = "[ \t\u00a0\u2007\u2009\u200b\u200e\u200f\u202a-\u202f\u2066-\u2069]"
 _DASH = "[-\u2010-\u2015\u2212\u05be]"
@@ -167,6 +164,8 @@ def _is_card(groups: Sequence[_Group]) -> bool:
 
     They must be in one piece or grouped as on a card; 15 or 16 digits may have any groups.
     """
+    from stdnum import luhn  # noqa: PLC0415 slow to import
+
     digits = _digits(groups)
     if len(digits) not in _CARD_DIGITS or not luhn.is_valid(digits):
         return False
@@ -217,6 +216,8 @@ def _is_home_phone(groups: Sequence[_Group]) -> bool:
 @lru_cache(maxsize=10_000)
 def _is_home(digits: str) -> bool:
     """Return whether a number of the home region may have these digits."""
+    import phonenumbers  # noqa: PLC0415 slow to import
+
     try:
         return phonenumbers.is_valid_number(phonenumbers.parse(digits, HOME_REGION))
     except phonenumbers.NumberParseException:
@@ -228,6 +229,8 @@ def _is_abroad(digits: str) -> bool:
     """Return whether a number with its country code may be as short as this: +683 4002."""
     if len(digits) < _MIN_ABROAD_LENGTH:
         return False
+    import phonenumbers  # noqa: PLC0415 slow to import
+
     try:
         return phonenumbers.is_possible_number(phonenumbers.parse(f"+{digits}"))
     except phonenumbers.NumberParseException:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from stdnum import iban
-
 from cards_app.rules.numbers import NumberKind, personal_numbers
 
 EMAIL = "[email]"
@@ -71,6 +69,8 @@ def _iban_end(text: str, start: int) -> int | None:
     rest = _IBAN_REST.match(text, start, start + 2 * _MAX_IBAN_LENGTH)
     if rest is None:
         return None
+    from stdnum import iban  # noqa: PLC0415 slow to import
+
     for end in range(rest.end(), start, -1):
         if text[end : end + 1].isascii() and text[end : end + 1].isalnum():
             continue

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
-import psutil
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -24,6 +23,8 @@ CLOCK_SLACK_SECONDS = 60.0
 
 @lru_cache(maxsize=8)
 def _identity(pid: int) -> str:
+    import psutil  # noqa: PLC0415 slow to import
+
     # The process's start distinguishes it from a later one with the same id.
     return f"{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
 
@@ -39,6 +40,8 @@ def owner_is_gone(owner: str) -> bool:
     pid, _, started = rest.partition(":")
     if host != socket.gethostname() or not pid.isdigit() or not _is_number(started):
         return False
+    import psutil  # noqa: PLC0415 slow to import
+
     try:
         process = psutil.Process(int(pid))
         zombie = process.status() == psutil.STATUS_ZOMBIE

@@ -19,7 +19,7 @@ from memoryproject.foundation.text.characters import detect_language
 from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
 from sessions_app.extraction.extraction_prompt import Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
-from sessions_app.extraction.model_facts import FactsFormError, read_facts
+from sessions_app.extraction.model_facts import FactsFormError
 from sessions_app.extraction.source_text import SourceText, source_text_of
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,8 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
 
 
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
+    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
+
     for reading in range(1, READINGS + 1):
         source = source_text_of(lease.turn_id, memory_enabled=extractor.memory_enabled)
         if source is None:

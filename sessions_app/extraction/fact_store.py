@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memories_app.facts.facade import NewMemory, likeness_of
 from memories_app.models import Visibility
@@ -13,9 +14,12 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.extraction.extraction_claims import ExtractionLease
-from sessions_app.extraction.model_facts import Fact, is_carried, quoted_in
+from sessions_app.extraction.model_facts import is_carried, quoted_in
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession
+
+if TYPE_CHECKING:
+    from sessions_app.extraction.facts_form import Fact
 
 NOTHING_LEARNED = "nothing worth learning"
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from memoryproject.foundation.text.characters import estimate_tokens
 from memoryproject.foundation.text.terms import index_text
-from sessions_app.legacy_import.files.gather import FoundMessage
 from sessions_app.legacy_import.files.ids import is_uuid
 from sessions_app.legacy_import.files.numbering import numbered
 from sessions_app.models import ChatSession, Message
+
+if TYPE_CHECKING:
+    from sessions_app.legacy_import.files.gather import FoundMessage
 
 BATCH = 500
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import IntegrityError, OperationalError, transaction
@@ -24,12 +25,14 @@ from sessions_app.conversations.facade import (
     window_recompute,
 )
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.files.gather import FoundMessage
 from sessions_app.legacy_import.import_messages import StoredMessages, messages_import
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.chats import Provider
 from sessions_app.models.roles import CLIENT
 from sessions_app.models.sessions import SessionStatus
+
+if TYPE_CHECKING:
+    from sessions_app.legacy_import.files.gather import FoundMessage
 
 TRIES = 3
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
@@ -33,8 +33,10 @@ from memoryproject.foundation.retrieval.subqueries import QueryPart, query_parts
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
 from sessions_app.models.roles import GODFATHER
-from sessions_app.recall.message_ranking import MessageQuestion, rank_messages, topics_of
 from sessions_app.recall.neighbours import neighbours_of
+
+if TYPE_CHECKING:
+    from sessions_app.recall.message_ranking import MessageQuestion
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +116,8 @@ def recall(
     If the embedder fails, the search uses words only. A failing database query is retried once
     and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
+    from sessions_app.recall.message_ranking import MessageQuestion, topics_of  # noqa: PLC0415 numpy is slow
+
     asked = query_parts(query)
     messages = messages_visible(viewer, messages_where)
     found_messages = None
@@ -198,6 +202,8 @@ def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message
 
 
 def _recall_messages(asked: MessageQuestion, messages: QuerySet[Message], top_k: int) -> list[Hit]:
+    from sessions_app.recall.message_ranking import rank_messages  # noqa: PLC0415 numpy is slow
+
     ranked = rank_messages(asked, messages, top_k=top_k)
     # As above: a message may have been revoked since it was ranked.
     found = messages.defer("terms").in_bulk([item.key for item in ranked])

@@ -8,7 +8,6 @@ from django.conf import settings
 from django_q.tasks import async_task
 
 from memoryproject.foundation.integrations.hooks.addresses import AddressRules
-from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
 from sessions_app.conversations.facade import chat_name
 
@@ -28,6 +27,8 @@ def build_address_rules() -> AddressRules:
 
 def build_webhook_dependencies() -> WebhookDependencies:
     """Return the dependencies of sending webhooks."""
+    from memoryproject.foundation.integrations.hooks.http import HttpPoster  # noqa: PLC0415 slow
+
     return WebhookDependencies(
         poster=HttpPoster(build_address_rules()),
         chat_name=chat_name,

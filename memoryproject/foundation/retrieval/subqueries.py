@@ -9,7 +9,6 @@ from datetime import date, timedelta
 
 from memoryproject.foundation.retrieval.query import QueryTerm, query_terms
 from memoryproject.foundation.retrieval.relevance import IN_USE, Constants, LexicalQuery
-from memoryproject.foundation.retrieval.reranking import DEFAULT_WEIGHTS, Evidence, Weights, chances
 
 MAX_PARTS = 4
 
@@ -286,7 +285,6 @@ def best_scores(
     texts: Sequence[Candidate],
     *,
     constants: Constants = IN_USE,
-    weights: Weights = DEFAULT_WEIGHTS,
 ) -> list[float]:
     """Return the relevance of each text to the message.
 
@@ -294,10 +292,12 @@ def best_scores(
     each of ``query_parts``, weighted for the scope. texts: all that may be relevant, because they
     are judged against each other. In [0, 1].
     """
+    from memoryproject.foundation.retrieval.reranking import Evidence, chances  # noqa: PLC0415 slow
+
     best = [0.0] * len(texts)
     for place, query in enumerate(queries):
         worth = constants.part_worth if place else 1.0
         evidence = [Evidence(text.counts, text.length, text.semantics[place]) for text in texts]
-        scores = chances(query, evidence, weights=weights, constants=constants)
+        scores = chances(query, evidence, constants=constants)
         best = [max(old, worth * new) for old, new in zip(best, scores, strict=True)]
     return best

@@ -7,6 +7,8 @@ its name, then the English words, then the Hebrew ones.
 # ruff: noqa: E501 one line a concept
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.english import stem
 
@@ -196,14 +198,13 @@ saturday: saturday shabbat; שבת
 """
 
 
-def _read() -> dict[str, str]:
-    concepts: dict[str, str] = {}
+@lru_cache(maxsize=1)
+def concepts() -> dict[str, str]:
+    """Return the concept of each word: of English ones by their stem, of Hebrew ones as folded."""
+    found: dict[str, str] = {}
     for line in _CONCEPTS.strip().splitlines():
         name, words = line.split(":")
         english, hebrew = words.split(";")
-        concepts.update({stem(word): name for word in english.split()})
-        concepts.update({fold(word): name for word in hebrew.split()})
-    return concepts
-
-
-CONCEPTS = _read()
+        found.update({stem(word): name for word in english.split()})
+        found.update({fold(word): name for word in hebrew.split()})
+    return found

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 
-import snowballstemmer
-
 # The stemmer keeps the current word in its state, so threads can't share one.
 _stemmers = threading.local()
 
@@ -20,5 +18,7 @@ def stem(word: str) -> str:
     if word in _EXCEPTIONS:
         return _EXCEPTIONS[word]
     if not hasattr(_stemmers, "english"):
+        import snowballstemmer  # noqa: PLC0415 slow to import
+
         _stemmers.english = snowballstemmer.stemmer("english")
     return str(_stemmers.english.stemWord(word))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from memoryproject.foundation.text import hebrew_words
-from memoryproject.foundation.text.concepts import CONCEPTS
+from memoryproject.foundation.text.concepts import concepts
 from memoryproject.foundation.text.english import stem
 from memoryproject.foundation.text.hebrew import bare_forms, root
 from memoryproject.foundation.text.sound import sound_key
@@ -167,7 +167,7 @@ def _token_terms(token: Token) -> Iterator[str]:
 def _hebrew_forms(word: str) -> WordForms:
     # "האחריות" is no form of the word "אחרי": the remaining word must be informative.
     bare = tuple(form for form in bare_forms(word) if form not in hebrew_words.FUNCTION)
-    concept = next((CONCEPTS[form] for form in (word, *bare) if form in CONCEPTS), None)
+    concept = next(filter(None, map(concepts().get, (word, *bare))), None)
     sounds: dict[str, None] = {}
     if concept is None:
         sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
@@ -187,4 +187,4 @@ def _latin_forms(word: str, camel_parts: tuple[str, ...], kind: Kind) -> WordFor
     # Only possible names are compared by sound.
     key = sound_key(word) if kind in (Kind.PLAIN, Kind.NAME) else None
     sounds = (key,) if key else ()
-    return WordForms(stem(word), parts=parts, sounds=sounds, concept=CONCEPTS.get(stem(word)))
+    return WordForms(stem(word), parts=parts, sounds=sounds, concept=concepts().get(stem(word)))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 from memoryproject.foundation.text import english_words, hebrew_words
 from memoryproject.foundation.text.characters import fold, readable
@@ -35,11 +36,15 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
     return _bare(words) | frozenset(stem(word) for word in _bare(words))
 
 
-_ENGLISH = (
-    (Kind.FUNCTION, _bare(english_words.FUNCTION)),
-    (Kind.VAGUE, _stems(english_words.VAGUE)),
-    (Kind.COMMON, _stems(english_words.COMMON)),
-)
+@lru_cache(maxsize=1)
+def _english() -> tuple[tuple[Kind, frozenset[str]], ...]:
+    """Return the English words of each kind. Stemming them takes time: not at import."""
+    return (
+        (Kind.FUNCTION, _bare(english_words.FUNCTION)),
+        (Kind.VAGUE, _stems(english_words.VAGUE)),
+        (Kind.COMMON, _stems(english_words.COMMON)),
+    )
+
 
 _HEBREW = (
     (Kind.FUNCTION, hebrew_words.FUNCTION),
@@ -61,7 +66,7 @@ def kind_of(token: Token) -> Kind:
         return Kind.NAME
     if token.script == "number":
         return Kind.COMMON
-    for kind, words in _ENGLISH:
+    for kind, words in _english():
         if token.text in words or (kind is not Kind.FUNCTION and stem(token.text) in words):
             return kind
     return Kind.NAME if token.camel_parts else Kind.PLAIN

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from sessions_app.legacy_import.files.gather import FoundMessage
+if TYPE_CHECKING:
+    from sessions_app.legacy_import.files.gather import FoundMessage
 
 
 def numbered(messages: Iterable[FoundMessage]) -> list[tuple[int, FoundMessage]]:

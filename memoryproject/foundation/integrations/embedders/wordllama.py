@@ -14,15 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-
-import numpy as np
-from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from typing import TYPE_CHECKING
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.coverage import WORD_START, known_share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Encoding, Tokenizer
 
 DIMENSIONS = 256
 # Limits the memory for a very long text to some megabytes.
@@ -72,6 +74,8 @@ class WordLlamaEmbedder:
 
 def _vector(model: _Model, text: str) -> list[float]:
     """Return the mean of the pieces' vectors, in length 1."""
+    import numpy as np  # noqa: PLC0415 slow to import
+
     if not text.strip():
         return [0.0] * DIMENSIONS
     encoding = _encode(model.tokenizer, _clean(text))

@@ -13,10 +13,12 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-
-import httpx
+from typing import TYPE_CHECKING
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+
+if TYPE_CHECKING:
+    import httpx
 
 Network = IPv4Network | IPv6Network
 
@@ -85,6 +87,8 @@ class AddressRules:
 
 def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
     """Return the parsed URL if its form is allowed. Raises AddressError."""
+    import httpx  # noqa: PLC0415 slow
+
     if len(url) > MAX_URL_LENGTH:
         raise AddressError(ErrorText("url_too_long", most=MAX_URL_LENGTH))
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:

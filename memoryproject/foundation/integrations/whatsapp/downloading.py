@@ -12,10 +12,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
-
-import httpx
 
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.posting import (
@@ -24,6 +22,9 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     retry_after,
     trusted,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_REDIRECTS = 3
 # For the whole file: a slower download is aborted.
@@ -180,6 +181,8 @@ def _is_inside(address: str) -> bool:
 
 
 def _client(source: Source, url: str) -> httpx.Client:
+    import httpx  # noqa: PLC0415 slow
+
     return httpx.Client(
         timeout=source.timeout,
         transport=source.transport,
@@ -191,6 +194,8 @@ def _client(source: Source, url: str) -> httpx.Client:
 
 @contextmanager
 def _as_media_error() -> Iterator[None]:
+    import httpx  # noqa: PLC0415 slow
+
     try:
         yield
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import httpx
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 
-# Errors that happen before the first byte of the request is written.
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-_MISCONFIGURED = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
+if TYPE_CHECKING:
+    import httpx
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN_OF_ANSWER = 300
 
@@ -66,6 +64,11 @@ def _ask(
     timeout: float,
     transport: httpx.BaseTransport | None,
 ) -> httpx.Response:
+    import httpx  # noqa: PLC0415 slow
+
+    # Errors that happen before the first byte of the request is written.
+    not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+    misconfigured = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
     try:
         with httpx.Client(
             timeout=timeout,
@@ -75,7 +78,7 @@ def _ask(
             trust_env=urlsplit(url).hostname not in LOOPBACK,
         ) as client:
             return call(client)
-    except _MISCONFIGURED as error:
+    except misconfigured as error:
         raise SendError(
             ErrorText("send_bad_url", kind=type(error).__name__),
             permanent=True,
@@ -85,7 +88,7 @@ def _ask(
         raise SendError(
             ErrorText("send_unwritable", kind=type(error).__name__), permanent=True
         ) from None
-    except _NOT_SENT as error:
+    except not_sent as error:
         raise SendError(ErrorText("send_unreachable", kind=type(error).__name__)) from None
     except httpx.HTTPError as error:
         raise SendError(
@@ -100,6 +103,8 @@ def trusted() -> ssl.SSLContext:
 
     They are cached: reading them for each call would take longer than many responses.
     """
+    import httpx  # noqa: PLC0415 slow
+
     return httpx.create_ssl_context()
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-import httpx
 
 from memoryproject.foundation.integrations.whatsapp.cloud.client import error_of
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.foundation.integrations.whatsapp.lenient import first_text
 from memoryproject.foundation.integrations.whatsapp.posting import answer_object, get_json
+
+if TYPE_CHECKING:
+    import httpx
 
 CLOUD_FIELDS = ("display_phone_number", "verified_name", "quality_rating")
 AUTHORIZED = "authorized"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-
-import httpx
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
@@ -33,6 +31,9 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     post_json,
     retry_after,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class CloudProvider:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import httpx
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError, SendResult
@@ -30,6 +29,9 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     post_json,
     retry_after,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 _QUOTA = 466
 _STAFF_STATUSES = (401, 403, 404, _QUOTA)
@@ -149,7 +151,7 @@ class GreenProvider:
     def _error_of(self, response: httpx.Response) -> SendError:
         status = response.status_code
         text = first_text(answer_object(response), "message") or answer_shown(response)
-        limited = status == httpx.codes.TOO_MANY_REQUESTS
+        limited = status == HTTPStatus.TOO_MANY_REQUESTS
         return SendError(
             f"HTTP {status}: {without_token(text, self._token)}",
             permanent=not limited and status < 500,
