@@ -16,7 +16,7 @@ from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded
 from memories_app.facts.frames import Frame, frames_of
 
 _SPACES = re.compile(r"\s+")
-_ENDING = re.compile(r"[\s.,;:!…]+$")
+_ENDING = " .,;:!…"
 
 
 def fact_key(content: str) -> str:
@@ -25,7 +25,7 @@ def fact_key(content: str) -> str:
     These are case, marks, spaces and the punctuation at the end.
     """
     spaced = _SPACES.sub(" ", folded(content)).strip()
-    return _hash(_ENDING.sub("", spaced) or spaced or content)
+    return _hash(spaced.rstrip(_ENDING) or spaced or content)
 
 
 @dataclass(frozen=True)

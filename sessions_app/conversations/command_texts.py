@@ -14,6 +14,11 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         ENGLISH: "❌ Failed to store memory. Please try again.",
         HEBREW: "❌ שמירת הזיכרון נכשלה. נסו שוב, בבקשה.",
     },
+    "argument_too_long": {
+        ENGLISH: "❌ That is too long for a command: it has {length} characters, and at most {most} "
+        "fit. Please send fewer words.",
+        HEBREW: "❌ זה ארוך מדי לפקודה: {length} תווים, ואפשר עד {most}. נא לשלוח פחות מילים.",
+    },
     "remember_too_long": {
         ENGLISH: "❌ That is too long to remember as one fact: it has {length} characters, and "
         "at most {most} fit. Please send it in parts.",

@@ -98,7 +98,7 @@ _UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u
 
 _SCRIPT_RUN = re.compile(rf"[\u05d0-\u05ea'\"’‘”״׳]+|[{_UNSPACED}]+|[^\u05d0-\u05ea{_UNSPACED}]+")
 
-_HEBREW_tokens = re.compile("[\u05d0-\u05ea]")
+_HEBREW_LETTER = re.compile("[\u05d0-\u05ea]")
 
 _LATIN = re.compile("[A-Za-z]")
 
@@ -178,7 +178,7 @@ def _identifier(chunk: str) -> Token | None:
 
     It can be found as a whole, however its parts were joined.
     """
-    if len(chunk) > MAX_TERM or not _JOINTS.search(chunk) or _HEBREW_tokens.search(chunk):
+    if len(chunk) > MAX_TERM or not _JOINTS.search(chunk) or _HEBREW_LETTER.search(chunk):
         return None
     digits = sum(character.isdigit() for character in chunk)
     letters = bool(_LATIN.search(chunk))
@@ -190,7 +190,7 @@ def _identifier(chunk: str) -> Token | None:
 
 
 def _run_tokens(run: str, starts: bool) -> Iterator[Token]:
-    if _HEBREW_tokens.search(run):
+    if _HEBREW_LETTER.search(run):
         word = fold(_QUOTES.sub("", run))[:MAX_TERM]
         # A single letter is a prefix that a hyphen or a change of script separated.
         if len(word) > 1:

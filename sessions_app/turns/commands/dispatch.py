@@ -6,6 +6,7 @@ import logging
 
 from django.db import DatabaseError
 
+from memories_app.facts.facade import MAX_CONTENT
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import Command
 from sessions_app.models import Turn
@@ -33,6 +34,10 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
         return say("reset", language)
     if not dependencies.rules.longterm_enabled:
         return say("memory_disabled", language)
+    length = len(command.argument)
+    if length > MAX_CONTENT and command.name != "remember":
+        # Nothing that is kept is longer, and searching for it would cost much.
+        return say("argument_too_long", language, length=length, most=MAX_CONTENT)
     try:
         return _memory_command(turn, command, dependencies)
     except DatabaseError as error:
