@@ -15,8 +15,8 @@ COMMAND_TEXTS: dict[str, dict[str, str]] = {
         HEBREW: "❌ שמירת הזיכרון נכשלה. נסו שוב, בבקשה.",
     },
     "argument_too_long": {
-        ENGLISH: "❌ That is too long for a command: it has {length} characters, and at most {most} "
-        "fit. Please send fewer words.",
+        ENGLISH: "❌ That is too long for a command: it has {length} characters, and at most "
+        "{most} fit. Please send fewer words.",
         HEBREW: "❌ זה ארוך מדי לפקודה: {length} תווים, ואפשר עד {most}. נא לשלוח פחות מילים.",
     },
     "remember_too_long": {
