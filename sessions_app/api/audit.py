@@ -6,7 +6,6 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,7 +18,7 @@ from memoryproject.foundation.audit.wiring import audit_key, log_path
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.filters import MomentFilter
-from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.serializers import Moment
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversations.chat_queries import chat_at
@@ -104,7 +103,7 @@ class AuditView(ListView):
     filterset_class = EventFilters
     ordering = ("-id",)
 
-    @extend_schema(
+    @described(
         operation_id="audit_list",
         summary="The audit log, the newest event first",
         examples=[answered("One event", EVENT)],
@@ -147,7 +146,7 @@ class AuditVerifyView(ApiView):
         OSError: lambda error: Unavailable(f"The log file can't be used: {error}"),
     }
 
-    @extend_schema(
+    @described(
         operation_id="audit_verify",
         summary="Verify the whole audit log",
         responses=ReportSerializer,

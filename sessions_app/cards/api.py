@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -16,8 +15,8 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.schema import answered
 from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
@@ -86,7 +85,7 @@ class CardView(ApiView):
     raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
     renderer_classes = [Json, CardYaml]
 
-    @extend_schema(
+    @described(
         operation_id="sessions_card",
         summary="The memory card of a session",
         responses=answers_of(200),
@@ -108,7 +107,7 @@ class CardView(ApiView):
             )
         return self._answer(session, stored.card)
 
-    @extend_schema(
+    @described(
         operation_id="sessions_card_make",
         summary="Make the memory card of a session",
         request=None,

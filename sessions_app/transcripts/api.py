@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ErrorDetail, PermissionDenied, ValidationError
 from rest_framework.request import Request
@@ -18,8 +18,8 @@ from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import answered, described, header
 from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.schema import answered, header
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import chat_at
@@ -125,7 +125,7 @@ class SessionTranscriptView(ApiView):
     staff_rights = {"GET": ["sessions_app.view_chatsession", "sessions_app.view_message"]}
     renderer_classes = [TranscriptText, Json]
 
-    @extend_schema(
+    @described(
         operation_id="sessions_transcript",
         summary="The transcript of a session",
         parameters=[header("Transcript-Left-Out", "How many messages are left out.", 200)],
@@ -215,7 +215,7 @@ class ValidateTranscriptView(TextView):
     scopes = {"POST": "read"}
     raises = {FolderError: lambda error: Unavailable(str(error))}
 
-    @extend_schema(
+    @described(
         operation_id="transcripts_validate",
         summary="Check a transcript",
         description=(
@@ -285,7 +285,7 @@ class TranscriptsView(TextView):
         FolderError: lambda error: Unavailable(str(error)),
     }
 
-    @extend_schema(
+    @described(
         operation_id="transcripts_save",
         summary="Save a transcript",
         description=(

@@ -12,10 +12,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # Packages that are slow to import, and that few commands need.
 SLOW = (
     "PIL",
+    "django.test",
     "docx",
+    "drf_spectacular.generators",
     "httpcore",
     "httpx",
     "huggingface_hub",
+    "jinja2",
     "lxml",
     "mcp",
     "model2vec",

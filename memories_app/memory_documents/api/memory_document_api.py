@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -37,10 +37,11 @@ from memoryproject.foundation.rest_kit.answers import CHANGED_MEANWHILE, NOT_MOD
 from memoryproject.foundation.rest_kit.errors import PreconditionFailed, not_found, refuse
 from memoryproject.foundation.rest_kit.etags import etag_of, is_known, require_match
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.schema import (
+from memoryproject.foundation.rest_kit.operations import (
     IF_MATCH,
     IF_NONE_MATCH,
     answered,
+    described,
     etag,
     header,
     named,
@@ -115,7 +116,7 @@ class DocumentsView(ListView):
     filterset_class = DocumentFilters
     ordering = ("category", "name")
 
-    @extend_schema(
+    @described(
         operation_id="documents_list",
         summary="List memory documents",
         examples=[answered("One document", examples.FOUND)],
@@ -138,7 +139,7 @@ class DocumentView(DocumentsApi):
         own = {"archived"} if self.request.method in ("GET", "HEAD") else {"session_id"}
         return super().query_parameters() | own
 
-    @extend_schema(
+    @described(
         operation_id="documents_get",
         summary="One memory document",
         parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
@@ -161,7 +162,7 @@ class DocumentView(DocumentsApi):
             return HttpResponse(status=304, headers={"ETag": document_etag(kept)})
         return document_answer(kept)
 
-    @extend_schema(
+    @described(
         operation_id="documents_save",
         summary="Create or update a memory document",
         description=(
@@ -211,7 +212,7 @@ class DocumentArchiveView(DocumentsApi):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["memories_app.change_memorydocument"]}
 
-    @extend_schema(
+    @described(
         operation_id="documents_archive",
         summary="Move a memory document to the archive",
         parameters=PLACE,
@@ -233,7 +234,7 @@ class DocumentCleanupView(DocumentsApi):
     staff_rights = {"POST": ["memories_app.delete_memorydocument"]}
     kinds = {"POST": "forget"}
 
-    @extend_schema(
+    @described(
         operation_id="documents_cleanup",
         summary="Remove memory documents that were last saved long ago",
         request=CleanupSerializer,

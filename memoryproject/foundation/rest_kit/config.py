@@ -33,6 +33,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "`Idempotency-Key`."
     ),
     "VERSION": "1",
+    "DEFAULT_GENERATOR_CLASS": "memoryproject.foundation.rest_kit.schema.Generator",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],

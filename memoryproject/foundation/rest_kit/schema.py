@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter
 
 from memoryproject.foundation.rest_kit.answers import Refusal, refusals
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
@@ -95,6 +97,22 @@ class Schema(AutoSchema):
         return {**found, "headers": headers} if headers else dict(found)
 
 
+# Two requests may make the schema at the same time, and a second annotation would add to the first.
+_annotating = threading.Lock()
+
+
+class Generator(SchemaGenerator):
+    """Apply what ``described`` recorded of the operations."""
+
+    def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
+        handler = getattr(callback.cls, method.lower())
+        with _annotating:
+            annotate = vars(handler).pop("annotate_schema", None)
+            if annotate is not None:
+                annotate(handler)
+        return super().create_view(callback, method, request)  # type: ignore[no-untyped-call]
+
+
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Describe tokens in the schema."""
 
@@ -123,53 +141,3 @@ class StaffScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
             "name": "sessionid",
             "description": "The admin's session; what writes needs the CSRF token.",
         }
-
-
-def sent(name: str, value: Any) -> OpenApiExample:
-    """Return an example of a request body."""
-    return OpenApiExample(name, value=value, request_only=True)
-
-
-def answered(
-    name: str, value: Any, *, status: int = 200, media_type: str | None = None
-) -> OpenApiExample:
-    """Return an example of a response."""
-    return OpenApiExample(
-        name,
-        value=value,
-        response_only=True,
-        status_codes=[str(status)],
-        media_type=media_type,
-    )
-
-
-def header(name: str, description: str, *statuses: int, always: bool = True) -> OpenApiParameter:
-    """Return a header of the responses with these statuses."""
-    return OpenApiParameter(
-        name,
-        str,
-        OpenApiParameter.HEADER,
-        description=description,
-        required=always,
-        response=list(statuses),
-    )
-
-
-def etag(*statuses: int) -> OpenApiParameter:
-    return header("ETag", "This version: for `If-None-Match` and `If-Match`.", *statuses)
-
-
-def named(name: str, description: str, schema: dict[str, Any]) -> OpenApiParameter:
-    """Return a parameter of the address."""
-    return OpenApiParameter(name, schema, OpenApiParameter.PATH, description=description)
-
-
-IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="ETags that are known: else 304."
-)
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The ETag of the version that is meant: else 412.",
-)

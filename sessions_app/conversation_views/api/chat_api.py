@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from django.db.models import Prefetch
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.answers import NOT_FORGOTTEN
-from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import object_forget
@@ -31,7 +30,7 @@ class ChatsView(ListView):
     reach_field = "pk"
     ordering = ("-created_at", "-id")
 
-    @extend_schema(
+    @described(
         summary="List chats, the newest first",
         examples=[answered("One chat", examples.CHAT_ROW)],
     )
@@ -46,7 +45,7 @@ class ChatView(ApiView):
     answers = {"DELETE": [NOT_FORGOTTEN]}
     raises = FORGETTING
 
-    @extend_schema(
+    @described(
         operation_id="chats_get",
         summary="One chat",
         responses=ChatSerializer,
@@ -58,7 +57,7 @@ class ChatView(ApiView):
         self.record_read(object_type="chat", object_id=chat.pk)
         return Response(ChatSerializer(chat).data)
 
-    @extend_schema(
+    @described(
         operation_id="chats_erase",
         summary="Erase a person or a group, with everything in the chat",
         responses={200: ReceiptSerializer},

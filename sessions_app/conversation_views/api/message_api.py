@@ -6,13 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.answers import NOT_FORGOTTEN, conflicting
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.views import ListView
 from sessions_app.conversation_views.session_actions import MemoryDisabledError
 from sessions_app.conversations.facade import MAX_MESSAGES, ConversationMessage
@@ -49,7 +48,7 @@ class MessagesView(ListView):
     ordering = ("-order_num",)
     default_limit = MAX_MESSAGES
 
-    @extend_schema(
+    @described(
         operation_id="sessions_messages_list",
         summary="The newest messages, oldest first",
         examples=[answered("One message", examples.MESSAGE)],
@@ -69,7 +68,7 @@ class MessagesView(ListView):
         self.record_read(object_type="session", object_id=session.pk, chat_id=session.chat_id)
         return page
 
-    @extend_schema(
+    @described(
         operation_id="sessions_messages_add",
         summary="Store messages at the end of a session",
         request=NewMessagesSerializer,
@@ -94,7 +93,7 @@ class MessagesView(ListView):
         values = [_stored_values(session.pk, message) for message in stored]
         return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
 
-    @extend_schema(
+    @described(
         operation_id="sessions_messages_clear",
         summary="Clear a session: delete its messages and what was derived from them",
         responses={200: ReceiptSerializer},

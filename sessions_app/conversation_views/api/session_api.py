@@ -5,14 +5,13 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.conversation_views.session_actions import (
@@ -47,7 +46,7 @@ class SessionsView(ListView):
     filterset_class = SessionFilters
     ordering = ("-created_at", "-session_id")
 
-    @extend_schema(
+    @described(
         summary="List sessions, the newest first",
         examples=[answered("One session", examples.SESSION)],
     )
@@ -55,7 +54,7 @@ class SessionsView(ListView):
         """List the sessions; archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
 
-    @extend_schema(
+    @described(
         operation_id="sessions_open",
         summary="The active session of a chat, begun where there is none",
         request=NewSessionSerializer,
@@ -89,7 +88,7 @@ class OneSessionView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
 
-    @extend_schema(
+    @described(
         operation_id="sessions_get",
         summary="One session",
         responses=SessionSerializer,
@@ -105,7 +104,7 @@ class ResetView(ApiView):
     answers = {"POST": [conflicting("It has ended already.", "The session has ended already.")]}
     raises = REFUSALS
 
-    @extend_schema(
+    @described(
         operation_id="sessions_reset",
         summary="End a session and begin the next, as /reset does",
         request=None,
@@ -129,7 +128,7 @@ class ExpireView(ApiView):
     scopes = {"POST": "write"}
     raises = REFUSALS
 
-    @extend_schema(
+    @described(
         operation_id="sessions_expire",
         summary="Let a session expire now",
         request=None,

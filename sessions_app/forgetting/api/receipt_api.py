@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import ForgetReceipt
 from sessions_app.presentation.examples import MEMORY_ID, receipt
@@ -23,7 +22,7 @@ class ReceiptView(ApiView):
     staff_rights = {"GET": ["sessions_app.view_forgetreceipt"]}
     bound_tokens = False
 
-    @extend_schema(
+    @described(
         operation_id="receipts_get",
         summary="The receipt of a forgetting",
         responses=ReceiptSerializer,

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,8 +14,8 @@ from rest_framework.response import Response
 from memoryproject.foundation.rest_kit.answers import WAIT, Refusal, conflicting
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, idempotent
+from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.renderers import EventStream, Json
-from memoryproject.foundation.rest_kit.schema import answered, sent
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.inbound.api.chat_serializers import AnswerSerializer, AskSerializer, answer_of
 from sessions_app.inbound.api.event_stream import answer_events
@@ -82,7 +81,7 @@ class AskView(ApiView):
     raises = {NotYetAnsweredError: not_yet, NoAnswerError: not_answered}
     renderer_classes = (Json, EventStream)
 
-    @extend_schema(
+    @described(
         operation_id="chat",
         summary="Say something and get the answer",
         request=AskSerializer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,7 +19,14 @@ from memoryproject.foundation.rest_kit.answers import (
     conflicting,
 )
 from memoryproject.foundation.rest_kit.etags import is_known, require_match
-from memoryproject.foundation.rest_kit.schema import IF_MATCH, IF_NONE_MATCH, answered, etag, sent
+from memoryproject.foundation.rest_kit.operations import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    answered,
+    described,
+    etag,
+    sent,
+)
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.dependencies import build_forget_dependencies
@@ -60,7 +67,7 @@ class MemoryView(ApiView):
             raise NotFound(f"There is no memory {memory_id}.")
         return memory
 
-    @extend_schema(
+    @described(
         operation_id="memories_get",
         summary="One memory, with what it said before",
         parameters=[IF_NONE_MATCH, etag(200, 304)],
@@ -75,7 +82,7 @@ class MemoryView(ApiView):
             return Response(status=304, headers=headers)
         return Response(OneMemorySerializer(memory).data, headers=headers)
 
-    @extend_schema(
+    @described(
         operation_id="memories_change",
         summary="Change a memory",
         description=(
@@ -112,7 +119,7 @@ class MemoryView(ApiView):
         refuse_beyond_chats(self.caller, memory.visibility)
         require_match(self.request, memory_etag(memory))
 
-    @extend_schema(
+    @described(
         operation_id="memories_forget",
         summary="Forget a memory",
         description="Everywhere it was derived, with a receipt. Once more: 404.",

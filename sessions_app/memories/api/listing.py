@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,7 +13,7 @@ from memories_app.store.facade import CREATED, DUPLICATE, memories_remember
 from memoryproject.foundation.rest_kit.answers import conflicting
 from memoryproject.foundation.rest_kit.etags import etag_of
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.schema import answered, etag, sent
+from memoryproject.foundation.rest_kit.operations import answered, described, etag, sent
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
@@ -51,7 +50,7 @@ class MemoriesView(ListView):
     def get_queryset(self) -> Any:
         return memories_named()
 
-    @extend_schema(
+    @described(
         operation_id="memories_list",
         summary="List memories, the newest first",
         examples=[answered("One memory", examples.MEMORY)],
@@ -60,7 +59,7 @@ class MemoriesView(ListView):
         """Return active memories that haven't expired, or those with a `status`."""
         return self.page_of(self.within_reach())
 
-    @extend_schema(
+    @described(
         operation_id="memories_remember",
         summary="Remember something",
         description=(
@@ -100,7 +99,7 @@ class MemoryBatchView(ApiView):
         kind: make for kind, make in RAISES.items() if kind is not MemoryValidationError
     }}  # fmt: skip
 
-    @extend_schema(
+    @described(
         operation_id="memories_remember_batch",
         summary="Remember up to 1,000 things, all or none",
         description="201 where any of them is new, else 200. In the order given.",

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +15,7 @@ from memories_app.facts.facade import MAX_LABEL
 from memories_app.models import Visibility
 from memoryproject.foundation.rest_kit.callers import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
-from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.serializers import Moment, Number, Strict, Text, Whole
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
@@ -96,7 +95,7 @@ class RecallView(ApiView):
     scopes = {"POST": "read"}
     kinds = {"POST": "read"}
 
-    @extend_schema(
+    @described(
         operation_id="memories_recall",
         summary="Recall what fits a question",
         description=(

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from memories_app.search.facade import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import answered, described, header
 from memoryproject.foundation.rest_kit.renderers import Json
-from memoryproject.foundation.rest_kit.schema import answered, header
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
@@ -62,7 +62,7 @@ class MemoryExportView(ApiView):
     query_serializer_class = ExportQuery
     renderer_classes = [Json, NdJson]
 
-    @extend_schema(
+    @described(
         operation_id="memories_export",
         summary="Export memories as lines of JSON",
         parameters=[header("Content-Disposition", "A name for the file.", 200)],
@@ -105,7 +105,7 @@ class MemoryImportView(ApiView):
             self.taken_in.close()
         return super().finalize_response(*args, **kwargs)
 
-    @extend_schema(
+    @described(
         operation_id="memories_import",
         summary="Import memories from lines of JSON",
         description=(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.errors import invalid
-from memoryproject.foundation.rest_kit.schema import answered, sent
+from memoryproject.foundation.rest_kit.operations import answered, described, sent
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.presentation import examples
 from sessions_app.presentation.lookup import session_within
@@ -30,7 +29,7 @@ class ContextView(ApiView):
     needs_body = False
     raises = {BudgetTooSmallError: invalid}
 
-    @extend_schema(
+    @described(
         operation_id="sessions_context",
         summary="What the model would be sent, for a model of your own",
         request=ContextQuestionSerializer,

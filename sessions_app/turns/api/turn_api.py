@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.schema import answered
+from memoryproject.foundation.rest_kit.operations import answered, described
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.presentation import examples
@@ -20,7 +19,7 @@ class TurnView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
 
-    @extend_schema(
+    @described(
         operation_id="turns_get",
         summary="How one answer came about",
         responses=TurnSerializer,
