@@ -200,7 +200,7 @@ def test_what_is_alike_stands_on_the_page_and_is_merged(admin_client: Client) ->
 def test_the_other_one_may_stay_and_both_may(admin_client: Client) -> None:
     one, other = remember(ALIKE[0]), remember(ALIKE[1])
     assert "Both stay" in said(decide(admin_client, one, "keep-both", other))
-    assert "you said: two facts" in shown(admin_client, f"{LIST}{one.pk}/change/")
+    assert "marked as two different facts" in shown(admin_client, f"{LIST}{one.pk}/change/")
     decide(admin_client, one, "merge-into-other", other)
     assert (now(one)[0], now(other)[0]) == ("superseded", "active")
 

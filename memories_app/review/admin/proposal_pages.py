@@ -87,7 +87,7 @@ class Decision:
             proposal_reverse(
                 proposal_id=self.proposal_id, actor=actor, reason=self.reason, seen=self.seen
             )
-            return _("The older memory stays, and the newer one gave way to it.")
+            return _("The older memory is kept; it replaced the newer one.")
         if self.chosen == "dismiss":
             proposal_dismiss(proposal_id=self.proposal_id, actor=actor, reason=self.reason)
             return dismissed(1)

@@ -28,7 +28,7 @@ PROPOSAL_STATES = {
 }
 PROPOSAL_KINDS = {
     str(ProposalKind.MERGE): _("duplicate"),
-    str(ProposalKind.REPLACE): _("says otherwise"),
+    str(ProposalKind.REPLACE): _("contradiction"),
 }
 # Types and sources are free texts of integrations; these are our own.
 TYPES = {

@@ -115,6 +115,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
+            "list_title": self.list_title,
             "title": _("Verify the audit log"),
             "state": _state(),
         }

@@ -86,7 +86,7 @@ ACTIONS: Mapping[str, Any] = {
     "setting.change": _("A setting was changed"),
     "takeover.pause": _("The assistant was paused in a chat"),
     "takeover.reply": _("Staff replied"),
-    "takeover.resume": _("The assistant was let go on in a chat"),
+    "takeover.resume": _("The assistant was turned back on in a chat"),
     "token.create": _("An API token was made"),
     "token.revoke": _("An API token was revoked"),
     "transcript.export": _("A transcript was exported"),

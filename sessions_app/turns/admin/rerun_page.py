@@ -123,7 +123,9 @@ def why(refused: RerunRefusedError) -> str:
     if isinstance(refused, TooLateError):
         return _("It can't be run again: WhatsApp's window for it is closed.")
     if isinstance(refused, PausedError):
-        return _("It can't be answered now: the assistant is paused in this chat. Resume it first.")
+        return _(
+            "It can't be answered now: the assistant is paused in this chat. Turn it back on first."
+        )
     return _("It can't be run again: what it is about isn't kept any more.")
 
 
