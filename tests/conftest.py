@@ -15,10 +15,11 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.database import django_db_setup
+from tests.once import module_rows
 from tests.world import GODFATHER, World
 
-# A fixture that stands elsewhere.
-__all__ = ["django_db_setup"]
+# Fixtures that stand elsewhere.
+__all__ = ["django_db_setup", "module_rows"]
 
 # A machine that does something else at the same time is no fault of what is tested.
 settings.register_profile(
