@@ -13,8 +13,8 @@ from django.test import TestCase
 def module_rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Keep what fixtures of the module make until its last test; each test is a savepoint.
 
-    Rows last only from fixtures that ask for this one. A module whose transactions are real
-    can't have it: they would be nested.
+    Fixtures of the module that make rows ask for this one. Tests without them run before (see
+    tests/order.py). A module with real transactions can't have it: they would be nested.
     """
     with django_db_blocker.unblock():
         atomics = TestCase._enter_atomics()
