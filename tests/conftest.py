@@ -8,17 +8,23 @@ import pytest
 from django.test import override_settings
 from hypothesis import HealthCheck, settings
 
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.database import django_db_setup
-from tests.world import GODFATHER, World
+from tests.once import module_rows
+from tests.world import (
+    World,
+    new_chat_memory,
+    new_chat_model,
+    new_dependencies,
+    new_rules,
+)
 
-# A fixture that stands elsewhere.
-__all__ = ["django_db_setup"]
+# Fixtures that stand elsewhere.
+__all__ = ["django_db_setup", "module_rows"]
 
 # A machine that does something else at the same time is no fault of what is tested.
 settings.register_profile(
@@ -37,13 +43,13 @@ def quick_passwords() -> Iterator[None]:
 @pytest.fixture
 def chat_memory() -> ChatMemoryService:
     """One godfather, and no strategy: see summarizing() in tests/world.py for one."""
-    return ChatMemoryService(godfather=frozenset({GODFATHER}))
+    return new_chat_memory()
 
 
 @pytest.fixture
 def rules(chat_memory: ChatMemoryService) -> IntakeRules:
     """Memory on, one godfather."""
-    return IntakeRules(memory_enabled=True, chat_memory=chat_memory)
+    return new_rules(chat_memory)
 
 
 @pytest.fixture
@@ -55,22 +61,14 @@ def provider() -> RecordingProvider:
 @pytest.fixture
 def chat_model() -> ScriptedChatModel:
     """Answers every message with "answer to: …" and keeps the prompts."""
-    return ScriptedChatModel(lambda request: f"answer to: {request.messages[-1].content}")
+    return new_chat_model()
 
 
 @pytest.fixture
 def dependencies(
     provider: RecordingProvider, chat_model: ScriptedChatModel, chat_memory: ChatMemoryService
 ) -> Dependencies:
-    green = RecordingProvider(name="green", text_limit=20_000)
-    providers = {"cloud": provider, "green": green, "console": RecordingProvider(name="console")}
-    return Dependencies(
-        chat_model=chat_model,
-        embedder=WordLlamaEmbedder(),
-        providers=providers,
-        chat_memory=chat_memory,
-        sleep=lambda _seconds: None,
-    )
+    return new_dependencies(provider=provider, chat_model=chat_model, chat_memory=chat_memory)
 
 
 @pytest.fixture

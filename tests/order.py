@@ -18,9 +18,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _is_slow(item):
             item.add_marker(pytest.mark.slow)
     ranks: dict[Any, int] = {}
+    places: dict[Any, int] = {}
     for item in items:
         ranks[item.path] = min(ranks.get(item.path, len(BY_LENGTH)), _rank(item))
-    items.sort(key=lambda item: ranks[item.path])
+        places.setdefault(item.path, len(places))
+    # Rows that a module's tests share are made after its tests without them have run.
+    items.sort(key=lambda item: (ranks[item.path], places[item.path], _shares_rows(item)))
+    _refuse_real_transactions_beside_shared_rows(items)
 
 
 def _is_slow(item: pytest.Item) -> bool:
@@ -29,12 +33,24 @@ def _is_slow(item: pytest.Item) -> bool:
     of_django = hasattr(getattr(item, "cls", None), "setUpTestData")
     if mark is None and not of_django and not fixtures & DATABASE:
         return False
-    is_transactional = mark is not None and mark.kwargs.get("transaction", False)
-    return (
-        is_transactional
-        or "transactional_db" in fixtures
-        or is_hypothesis_test(getattr(item, "obj", None))
-    )
+    return _has_real_transactions(item) or is_hypothesis_test(getattr(item, "obj", None))
+
+
+def _shares_rows(item: pytest.Item) -> bool:
+    return "module_rows" in getattr(item, "fixturenames", ())
+
+
+def _refuse_real_transactions_beside_shared_rows(items: list[pytest.Item]) -> None:
+    shared = {item.path for item in items if _shares_rows(item)}
+    for item in items:
+        if item.path in shared and _has_real_transactions(item):
+            raise pytest.UsageError(f"{item.nodeid}: its module shares rows in a transaction")
+
+
+def _has_real_transactions(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("django_db")
+    is_marked = mark is not None and mark.kwargs.get("transaction", False)
+    return is_marked or "transactional_db" in getattr(item, "fixturenames", ())
 
 
 def _rank(item: pytest.Item) -> int:

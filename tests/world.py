@@ -10,9 +10,12 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage, Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import IntakeRules
@@ -142,6 +145,43 @@ class World:
         self.dependencies = replace(
             self.dependencies, rules=replace(self.dependencies.rules, **changes)
         )
+
+
+def new_chat_memory() -> ChatMemoryService:
+    return ChatMemoryService(godfather=frozenset({GODFATHER}))
+
+
+def new_rules(chat_memory: ChatMemoryService) -> IntakeRules:
+    return IntakeRules(memory_enabled=True, chat_memory=chat_memory)
+
+
+def new_chat_model() -> ScriptedChatModel:
+    return ScriptedChatModel(lambda request: f"answer to: {request.messages[-1].content}")
+
+
+def new_dependencies(
+    *, provider: RecordingProvider, chat_model: ChatModel, chat_memory: ChatMemoryService
+) -> Dependencies:
+    green = RecordingProvider(name="green", text_limit=20_000)
+    providers = {"cloud": provider, "green": green, "console": RecordingProvider(name="console")}
+    return Dependencies(
+        chat_model=chat_model,
+        embedder=WordLlamaEmbedder(),
+        providers=providers,
+        chat_memory=chat_memory,
+        sleep=lambda _seconds: None,
+    )
+
+
+def new_world() -> World:
+    """Return a world like the fixture's, for fixtures that make rows for a whole module."""
+    chat_memory = new_chat_memory()
+    dependencies = new_dependencies(
+        provider=RecordingProvider(name="cloud"),
+        chat_model=new_chat_model(),
+        chat_memory=chat_memory,
+    )
+    return World(rules=new_rules(chat_memory), dependencies=dependencies)
 
 
 def summing_up(request: ChatRequest) -> bool:

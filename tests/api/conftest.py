@@ -13,16 +13,17 @@ from memoryproject.foundation.rest_kit.tokens import token_create
 from tests.api.calling import Api
 
 
+def make_token(*scopes: str, **options: Any) -> str:
+    """Return the secret of a new token, by default one that may do everything."""
+    options.setdefault("name", "tests")
+    made = token_create(scopes=scopes or SCOPES, actor=COMMAND_LINE, **options)
+    return made.secret
+
+
 @pytest.fixture
 def token(db: None) -> Callable[..., str]:
     """Makes a token and tells its secret; by default one that may do everything."""
-
-    def make(*scopes: str, **options: Any) -> str:
-        options.setdefault("name", "tests")
-        made = token_create(scopes=scopes or SCOPES, actor=COMMAND_LINE, **options)
-        return made.secret
-
-    return make
+    return make_token
 
 
 @pytest.fixture

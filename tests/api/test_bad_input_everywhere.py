@@ -11,6 +11,7 @@ import pytest
 
 from sessions_app.models import ChatSession, Message, Turn
 from tests.api.calling import Api, error_of
+from tests.api.conftest import make_token
 from tests.api.routes import SCOPE_OF
 from tests.api.test_bad_input import BROKEN_BODIES, MEGABYTE
 from tests.api.test_chat import say
@@ -34,7 +35,12 @@ NEEDS_NO_BODY = {
 TAKES_MORE = {"api-transcripts", "api-transcripts-check", LINES}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def api(module_rows: None) -> Api:
+    return Api(make_token())
+
+
+@pytest.fixture(scope="module")
 def ids(api: Api) -> dict[str, str]:
     """What can be named, of each kind one."""
     said = say(api, "hello", CHAT)

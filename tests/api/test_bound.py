@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memories_app.models import Memory
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from tests.api.calling import Api
+from tests.api.conftest import make_token
 from tests.api.routes import NOT_FOR_BOUND, SCOPE_OF
 from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
@@ -40,8 +41,9 @@ class Place:
     identifier: str = "use-postgres"
 
 
-@pytest.fixture
-def town(api: Api) -> list[Place]:
+@pytest.fixture(scope="module")
+def town(module_rows: None) -> list[Place]:
+    api = Api(make_token())
     places = []
     for number, person in enumerate(PEOPLE):
         word = f"zebra{number}zebra"

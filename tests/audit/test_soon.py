@@ -61,6 +61,7 @@ def test_the_callers_work_is_kept_when_the_queue_is_down(
     assert len(queued()) == 1
 
 
+@pytest.mark.processes
 def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
     """The whole way, in a process that has such a broker."""
     script = (

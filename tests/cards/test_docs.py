@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.docs.sources import PROJECT, read
 
 
+@pytest.mark.processes
 def test_the_example_prints_what_stands_below_it() -> None:
     page = read("docs/cards.md")
     found = re.search(r"```python\n(.*?)```\s+prints\s+```text\n(.*?)```", page, re.DOTALL)
@@ -19,6 +22,7 @@ def test_the_example_prints_what_stands_below_it() -> None:
     assert printed.stdout == found[2]
 
 
+@pytest.mark.processes
 def test_the_benchmark_runs() -> None:
     printed = subprocess.run(
         [sys.executable, "benchmarks/measure_cards.py", "--messages", "4", "8"],

@@ -78,6 +78,7 @@ def test_the_given_admin_password_counts(settings: Any) -> None:
     assert get_user_model().objects.get(username="admin").check_password("given-password")
 
 
+@pytest.mark.processes
 def test_a_wrong_setting_stops_a_command_and_is_named() -> None:
     ended = program("migrate", RECALL_TOP_K="many")
     assert ended.returncode == 1
@@ -85,6 +86,7 @@ def test_a_wrong_setting_stops_a_command_and_is_named() -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.processes
 def test_a_database_out_of_reach_is_told_without_a_traceback() -> None:
     ended = program("migrate", DATABASE_URL="postgresql://user:x@127.0.0.1:1/none")
     assert ended.returncode == 1
@@ -92,5 +94,6 @@ def test_a_database_out_of_reach_is_told_without_a_traceback() -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.processes
 def test_a_wrong_option_is_wrong_usage() -> None:
     assert program("chat", "--nonsense").returncode == 2

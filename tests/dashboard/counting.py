@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from typing import Any
@@ -30,12 +31,31 @@ PLAIN = (
 )
 
 
-def counted(start: datetime, end: datetime) -> dict[str, Any]:
+@dataclass
+class Rows:
+    """All rows that are counted, read once for all slots."""
+
+    messages: list[Message]
+    turns: list[Turn]
+    receipts: list[ForgetReceipt]
+    memories: list[Memory]
+
+    @classmethod
+    def read(cls) -> Rows:
+        return cls(
+            messages=list(Message.objects.all()),
+            turns=list(Turn.objects.select_related("replay")),
+            receipts=list(ForgetReceipt.objects.all()),
+            memories=list(Memory.objects.all()),
+        )
+
+
+def counted(rows: Rows, start: datetime, end: datetime) -> dict[str, Any]:
     """Every figure of PLAIN from here to there."""
-    messages = [one for one in Message.objects.all() if start <= one.received_at < end]
-    turns = [one for one in Turn.objects.all() if start <= one.created_at < end]
-    receipts = [one for one in ForgetReceipt.objects.all() if start <= one.forgotten_at < end]
-    memories = [one for one in Memory.objects.all() if start <= one.created_at < end]
+    messages = [one for one in rows.messages if start <= one.received_at < end]
+    turns = [one for one in rows.turns if start <= one.created_at < end]
+    receipts = [one for one in rows.receipts if start <= one.forgotten_at < end]
+    memories = [one for one in rows.memories if start <= one.created_at < end]
     tokens: dict[str, tuple[int, int]] = {}
     for turn in turns:
         replay = TurnReplay.of(turn)
@@ -58,10 +78,13 @@ def counted(start: datetime, end: datetime) -> dict[str, Any]:
     }
 
 
-def seconds_taken(start: datetime, end: datetime) -> list[float]:
+def seconds_taken(rows: Rows, start: datetime, end: datetime) -> list[float]:
     """How long the answers took that were asked for from here to there, in order."""
-    turns = Turn.objects.filter(state="sent", created_at__gte=start, created_at__lt=end)
-    spans = [turn.finished_at - turn.created_at for turn in turns if turn.finished_at]
+    spans = [
+        turn.finished_at - turn.created_at
+        for turn in rows.turns
+        if turn.state == "sent" and start <= turn.created_at < end and turn.finished_at
+    ]
     return sorted(span.total_seconds() for span in spans)
 
 
@@ -70,17 +93,18 @@ def assert_right(now: datetime | None = None) -> None:
     after a recount, and after another one."""
     now = now or timezone.now()
     for _ in range(2):
+        rows = Rows.read()
         for key in DAYS:
             found = figures_of(period_named(key, now=now))
             for figures in (found.whole, *found.slots):
-                _assert_same(figures)
+                _assert_same(rows, figures)
         rollups_recount(now=now, most_seconds=60)
 
 
-def _assert_same(figures: Figures) -> None:
+def _assert_same(rows: Rows, figures: Figures) -> None:
     plain = {name: getattr(figures, name) for name in PLAIN}
-    assert plain == counted(figures.start, figures.end)
-    taken = seconds_taken(figures.start, figures.end)
+    assert plain == counted(rows, figures.start, figures.end)
+    taken = seconds_taken(rows, figures.start, figures.end)
     for share, told in ((0.5, figures.p50), (0.95, figures.p95)):
         if not taken:
             assert told is None

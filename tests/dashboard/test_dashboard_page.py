@@ -21,7 +21,7 @@ from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
 
@@ -59,8 +59,14 @@ def text(html: str) -> str:
 
 
 @pytest.fixture
-def busy(world: World) -> World:
+def busy(busy_rows: None, world: World) -> World:
+    return world
+
+
+@pytest.fixture(scope="module")
+def busy_rows(module_rows: None) -> None:
     """Something of everything, today and on earlier days."""
+    world = new_world()
     for number in range(4):
         world.say(CLIENT, f"question {number}")
     world.remember(GODFATHER, "The shop opens at nine")
@@ -80,7 +86,6 @@ def busy(world: World) -> World:
             world.dependencies.embedder, world.dependencies.chat_memory
         ),
     )
-    return world
 
 
 @pytest.mark.parametrize("period", DAYS)

@@ -32,9 +32,10 @@ from sessions_app.models import Chat, ForgetReceipt, Message, Note, Summarizatio
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def story(admin_user: User) -> Story:
-    """A short month: with the passers-by of one day."""
+@pytest.fixture(scope="module")
+def story(module_rows: None) -> Story:
+    """A short month: with the passers-by of one day. Its reader is the admin_user of the tests."""
+    User.objects.create_superuser("admin", password="password")
     told = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=2)
     before(told)
     told.tell(lambda done, total: None)

@@ -116,6 +116,7 @@ def test_it_is_only_read(client: Client) -> None:
     assert client.post("/metrics").status_code == 405
 
 
+@pytest.mark.processes
 def test_a_database_out_of_reach_is_told_and_no_fault() -> None:
     asking = (
         "import django; django.setup(); from django.test import Client; "

@@ -115,6 +115,7 @@ def _told(policy: Policy) -> str:
     return waits.get(policy.retry_after, "tried again after 5 and 6 seconds")
 
 
+@pytest.mark.processes
 def test_the_wrong_value_of_the_docs_is_refused_in_those_words() -> None:
     refused = subprocess.run(
         [sys.executable, "manage.py", "check"],

@@ -71,6 +71,7 @@ def real_defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 MADE_ONCE = {"SECRET_KEY", "AUDIT_KEY"}
 
 
+@pytest.mark.processes
 def test_the_documented_defaults_are_the_real_ones(real_defaults: dict[str, Any]) -> None:
     documented = documented_defaults()
     for name, value in real_defaults.items():

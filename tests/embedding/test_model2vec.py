@@ -158,6 +158,7 @@ def test_a_whole_folder_passes_the_check(settings: Any, folder: str) -> None:
     assert embedder_is_there() == []
 
 
+@pytest.mark.processes
 def test_without_the_package_the_check_says_how_to_install_it(folder: str) -> None:
     """In a Python of its own, in which the package can't be found."""
     code = (
@@ -179,6 +180,7 @@ def test_without_the_package_the_check_says_how_to_install_it(folder: str) -> No
     assert "pip install model2vec" in told
 
 
+@pytest.mark.processes
 def test_a_name_that_cannot_be_downloaded_is_a_warning() -> None:
     """The hub may be back later; until then recall goes by words. Nothing leaves this machine:
     the hub is told to be offline."""

@@ -192,6 +192,7 @@ print(OpenAIChatModel("", sys.argv[1], "m", sleep=lambda _: None).complete(reque
 """
 
 
+@pytest.mark.processes
 def test_a_proxy_is_not_asked_for_a_server_on_this_machine() -> None:
     dead = "http://127.0.0.1:9"
     settings = {"HTTP_PROXY": dead, "http_proxy": dead, "ALL_PROXY": dead, "NO_PROXY": ""}

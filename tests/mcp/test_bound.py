@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import Api
+from tests.api.conftest import make_token
 from tests.api.test_bound import Place, fingerprint
 from tests.api.test_bound import town as town
 from tests.mcp.rpc import Rpc, everything
@@ -19,11 +20,6 @@ from tests.mcp.rpc import Rpc, everything
 pytestmark = pytest.mark.django_db
 
 QUESTION = "what is the gate code?"
-
-
-@pytest.fixture
-def api(token: Callable[..., str]) -> Api:
-    return Api(token())
 
 
 def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
@@ -41,9 +37,10 @@ def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
     }[name]
 
 
-@pytest.fixture
-def carded(town: list[Place], api: Api) -> list[Place]:
+@pytest.fixture(scope="module")
+def carded(town: list[Place]) -> list[Place]:
     """The town, with a card of each session."""
+    api = Api(make_token())
     for place in town:
         assert api.post(f"sessions/{place.session_id}/card/").status_code == 201
     return town

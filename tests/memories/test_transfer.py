@@ -260,6 +260,7 @@ def test_many_wrong_lines_are_counted_when_there_are_too_many_to_list() -> None:
     assert report.as_dict()["errors_left_out"] == 500
 
 
+@pytest.mark.slow
 def test_a_long_file_takes_no_more_memory_than_a_short_one() -> None:
     def peak(count: int) -> int:
         """The most that is held while so many memories come in."""

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import load_command_class
+
+from tests.memory_documents.conftest import run
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +34,23 @@ def program(root: Path, *arguments: str, given: str = "") -> subprocess.Complete
     )
 
 
+def exit_code(*arguments: str) -> int:
+    """How the command ends when manage.py runs it. The tests allow it no database."""
+    try:
+        load_command_class("memories_app", "manage_memory").run_from_argv(
+            ["manage.py", "manage_memory", *arguments]
+        )
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def save(root: Path, category: str, identifier: str, content: str = "{}") -> None:
+    where = ["--category", category, "--identifier", identifier]
+    ran = run("save", *where, "--content", content, "--root", str(root))
+    assert ran.code == 0, ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -41,35 +61,34 @@ def program(root: Path, *arguments: str, given: str = "") -> subprocess.Complete
         (["cleanup", "--category", "context", "--older-than", "soon"], 2),
     ],
 )
-def test_exit_codes(tmp_path: Path, arguments: list[str], code: int) -> None:
-    ran = program(tmp_path / "memory", *arguments)
-    assert ran.returncode == code, ran.stderr
-    assert "Traceback" not in ran.stderr
-    assert bool(ran.stdout) is (code == 0)
+def test_exit_codes(
+    tmp_path: Path, arguments: list[str], code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*arguments, "--root", str(tmp_path / "memory")) == code
+    out, err = capfd.readouterr()
+    assert "Traceback" not in err
+    assert bool(out) is (code == 0)
 
 
-def test_options_for_all_actions_may_stand_before_the_action(tmp_path: Path) -> None:
+def test_options_for_all_actions_may_stand_before_the_action(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     root = str(tmp_path / "memory")
     save = ["save", "--category", "context", "--identifier", "x", "--content", "{}"]
     for arguments in (["--root", root, "--json", *save], ["--json", *save, "--root", root]):
-        ran = subprocess.run(
-            [sys.executable, "manage.py", "manage_memory", *arguments],
-            cwd=PROJECT,
-            capture_output=True,
-            check=True,
-        )
-        assert json.loads(ran.stdout)["category"] == "context"
+        assert exit_code(*arguments) == 0
+        assert json.loads(capfd.readouterr().out)["category"] == "context"
     assert len(list(Path(root).glob("context/*.json"))) == 1
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_document_is_printed_as_it_is_stored_whatever_the_terminal(
     tmp_path: Path, encoding: str
 ) -> None:
-    where = ["--category", "decisions", "--identifier", "שלום"]
-    program(tmp_path, "save", *where, "--content", '{"rationale": "שלום 🙂 é"}')
+    save(tmp_path, "decisions", "שלום", '{"rationale": "שלום 🙂 é"}')
     ran = subprocess.run(
-        command(tmp_path, "load", *where),
+        command(tmp_path, "load", "--category", "decisions", "--identifier", "שלום"),
         cwd=PROJECT,
         env={**os.environ, "PYTHONIOENCODING": encoding},
         capture_output=True,
@@ -79,19 +98,23 @@ def test_a_document_is_printed_as_it_is_stored_whatever_the_terminal(
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
+@pytest.mark.processes
 def test_content_comes_from_standard_input_as_bytes(tmp_path: Path) -> None:
     where = ["--category", "context", "--identifier", "x"]
     saved = program(tmp_path, "save", *where, "--content", "-", given='{"notes": "שלום"}')
     assert saved.returncode == 0, saved.stderr
-    assert json.loads(program(tmp_path, "load", *where).stdout)["content"] == {"notes": "שלום"}
+    loaded = run("load", *where, "--root", str(tmp_path))
+    assert loaded.json["content"] == {"notes": "שלום"}
     too_large = program(tmp_path, "save", *where, "--content", "-", given=" " * 1_100_000)
     assert too_large.returncode == 1
     assert "content: is larger than" in too_large.stderr
+    assert "Traceback" not in too_large.stderr
 
 
+@pytest.mark.processes
 def test_who_reads_only_the_first_line_of_a_list_is_no_error(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        program(tmp_path, "save", "--category", "context", "--identifier", name, "--content", "{}")
+        save(tmp_path, "context", name)
     listing = subprocess.Popen(
         command(tmp_path, "list"), cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

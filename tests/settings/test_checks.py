@@ -82,6 +82,7 @@ def test_wrong_settings_are_told_by_the_check(settings: Any) -> None:
     assert checks.settings_are_valid()[0].level == ERROR
 
 
+@pytest.mark.processes
 def test_err_integration_002_a_missing_flag_means_off_with_a_warning(tmp_path: Path) -> None:
     """ERR-INTEGRATION-002: said at every start, and the memory system is off."""
     code = "from django.conf import settings; print(settings.ENABLE_MEMORY_SYSTEM)"

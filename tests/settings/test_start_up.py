@@ -48,6 +48,7 @@ SETUP = "import django, sys; from django.core import management; django.setup();
         pytest.param("management.load_command_class('sessions_app', 'chat')", id="chat"),
     ],
 )
+@pytest.mark.processes
 def test_commands_import_no_slow_package(does: str) -> None:
     shown = f"print('imported', *sorted(set({SLOW!r}) & set(sys.modules)))"
     ended = subprocess.run(

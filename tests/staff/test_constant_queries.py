@@ -37,7 +37,7 @@ from tests.staff.crowd_around import WORD
 from tests.staff.test_every_role import role_client, tries
 from tests.world import CLIENT, OTHER_CLIENT, World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 # After three layers there are documents in each state.
 SMALL, MORE = 3, 6

@@ -52,6 +52,7 @@ def test_scripts_come_from_this_server_alone(client: Client, address: str) -> No
     assert policy["form-action"] == {"'self'"}
 
 
+@pytest.mark.slow
 def test_no_page_has_a_script_of_its_own(world: World) -> None:
     furnish(world)
     client = Client()

@@ -89,6 +89,7 @@ def test_every_name_in_a_model_is_marked_for_translation() -> None:
     assert [place for place, name in names.items() if not isinstance(name, Promise)] == []
 
 
+@pytest.mark.processes
 def test_nothing_that_is_said_is_missing_in_the_catalogue(tmp_path: Path) -> None:
     """Collects anew, in a copy, what is to be translated."""
     if shutil.which("xgettext") is None:

@@ -21,6 +21,7 @@ def lists() -> list[str]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("value", ["%00", "a%00b"])
+@pytest.mark.slow
 def test_a_nul_in_the_address_breaks_no_list(admin_client: Client, value: str) -> None:
     for address in lists():
         for name in PARAMETERS:

@@ -179,6 +179,7 @@ def test_one_who_saves_into_the_same_chat_from_elsewhere_is_told(tmp_path: Path)
     assert run("save", "--dir", tmp_path).code == 0
 
 
+@pytest.mark.processes
 def test_as_a_program_it_ends_without_a_traceback(tmp_path: Path) -> None:
     for arguments, code in ((["save", "--dir", "nowhere"], 2), (["save", "--dir", ""], 2), ([], 2)):
         ended = subprocess.run(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import astuple
 
+import pytest
 from hypothesis import given, settings
 
 from cards_app.rules.card import CardFields, extract_card
@@ -70,6 +71,7 @@ def test_the_same_lines_give_the_same_card(lines):
     assert extract_card(lines) == extract_card(list(lines))
 
 
+@pytest.mark.processes
 def test_the_card_is_the_same_in_another_process_with_other_hashes():
     """Nothing hangs on the order of a set."""
     program = (

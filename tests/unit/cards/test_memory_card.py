@@ -195,6 +195,7 @@ def test_yaml_survives_every_kind_of_content(text: str):
     assert not set(written) & set("\u202e\u200f\u200b\ufeff\x00\x07\x7f\x9b")
 
 
+@pytest.mark.processes
 def test_the_bytes_are_the_same_in_another_process_and_locale():
     program = (
         "import sys;"

@@ -138,6 +138,7 @@ def test_an_accent_counts_the_same_composed_or_not() -> None:
     assert cosine("cafe\u0301", "caf\u00e9") == pytest.approx(1.0)
 
 
+@pytest.mark.processes
 def test_loading_asks_no_network_and_leaves_logging_alone() -> None:
     names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     environment = {name: text for name, text in os.environ.items() if name not in names}
