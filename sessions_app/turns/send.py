@@ -94,7 +94,6 @@ def _send_part(
     """
     for delay in (*RETRY_DELAYS, None):
         turn = _commit(lease, part, TurnState.SENDING, PartState.SENDING)
-        lease.renew()
         try:
             return provider.send_text(
                 to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, to)
@@ -109,12 +108,14 @@ def _send_part(
 
 
 def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> Turn:
-    """Commit the new states of the turn and of a part.
+    """Commit the new states of the turn and of a part, and the renewed lease with them.
 
-    Raises LeaseLostError.
+    Nothing is written between this and the call: where the database can't store ``sending``, the
+    state still says that nothing was sent. Raises LeaseLostError.
     """
     with transaction.atomic():
         turn = lease.turn()
+        lease.renew()
         turn_move(turn, turn_state)
         part.state = part_state
         if part_state == PartState.SENDING:

@@ -1,0 +1,88 @@
+"""A write of the turn or its parts fails, whichever it is: the answer still goes out once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from django.db import OperationalError, connection
+
+from sessions_app.models import OutboundPart, Turn
+from tests.world import CLIENT, World, message_from
+
+TABLES = ("sessions_app_turn", "sessions_app_outboundpart")
+
+
+class FailingWrites:
+    """PostgreSQL refuses one update of these tables as it does on a full disk."""
+
+    def __init__(self) -> None:
+        self._execute("CREATE SEQUENCE IF NOT EXISTS writes_made")
+        for table in TABLES:
+            self._execute(
+                f"CREATE TRIGGER refused BEFORE UPDATE ON {table} "
+                "FOR EACH ROW EXECUTE FUNCTION refuse_write()"
+            )
+
+    @staticmethod
+    def _execute(statement: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def refuse(self, number: int) -> None:
+        """Refuse the update of this number from now on, and no other. 0: count only."""
+        self._execute("ALTER SEQUENCE writes_made RESTART")
+        self._execute(
+            "CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            f"BEGIN IF nextval('writes_made') = {number} THEN "
+            "RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END IF; "
+            "RETURN NEW; END $$"
+        )
+
+    def made(self) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT last_value FROM writes_made")
+            (number,) = cursor.fetchone()
+        return int(number)
+
+    def remove(self) -> None:
+        for table in TABLES:
+            self._execute(f"DROP TRIGGER IF EXISTS refused ON {table}")
+
+
+@pytest.fixture
+def writes(transactional_db: None) -> Iterator[FailingWrites]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE OR REPLACE FUNCTION refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            "BEGIN RETURN NEW; END $$"
+        )
+    made = FailingWrites()
+    yield made
+    made.remove()
+
+
+def test_one_failed_write_loses_and_doubles_no_answer(world: World, writes: FailingWrites) -> None:
+    world.say(CLIENT, "before")
+    writes.refuse(0)
+    world.say(CLIENT, "counted")
+    most = writes.made()
+    assert most > 3
+    for number in range(1, most + 1):
+        before = len(world.provider.sent)
+        world.receive(message_from(CLIENT, f"write {number} fails"))
+        writes.refuse(number)
+        # The job of the worker fails, and the sweep takes its turn up again.
+        with suppress(OperationalError):
+            world.work()
+        called = len(world.provider.sent) - before
+        state = Turn.objects.latest("id").state
+        # ``sending`` says that it may have gone out: it must not say so of what never did.
+        assert called or state not in ("sending", "unconfirmed"), number
+        assert called or not OutboundPart.objects.filter(state="sending").exists(), number
+        writes.refuse(0)
+        Turn.objects.update(not_before=None, lease_until=None)
+        world.work()
+        assert len(world.provider.sent) - before == 1, number
+        assert world.provider.sent[-1].text == f"answer to: write {number} fails"
