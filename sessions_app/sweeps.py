@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.utils import timezone
 
 from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.facade import documents_abandoned, leftovers_remove
@@ -16,6 +17,8 @@ from sessions_app.extraction.dependencies import enqueue_learning, is_learning_e
 from sessions_app.extraction.facade import extractions_abandoned
 from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.facade import deliveries_due, delivery_retry
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.facade import summaries_abandoned
 from sessions_app.turns.dependencies import enqueue_chat
@@ -29,6 +32,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
         yield LeasedKind("summaries", summaries_abandoned, enqueue_summary)
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
+    yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
@@ -42,6 +46,16 @@ def unconfirmed_after() -> timedelta:
 def _turns_resolve(now: datetime) -> None:
     pauses_end(now=now)
     sends_resolve(now=now, unconfirmed_after=unconfirmed_after())
+
+
+def _delivery_retry(delivery_id: int) -> bool:
+    """Process it here and now: it takes no longer than to queue it."""
+    return delivery_retry(
+        delivery_id=delivery_id,
+        rules=build_intake_rules(),
+        enqueue=enqueue_chat,
+        now=timezone.now(),
+    )
 
 
 def _files_remove(_: datetime) -> None:

@@ -87,6 +87,7 @@ from sessions_app.conversations.redact_derived import text_redact, unstored_forg
 from sessions_app.conversations.reply_window import last_heard, window_closes
 from sessions_app.conversations.session_lifecycle import (
     activity_recount,
+    damaged_session_end,
     expires_at,
     session_end,
     session_open,
@@ -185,6 +186,7 @@ __all__ = [
     "profile_locked",
     "received_text",
     "rest_begin",
+    "damaged_session_end",
     "session_end",
     "session_open",
     "session_start",

@@ -9,6 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
@@ -115,6 +116,30 @@ def session_end(*, session: ChatSession, at: datetime, actor: Actor = SYSTEM) ->
     ``session_expired`` is sent when the transaction is committed.
     """
     sessions_end(ended=[(session, at)], actor=actor)
+
+
+def damaged_session_end(*, chat: Chat, at: datetime) -> bool:
+    """Expire the chat's active session if its counter is behind its messages.
+
+    No message can be added to such a session. Returns whether there was one (ERR-SESSION-001).
+    """
+    with transaction.atomic():
+        active = ChatSession.objects.select_for_update(no_key=True)
+        session = active.filter(chat=chat, status=SessionStatus.ACTIVE).first()
+        if session is None:
+            return False
+        highest = session.messages.aggregate(highest=Max("order_num"))["highest"] or 0
+        if highest <= session.message_counter:
+            return False
+        logger.error(
+            "Session %s is damaged: it counts %s messages and has one with the number %s. A new "
+            "session begins; manage.py session_rebuild repairs this one.",
+            session.session_id,
+            session.message_counter,
+            highest,
+        )
+        session_end(session=session, at=at)
+    return True
 
 
 def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor = SYSTEM) -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy
+from django.utils import timezone
+from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import shown_json
+from memoryproject.foundation.audit.audit_events import audit_record
+from memoryproject.foundation.audit.staff import staff_actor
 from sessions_app.models import InboundDelivery
+from sessions_app.models.deliveries import UNPROCESSED
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.row_search import deliveries_found
 
@@ -43,11 +48,27 @@ class EventFilter(admin.SimpleListFilter):
         return queryset.filter(event=self.value()) if self.value() else queryset
 
 
+class ProcessedFilter(admin.SimpleListFilter):
+    """Show the events that could not be processed."""
+
+    title = gettext_lazy("processed")
+    parameter_name = "processed"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("no", gettext_lazy("No: an error kept it from being stored"))]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[InboundDelivery]
+    ) -> QuerySet[InboundDelivery]:
+        return queryset.filter(outcome__startswith=UNPROCESSED) if self.value() else queryset
+
+
 @admin.register(InboundDelivery)
 class InboundDeliveryAdmin(ConversationAdmin):
     read_as = "delivery"
     list_display = ("received_at", "provider", "shown_event", "outcome", "chat")
-    list_filter = ("provider", EventFilter, "received_at")
+    list_filter = (ProcessedFilter, "provider", EventFilter, "received_at")
+    actions = ("process_again",)
     search_fields = ("delivery_key",)
     # The newest first; any other order would sort a million rows.
     sortable_by = ()
@@ -59,6 +80,32 @@ class InboundDeliveryAdmin(ConversationAdmin):
         self, request: HttpRequest, queryset: QuerySet[InboundDelivery], search_term: str
     ) -> tuple[QuerySet[InboundDelivery], bool]:
         return deliveries_found(queryset, search_term), False
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("sessions_app.rerun_turn"))
+
+    @admin.action(
+        description=gettext_lazy("Process again (events that failed)"), permissions=["retry"]
+    )
+    def process_again(self, request: HttpRequest, queryset: QuerySet[InboundDelivery]) -> None:
+        """Let the sweep of the next minute take up what failed and is still kept."""
+        with transaction.atomic():
+            failed = queryset.filter(outcome__startswith=UNPROCESSED, raw__isnull=False)
+            keys = list(failed.order_by("id").values_list("pk", flat=True))
+            InboundDelivery.objects.filter(pk__in=keys).update(retry_at=timezone.now(), attempts=0)
+            for key in keys:
+                audit_record(
+                    action="delivery.retry",
+                    actor=staff_actor(request),
+                    object_type="delivery",
+                    object_id=key,
+                )
+        text = ngettext(
+            "%(n)d event is processed again within a minute.",
+            "%(n)d events are processed again within a minute.",
+            len(keys),
+        )
+        self.message_user(request, text % {"n": len(keys)}, messages.SUCCESS)
 
     @admin.display(description=gettext_lazy("event"))
     def shown_event(self, delivery: InboundDelivery) -> str:

@@ -2,11 +2,19 @@
 
 from sessions_app.inbound.merge_chats import chats_merge
 from sessions_app.inbound.receive import events_receive, raw_deliveries_drop
+from sessions_app.inbound.retry_deliveries import (
+    deliveries_due,
+    delivery_retry,
+    unprocessed_count,
+)
 from sessions_app.inbound.take_message import IntakeRules
 
 __all__ = [
     "IntakeRules",
     "chats_merge",
+    "deliveries_due",
+    "delivery_retry",
     "events_receive",
     "raw_deliveries_drop",
+    "unprocessed_count",
 ]

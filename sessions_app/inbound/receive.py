@@ -19,16 +19,23 @@ from psycopg.errors import DeadlockDetected
 
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from sessions_app.conversations.facade import address_change, chat_known, unstored_forget
+from sessions_app.conversations.facade import (
+    address_change,
+    chat_known,
+    damaged_session_end,
+    unstored_forget,
+)
 from sessions_app.inbound import message_changes, take_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, InboundDelivery, Turn
+from sessions_app.models.deliveries import UNPROCESSED
 from sessions_app.turns.facade import own_send_confirm, status_apply
 
 logger = logging.getLogger(__name__)
 
 KEY_LENGTH = 512
 TRIES = 3
+FIRST_RETRY = timedelta(minutes=1)
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
@@ -63,7 +70,7 @@ def events_receive(
             raise
         except Exception as error:
             logger.exception("A delivery of %s could not be processed.", event.provider)
-            _keep_unprocessed(event, error)
+            _keep_unprocessed(event, error, now or timezone.now())
 
 
 def _receive_with_retry(
@@ -78,7 +85,20 @@ def _receive_with_retry(
         except OperationalError as error:
             if not isinstance(error.__cause__, DeadlockDetected):
                 raise
+    try:
+        return _receive_one(event, rules, enqueue, now)
+    except IntegrityError:
+        # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
+        if not _damaged_session_ended(event, now):
+            raise
     return _receive_one(event, rules, enqueue, now)
+
+
+def _damaged_session_ended(event: Event, now: datetime) -> bool:
+    if not isinstance(event, events.InboundMessage):
+        return False
+    chat = chat_known(party=event.party, group_id=event.group_id)
+    return chat is not None and damaged_session_end(chat=chat, at=now)
 
 
 def _receive_one(
@@ -96,14 +116,26 @@ def _receive_one(
         )
         if not fresh:
             return
-        outcome = _process(event, delivery, rules, now)
-        delivery.outcome = outcome.text[:255]
-        delivery.chat = outcome.chat
-        delivery.message_id = outcome.message_id
-        delivery.save(update_fields=["outcome", "chat", "message"])
-        if outcome.answer_due and outcome.chat:
-            chat_id = outcome.chat.pk
-            transaction.on_commit(lambda: enqueue(chat_id))
+        process(event, delivery, rules, enqueue, now)
+
+
+def process(
+    event: Event,
+    delivery: InboundDelivery,
+    rules: IntakeRules,
+    enqueue: Callable[[UUID], None],
+    now: datetime,
+) -> None:
+    """Process the event in the current transaction and note the outcome on its delivery."""
+    outcome = _process(event, delivery, rules, now)
+    delivery.outcome = outcome.text[:255]
+    delivery.chat = outcome.chat
+    delivery.message_id = outcome.message_id
+    delivery.retry_at = None
+    delivery.save(update_fields=["outcome", "chat", "message", "retry_at"])
+    if outcome.answer_due and outcome.chat:
+        chat_id = outcome.chat.pk
+        transaction.on_commit(lambda: enqueue(chat_id))
 
 
 def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
@@ -165,10 +197,14 @@ def _subject(event: Event) -> str:
     return event.target_id[:255] if isinstance(event, events.Reaction) else ""
 
 
-def _keep_unprocessed(event: Event, error: Exception) -> None:
-    """Keep the event for staff; as text where even its raw form can't be stored."""
+def unprocessed_outcome(error: Exception) -> str:
+    return f"{UNPROCESSED}{type(error).__name__}"[:255]
+
+
+def _keep_unprocessed(event: Event, error: Exception, now: datetime) -> None:
+    """Keep the event for a retry; for staff, as text, where even its raw form can't be stored."""
     as_text = {"unreadable": ascii(event.raw)}
-    for raw in (event.raw, as_text):
+    for raw, retry_at in ((event.raw, now + FIRST_RETRY), (as_text, None)):
         try:
             InboundDelivery.objects.get_or_create(
                 provider=event.provider,
@@ -176,7 +212,8 @@ def _keep_unprocessed(event: Event, error: Exception) -> None:
                 defaults={
                     "event": type(event).__name__,
                     "raw": raw,
-                    "outcome": f"not processed: {type(error).__name__}"[:255],
+                    "outcome": unprocessed_outcome(error),
+                    "retry_at": retry_at,
                 },
             )
         except (DataError, ValueError):

@@ -234,6 +234,8 @@ class Migration(migrations.Migration):
                 ('outcome', models.CharField(blank=True, help_text='What was done with it.', max_length=255, verbose_name='outcome')),
                 ('change', models.JSONField(blank=True, help_text='An edit, revocation or reaction that came before its message, until it does.', null=True, verbose_name='change')),
                 ('raw', models.JSONField(blank=True, null=True, verbose_name='raw')),
+                ('attempts', models.PositiveSmallIntegerField(default=0, help_text='How often it was tried again.', verbose_name='attempts')),
+                ('retry_at', models.DateTimeField(blank=True, help_text='When an event that could not be processed is tried again.', null=True, verbose_name='retry at')),
                 ('received_at', models.DateTimeField(auto_now_add=True, verbose_name='received at')),
             ],
             options={
@@ -890,6 +892,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='inbounddelivery',
             index=models.Index(condition=models.Q(('raw__isnull', False)), fields=['received_at'], name='deliveries_with_raw'),
+        ),
+        migrations.AddIndex(
+            model_name='inbounddelivery',
+            index=models.Index(condition=models.Q(('retry_at__isnull', False)), fields=['retry_at'], name='deliveries_to_retry'),
+        ),
+        migrations.AddIndex(
+            model_name='inbounddelivery',
+            index=models.Index(condition=models.Q(('outcome__startswith', 'not processed: ')), fields=['-id'], name='deliveries_unprocessed'),
         ),
         migrations.AddConstraint(
             model_name='inbounddelivery',

@@ -15,12 +15,16 @@ from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import DeliveryStatus, Message
 from sessions_app.models.turns import Turn
 
+# The outcome of an event that could not be processed begins so.
+UNPROCESSED = "not processed: "
+
 
 class InboundDelivery(models.Model):
     """One event of a webhook.
 
     ``delivery_key`` is the same for every retry: it deduplicates, and proves that nothing is
-    lost. ``raw`` is deleted after RAW_RETENTION_DAYS; the key stays.
+    lost. ``raw`` is deleted after RAW_RETENTION_DAYS; the key stays. An event that could not be
+    processed is tried again at ``retry_at``.
     """
 
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
@@ -58,6 +62,15 @@ class InboundDelivery(models.Model):
         help_text=_("An edit, revocation or reaction that came before its message, until it does."),
     )
     raw = models.JSONField(_("raw"), null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(
+        _("attempts"), default=0, help_text=_("How often it was tried again.")
+    )
+    retry_at = models.DateTimeField(
+        _("retry at"),
+        null=True,
+        blank=True,
+        help_text=_("When an event that could not be processed is tried again."),
+    )
     received_at = models.DateTimeField(_("received at"), auto_now_add=True)
 
     class Meta:
@@ -75,6 +88,14 @@ class InboundDelivery(models.Model):
             ),
             models.Index(
                 fields=["received_at"], condition=Q(raw__isnull=False), name="deliveries_with_raw"
+            ),
+            models.Index(
+                fields=["retry_at"], condition=Q(retry_at__isnull=False), name="deliveries_to_retry"
+            ),
+            models.Index(
+                fields=["-id"],
+                condition=Q(outcome__startswith=UNPROCESSED),
+                name="deliveries_unprocessed",
             ),
         ]
 

@@ -92,6 +92,7 @@ ACTIONS: Mapping[str, Any] = {
     "transcript.export": _("A transcript was exported"),
     "transcript.save": _("A transcript was saved"),
     "turn.rerun": _("A message was answered again"),
+    "delivery.retry": _("An event was processed again"),
     "turn.resend": _("An answer was sent again"),
     "turn.take_up": _("A stuck answer was retried"),
     "user.change": _("An account was changed"),

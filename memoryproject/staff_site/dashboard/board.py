@@ -25,6 +25,7 @@ from memoryproject.staff_site.dashboard.number_format import (
     slot_shown,
 )
 from memoryproject.staff_site.dashboard.prices import ModelTokens
+from sessions_app.inbound.facade import unprocessed_count
 
 # Staff with one of these permissions see figures; all others see links to their pages.
 RIGHTS = (
@@ -279,6 +280,11 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
             notes.append(Note(_("the oldest for %(time)s") % {"time": oldest}))
         address = to.list_of(figure_links.TURNS, **figure_links.WAITING)
         yield Tile("waiting", _("Awaiting answer"), count_shown(found.turns), address, notes)
+    if to.may("sessions_app.view_inbounddelivery") and (failed := unprocessed_count()):
+        address = to.list_of(figure_links.DELIVERIES, **figure_links.UNPROCESSED)
+        hint = [Note(_("tried again by themselves for 17 hours"))]
+        number = count_shown(failed)
+        yield Tile("unprocessed", _("Events not processed"), number, address, hint, "bad")
     if to.may("dashboard.operate_server"):
         yield from _machine(health.machine(now=now), to, now)
 

@@ -17,9 +17,11 @@ MEMORIES = "memories_app_memory"
 RECEIPTS = "sessions_app_forgetreceipt"
 SCHEDULES = "django_q_schedule"
 QUEUE = "django_q_ormq"
+DELIVERIES = "sessions_app_inbounddelivery"
 
 # Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
+UNPROCESSED = {"processed": "no"}
 # Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
 

@@ -26,6 +26,7 @@ from memoryproject.staff_site.operations.schedules import schedules_shown
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
 from memoryproject.staff_site.operations.turn_actions import turn_take_up
 from memoryproject.staff_site.readiness import parts
+from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.models import Turn
 
 PER_PAGE = 50
@@ -44,6 +45,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "late": [row for row in schedules.rows if row.late],
         "schedules": schedules,
         "dead": dead_turns.counts(),
+        "unprocessed": unprocessed_count(),
         "providers": providers,
         "configured": any(each.configured for each in providers),
     }
