@@ -27,21 +27,25 @@ from sessions_app.models import (
     SummarizationMetadata,
     Turn,
 )
-from tests.audit.log import AuditLog
 from tests.forms import save
 from tests.staff.people import told
-from tests.world import CLIENT, GODFATHER, World
+from tests.world import CLIENT, GODFATHER, World, new_world
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def talked(world: World) -> World:
+@pytest.fixture(scope="module")
+def conversation(module_rows: None) -> None:
+    world = new_world()
     world.summarizing(4)
     for text in ("one", "two", "three"):
         world.say(CLIENT, text)
     world.sum_up(CLIENT)
     world.remember(GODFATHER, "TestCorp pays in 30 days")
+
+
+@pytest.fixture
+def talked(conversation: None, world: World) -> World:
     return world
 
 
@@ -170,8 +174,8 @@ LIST = "/admin/audit/auditevent/"
 
 
 class TestTheList:
-    def test_it_is_read_only(self, admin_client: Client, log: AuditLog) -> None:
-        log.record(1)
+    def test_it_is_read_only(self, admin_client: Client) -> None:
+        audit_record_many(events=[Event("a.b", SYSTEM)])
         event = AuditEvent.objects.latest("id")
         assert admin_client.get(LIST).status_code == 200
         page = admin_client.get(f"{LIST}{event.pk}/change/")

@@ -12,21 +12,25 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.cards.make_cards import card_make
 from sessions_app.models import CardWork, ChatSession
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/cards_app/memorycard/"
 SESSIONS = "/admin/sessions_app/chatsession/"
 
 
-@pytest.fixture
-def sessions(world: World) -> list[ChatSession]:
+@pytest.fixture(scope="module")
+def two_cards(module_rows: None) -> None:
+    world = new_world()
     world.say(CLIENT, "We decided to take two rooms <b>in Haifa</b>")
     world.say(OTHER_CLIENT, "מתי פותחים את הבריכה?")
-    found = [world.session(CLIENT), world.session(OTHER_CLIENT)]
-    for session in found:
-        card_make(session_id=session.pk)
-    return found
+    for who in (CLIENT, OTHER_CLIENT):
+        card_make(session_id=world.session(who).pk)
+
+
+@pytest.fixture
+def sessions(two_cards: None, world: World) -> list[ChatSession]:
+    return [world.session(CLIENT), world.session(OTHER_CLIENT)]
 
 
 def shown(staff: Client, address: str, **query: str) -> str:

@@ -260,6 +260,7 @@ def test_a_chat_that_is_not_there_is_404(admin_client: Client) -> None:
     assert admin_client.get(f"/admin/sessions_app/chat/{uuid4()}/conversation/").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_page_takes_as_many_queries_for_one_message_as_for_many(
     admin_client: Client, world: World
 ) -> None:

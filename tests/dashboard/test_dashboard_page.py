@@ -221,6 +221,7 @@ def test_the_fragment_comes_anew_only_where_something_changed(
     assert "no-store" in changed["Cache-Control"]
 
 
+@pytest.mark.slow
 def test_the_number_of_queries_does_not_grow(world: World, admin_client: Client) -> None:
     world.say(CLIENT, "hello")
 

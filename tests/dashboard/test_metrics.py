@@ -100,6 +100,7 @@ def test_it_holds_nothing_of_anybody(client: Client, world: World) -> None:
     assert "TestCorp" not in text
 
 
+@pytest.mark.slow
 def test_it_asks_the_same_whatever_is_stored(client: Client, world: World) -> None:
     world.say(CLIENT, "hello")
     counts = []

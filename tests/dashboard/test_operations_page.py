@@ -324,6 +324,7 @@ def test_the_overview_leads_to_what_is_wrong(
     assert "Schedules not installed" in shown
 
 
+@pytest.mark.slow
 def test_pages_take_as_many_queries_for_three_rows_as_for_sixty(
     admin_client: Client, dead: Callable[..., Turn]
 ) -> None:

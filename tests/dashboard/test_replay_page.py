@@ -382,6 +382,7 @@ def test_turns_are_found_by_their_chat(
     assert answer.context["cl"].result_count == found
 
 
+@pytest.mark.slow
 def test_the_list_takes_as_many_queries_for_sixty_as_for_three(
     admin_client: Client, world: World
 ) -> None:

@@ -28,7 +28,7 @@ from sessions_app.models import (
     Turn,
 )
 from tests.forms import opened, save
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 INBOX = "/admin/sessions_app/chat/"
@@ -49,10 +49,15 @@ def reviewer(client: Client) -> Client:
     return client
 
 
-@pytest.fixture
-def chats(world: World) -> list[Chat]:
+@pytest.fixture(scope="module")
+def two_chats(module_rows: None) -> None:
+    world = new_world()
     world.say(CLIENT, "one")
     world.say(OTHER_CLIENT, "two")
+
+
+@pytest.fixture
+def chats(two_chats: None, world: World) -> list[Chat]:
     return [world.chat(CLIENT), world.chat(OTHER_CLIENT)]
 
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.recall.staff_search import newest_messages_found
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +26,16 @@ def found(client: Client, address: str, asked: str) -> set[Any]:
     return set(answer.context["cl"].queryset.values_list("pk", flat=True))
 
 
-@pytest.fixture
-def said(world: World) -> Message:
-    """What one client says; another one says something else."""
+@pytest.fixture(scope="module")
+def two_chats(module_rows: None) -> None:
+    world = new_world()
     world.say(CLIENT, "The invoices of March are late")
     world.say(OTHER_CLIENT, "החשבונית לא הגיעה")
+
+
+@pytest.fixture
+def said(two_chats: None, db: None) -> Message:
+    """What one client says; another one says something else."""
     return Message.objects.get(chat__whatsapp_chat=CLIENT, role="user")
 
 

@@ -237,6 +237,7 @@ def test_messages_may_come_one_by_one():
     )
 
 
+@pytest.mark.slow
 def test_three_thousand_messages_take_no_more_memory_than_three_hundred():
     """What is kept are the fields and how often each word was said, never the messages."""
     peaks = []
