@@ -97,8 +97,8 @@ def chat_columns(chats: Collection[UUID], since: datetime) -> list[Column]:
 
     These are answers, summaries, sent parts, replays, notes and raw deliveries.
     """
-    ours = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
-    answers = ours.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
+    messages = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
+    answers = messages.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
     summaries = SummarizationMetadata.objects.filter(
         session__chat_id__in=chats, created_at__gte=since
     )
