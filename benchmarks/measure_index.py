@@ -34,7 +34,7 @@ CANDIDATES = 100
 NEAR = 0.31
 
 
-def measure(filled: Filled, size: int, asked: Matrix, name: str) -> None:
+def measure(filled: Filled, size: int, queries: Matrix, name: str) -> None:
     """One line: what is found and how fast."""
     scope = filled.scope(size)
 
@@ -44,7 +44,7 @@ def measure(filled: Filled, size: int, asked: Matrix, name: str) -> None:
             vectors=MemoryEmbedding,
             key="memory",
             model=MODEL,
-            asked=[question],
+            queries=[question],
             limit=CANDIDATES,
             near=NEAR,
         )
@@ -55,17 +55,17 @@ def measure(filled: Filled, size: int, asked: Matrix, name: str) -> None:
             vectors=MemoryEmbedding,
             key="memory",
             model=MODEL,
-            asked=[question],
+            queries=[question],
             limit=CANDIDATES,
         )
 
     def index_alone(question: Sequence[float]) -> list[uuid.UUID]:
         return nearest_by_index(
-            scope=scope, key="memory", model=MODEL, asked=[question], limit=CANDIDATES
+            scope=scope, key="memory", model=MODEL, queries=[question], limit=CANDIDATES
         )
 
     shares, alone, fast, slow = [], [], [], []
-    for vector in asked:
+    for vector in queries:
         question = vector.tolist()
         search(question)
         found, seconds = timed(search, question)
@@ -121,8 +121,8 @@ def main() -> None:
             print(f"scope of {size} memories")
             measure(filled, size, asking.beside(own, options.questions), "asked about its own")
             if len(others):
-                asked = asking.beside(others, options.questions)
-                measure(filled, size, asked, "asked about others'")
+                queries = asking.beside(others, options.questions)
+                measure(filled, size, queries, "asked about others'")
             measure(filled, size, asking.of(options.questions), "asked about neither")
 
 

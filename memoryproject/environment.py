@@ -74,7 +74,7 @@ class Environment:
     config: dict[str, Any] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    asked: dict[str, None] = field(default_factory=dict)
+    requested: dict[str, None] = field(default_factory=dict)
 
     def origins(self, before: Collection[str]) -> dict[str, str]:
         """Return the origin of each setting that was read.
@@ -82,7 +82,7 @@ class Environment:
         An origin is environment, .env, config.json or default. ``before``: the names that the
         environment had before .env was read.
         """
-        return {name: self._origin(name, before) for name in self.asked}
+        return {name: self._origin(name, before) for name in self.requested}
 
     def _origin(self, name: str, before: Collection[str]) -> str:
         if self.values.get(name, "").strip():
@@ -90,7 +90,7 @@ class Environment:
         return "config.json" if name in self.config else "default"
 
     def is_set(self, name: str) -> bool:
-        self.asked[name] = None
+        self.requested[name] = None
         return bool(self.values.get(name, "").strip()) or name in self.config
 
     def text(self, name: str, default: str = "") -> str:
@@ -186,7 +186,7 @@ class Environment:
         return words or list(default)
 
     def _found(self, name: str, default: Any) -> Any:
-        self.asked[name] = None
+        self.requested[name] = None
         from_environment = self.values.get(name, "").strip()
         return from_environment if from_environment else self.config.get(name, default)
 

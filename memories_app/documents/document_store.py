@@ -49,10 +49,7 @@ def document_receive(
     Raises ValueError if ``visibility`` is unknown or lacks its chat. Raises OSError and
     DatabaseError; then nothing is kept.
     """
-    if visibility not in Visibility.values:
-        raise ValueError(f"visibility is one of {', '.join(Visibility.values)}.")
-    if visibility == str(Visibility.CHAT) and chat_id is None:
-        raise ValueError("A document that is visible in one chat needs that chat.")
+    _check_visibility(visibility, chat_id)
     shown = _shown_name(name)
     with transaction.atomic():
         document, fresh = SourceDocument.objects.select_for_update(no_key=True).get_or_create(
@@ -72,14 +69,7 @@ def document_receive(
             _start_again(document, shown, source_message_id)
         file.put(document_file(folder, document.document_id))
         if fresh:
-            audit_record(
-                action="document.receive",
-                actor=actor,
-                object_type="document",
-                object_id=document.document_id,
-                content_hash=document.sha256,
-                details={"size": document.size, "visibility": visibility},
-            )
+            _audit("document.receive", document, actor, size=document.size, visibility=visibility)
     logger.info("Document %s was received (%d bytes).", document.document_id, document.size)
     return Received(document)
 
@@ -95,14 +85,7 @@ def document_forget(
     with transaction.atomic():
         locked = SourceDocument.objects.select_for_update().get(pk=document.pk)
         memories = Memory.objects.filter(document=locked).count()
-        audit_record(
-            action="document.forget",
-            actor=actor,
-            object_type="document",
-            object_id=locked.document_id,
-            content_hash=locked.sha256,
-            details={"memories": memories},
-        )
+        _audit("document.forget", locked, actor, memories=memories)
         passages_forgotten(locked.document_id)
         locked.delete()
     if folder is not None:
@@ -125,6 +108,24 @@ def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:
     for document in documents:
         document_forget(document=document, actor=actor)
     return len(documents)
+
+
+def _check_visibility(visibility: str, chat_id: UUID | None) -> None:
+    if visibility not in Visibility.values:
+        raise ValueError(f"visibility is one of {', '.join(Visibility.values)}.")
+    if visibility == str(Visibility.CHAT) and chat_id is None:
+        raise ValueError("A document that is visible in one chat needs that chat.")
+
+
+def _audit(action: str, document: SourceDocument, actor: Actor, **details: object) -> None:
+    audit_record(
+        action=action,
+        actor=actor,
+        object_type="document",
+        object_id=document.document_id,
+        content_hash=document.sha256,
+        details=details,
+    )
 
 
 def _start_again(document: SourceDocument, name: str, source_message_id: UUID | None) -> None:

@@ -57,15 +57,15 @@ class Frame:
     def conflicts_with(self, other: Frame) -> bool:
         """Return whether two frames with the same key have different values."""
         if self.kind == ATTRIBUTE:
-            mine, theirs = set(self.values), set(other.values)
-            if len(mine) == len(theirs) == 1:
+            own, others = set(self.values), set(other.values)
+            if len(own) == len(others) == 1:
                 return not _says_the_same(self.values[0], other.values[0])
             # "John Smith" only adds detail to "John".
-            return not mine <= theirs and not theirs <= mine
+            return not own <= others and not others <= own
         differing = [
-            (mine, theirs)
-            for mine, theirs in zip(self.values, other.values, strict=True)
-            if not _says_the_same(mine, theirs)
+            (own, others)
+            for own, others in zip(self.values, other.values, strict=True)
+            if not _says_the_same(own, others)
         ]
         return len(differing) == 1
 
@@ -74,8 +74,10 @@ def _says_the_same(one: str, other: str) -> bool:
     """Return whether two values agree; 40 and ₪40, or 9 and 9 am, differ only in detail."""
     if one == other:
         return True
-    mine, theirs = _DIGITS.fullmatch(one), _DIGITS.fullmatch(other)
-    return bool(mine and theirs and mine[1] == theirs[1] and (one == mine[1] or other == theirs[1]))
+    first, second = _DIGITS.fullmatch(one), _DIGITS.fullmatch(other)
+    return bool(
+        first and second and first[1] == second[1] and (one == first[1] or other == second[1])
+    )
 
 
 def frames_of(folded_text: str, hashed: Callable[[str], str]) -> Iterator[Frame]:

@@ -60,8 +60,8 @@ def memories_propose_merges(
     scopes = list(current.order_by("scope").values_list("scope", flat=True).distinct())
     made = 0
     for done, scope in enumerate(scopes, start=1):
-        asked = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
-        newest = current.filter(scope=scope).exclude(pk__in=asked.values("memory"))
+        in_proposals = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
+        newest = current.filter(scope=scope).exclude(pk__in=in_proposals.values("memory"))
         rows = newest.order_by("-created_at").values_list("pk", "content")[:MAX_IN_SCOPE]
         compared = [Compared(pk, shape_of(content)) for pk, content in rows.iterator()]
         for alike in _together(_pairs(compared, model_id)):
@@ -117,22 +117,22 @@ def _together(
     group_of: dict[UUID, int] = {}
     groups: dict[int, tuple[list[UUID], float]] = {}
     for one, other, share in sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1])):
-        mine, theirs = group_of.get(one), group_of.get(other)
-        if mine is not None and theirs is not None:
+        group_of_one, group_of_other = group_of.get(one), group_of.get(other)
+        if group_of_one is not None and group_of_other is not None:
             continue
-        known = theirs if mine is None else mine
-        if known is None:
-            known = len(groups)
-            groups[known] = ([], share)
+        group = group_of_other if group_of_one is None else group_of_one
+        if group is None:
+            group = len(groups)
+            groups[group] = ([], share)
             added = [one, other]
         else:
             added = [other if one in group_of else one]
-        members, least = groups[known]
+        members, least = groups[group]
         if len(members) + len(added) > MAX_TOGETHER:
             continue
         members.extend(added)
-        group_of.update(dict.fromkeys(added, known))
-        groups[known] = (members, min(least, share))
+        group_of.update(dict.fromkeys(added, group))
+        groups[group] = (members, min(least, share))
     yield from groups.values()
 
 

@@ -75,7 +75,7 @@ def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[floa
         vectors=MemoryEmbedding,
         key="memory",
         model=model.model_id,
-        asked=[own],
+        queries=[own],
         limit=LOOKED_AT,
         sure=False,
     )

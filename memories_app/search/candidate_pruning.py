@@ -66,7 +66,7 @@ class Way:
 
 def ways_to_be_best(
     words: Words,
-    asked: Sequence[QueryPart],
+    subqueries: Sequence[QueryPart],
     queries: Sequence[LexicalQuery],
     likely: Sequence[tuple[Match, float]],
     *,
@@ -76,10 +76,10 @@ def ways_to_be_best(
 
     likely: the matches of the sample, each with an estimate of such texts in the scope.
     """
-    least = _least_share(words, asked, queries, likely, enough)
+    least = _least_share(words, subqueries, queries, likely, enough)
     ways = [
         Way.to(least, known_terms(text, words), query, words)
-        for text, query in zip(asked, queries, strict=True)
+        for text, query in zip(subqueries, queries, strict=True)
     ]
     return [way for way in ways if way is not None]
 
@@ -108,14 +108,14 @@ def has_index(scope: QuerySet[Any]) -> bool:
 
 def _least_share(
     words: Words,
-    asked: Sequence[QueryPart],
+    subqueries: Sequence[QueryPart],
     queries: Sequence[LexicalQuery],
     likely: Sequence[tuple[Match, float]],
     enough: int,
 ) -> float:
     """Return the share of the query that ``enough`` texts contain; 0 if there are too few."""
     shares = [
-        (best_share(match, words, asked, queries), texts)
+        (best_share(match, words, subqueries, queries), texts)
         for match, texts in likely
         if match.bits & words.telling
     ]

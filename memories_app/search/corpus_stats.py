@@ -72,7 +72,7 @@ class TermStats:
 
 
 def term_stats_find(
-    asked: Sequence[QueryPart], words: Words, scope: QuerySet[Any], *, effort: Effort = IN_USE
+    subqueries: Sequence[QueryPart], words: Words, scope: QuerySet[Any], *, effort: Effort = IN_USE
 ) -> TermStats:
     """Return the statistics of the query's words in the scope.
 
@@ -87,11 +87,11 @@ def term_stats_find(
         length = float(figures["length"] or 0.0)
         return TermStats(matches, held_counts(words, matches), figures["texts"], length)
     with _by_indexes(scope.db):
-        return _held_in_many(asked, words, scope, effort)
+        return _held_in_many(subqueries, words, scope, effort)
 
 
 def _held_in_many(
-    asked: Sequence[QueryPart], words: Words, scope: QuerySet[Any], effort: Effort
+    subqueries: Sequence[QueryPart], words: Words, scope: QuerySet[Any], effort: Effort
 ) -> TermStats:
     sampled = _sample(words, scope, effort.sample)
     by_sample = held_counts(words, sampled.matches)
@@ -99,9 +99,9 @@ def _held_in_many(
     grown = sampled.texts / effort.sample
     about = {bit: round(count * grown) for bit, count in by_sample.items()}
     held = TermStats(sampled.matches, about, sampled.texts, sampled.average_length)
-    queries = [held.weigh(text, words) for text in asked]
+    queries = [held.weigh(text, words) for text in subqueries]
     likely = [(match, match.texts * grown) for match in sampled.matches]
-    ways = ways_to_be_best(words, asked, queries, likely, enough=effort.enough)
+    ways = ways_to_be_best(words, subqueries, queries, likely, enough=effort.enough)
     wanted = wanted_texts(words, rare, ways, indexed=has_index(scope))
     matches = matches_find(words, scope if wanted is None else scope.filter(wanted))
     counted = held_counts(words, matches)

@@ -75,12 +75,12 @@ class Match:
     keys: Sequence[UUID]
 
 
-def words_of(asked: Sequence[QueryPart]) -> Words:
+def words_of(subqueries: Sequence[QueryPart]) -> Words:
     """Return the distinct words of all texts, at most ``MAX_WORDS``.
 
     Words of the questions in a message come before its other words.
     """
-    terms = [term for text in [*asked[1:], asked[0]] for term in text.terms]
+    terms = [term for text in [*subqueries[1:], subqueries[0]] for term in text.terms]
     bits: dict[tuple[tuple[str, float], ...], int] = {}
     for term in terms:
         if term.alternatives not in bits and len(bits) < MAX_WORDS:
@@ -117,14 +117,14 @@ def held_counts(words: Words, matches: Sequence[Match]) -> dict[int, int]:
 
 
 def best_share(
-    match: Match, words: Words, asked: Sequence[QueryPart], queries: Sequence[LexicalQuery]
+    match: Match, words: Words, subqueries: Sequence[QueryPart], queries: Sequence[LexicalQuery]
 ) -> float:
     """Return the largest share that these words have of any text of the query."""
     return max(
         query.best_share(
             [bool(match.bits & words.bits[term.alternatives]) for term in known_terms(text, words)]
         )
-        for query, text in zip(queries, asked, strict=True)
+        for query, text in zip(queries, subqueries, strict=True)
     )
 
 

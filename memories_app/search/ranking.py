@@ -51,7 +51,7 @@ class Question:
     Without a vector the words decide alone.
     """
 
-    asked: Sequence[QueryPart]
+    subqueries: Sequence[QueryPart]
     vectors: Sequence[Sequence[float] | None]
     model: str
     calibration: Calibration
@@ -89,13 +89,13 @@ NOTHING_FOUND = WordSearch(Words({}, 0), [], [], [], 0)
 
 
 def prepare_query(
-    asked: Sequence[QueryPart], embedder: Embedder, *, topics: Sequence[str] = ()
+    subqueries: Sequence[QueryPart], embedder: Embedder, *, topics: Sequence[str] = ()
 ) -> tuple[Question, list[Sequence[float] | None], bool]:
     """Return the query with a vector for each of ``topics``, and whether the embedder succeeded.
 
     The embedder is called once.
     """
-    texts = [*(text.text for text in asked), *topics]
+    texts = [*(text.text for text in subqueries), *topics]
     vectors: Sequence[Sequence[float] | None] = [None] * len(texts)
     worked = True
     try:
@@ -103,22 +103,24 @@ def prepare_query(
     except EmbedderError as error:
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
-    question = Question(asked, vectors[: len(asked)], embedder.model_id, embedder.calibration)
-    return question, list(vectors[len(asked) :]), worked
+    question = Question(
+        subqueries, vectors[: len(subqueries)], embedder.model_id, embedder.calibration
+    )
+    return question, list(vectors[len(subqueries) :]), worked
 
 
-def search_words(asked: Sequence[QueryPart], scope: QuerySet[Any]) -> WordSearch:
+def search_words(subqueries: Sequence[QueryPart], scope: QuerySet[Any]) -> WordSearch:
     """Return the lexical matches of the query in the scope.
 
     Raises EmptyResultSet for a scope that can't contain anything.
     """
-    words = words_of(asked)
-    held = term_stats_find(asked, words, scope)
+    words = words_of(subqueries)
+    held = term_stats_find(subqueries, words, scope)
     return WordSearch(
         words,
         held.matches,
-        [held.weigh(text, words) for text in asked],
-        [held.frequencies_of(text, words) for text in asked],
+        [held.weigh(text, words) for text in subqueries],
+        [held.frequencies_of(text, words) for text in subqueries],
         held.texts,
     )
 
@@ -141,7 +143,7 @@ def rank(
     The number of queries doesn't depend on the query or the results.
     """
     try:
-        found = search_words(question.asked, scope) if found is None else found
+        found = search_words(question.subqueries, scope) if found is None else found
         near = _Vectors(question, scope, vectors, key, sure=sure)
         return _rank(question, scope, found, near)[:top_k]
     except EmptyResultSet:
@@ -168,7 +170,7 @@ def _rank(
     question: Question, scope: QuerySet[Any], found: WordSearch, vectors: _Vectors
 ) -> list[Ranked]:
     words, matches, queries = found.words, found.matches, found.queries
-    keys = dict.fromkeys([*_best_matching(queries, question.asked, words, matches)])
+    keys = dict.fromkeys([*_best_matching(queries, question.subqueries, words, matches)])
     keys.update(dict.fromkeys(vectors.nearest()))
     cosines = vectors.cosines(list(keys))
     curve = question.calibration
@@ -195,14 +197,14 @@ def _rank(
 
 def _best_matching(
     queries: Sequence[LexicalQuery],
-    asked: Sequence[QueryPart],
+    subqueries: Sequence[QueryPart],
     words: Words,
     matches: Sequence[Match],
 ) -> list[UUID]:
     """Return the lexical candidates: those that contain the most of the query."""
     matching = (match for match in matches if match.keys)
     best = sorted(
-        matching, key=lambda match: best_share(match, words, asked, queries), reverse=True
+        matching, key=lambda match: best_share(match, words, subqueries, queries), reverse=True
     )
     return [pk for match in best for pk in match.keys][:MATCHING]
 
@@ -220,7 +222,7 @@ class _Vectors:
         sure: bool = True,
     ) -> None:
         self._sure = sure
-        self._asked = question.vectors
+        self._query_vectors = question.vectors
         self._scope = scope
         self._key = key
         self._vectors = vectors
@@ -240,7 +242,7 @@ class _Vectors:
             vectors=self._vectors,
             key=self._key,
             model=self._model,
-            asked=[vector for vector in self._asked if vector is not None],
+            queries=[vector for vector in self._query_vectors if vector is not None],
             limit=NEAREST,
             near=self._near,
             sure=self._sure,
@@ -259,4 +261,4 @@ class _Vectors:
 
     def _by_part(self, distances: Sequence[float]) -> list[float | None]:
         left = iter(distances)
-        return [None if vector is None else 1.0 - next(left) for vector in self._asked]
+        return [None if vector is None else 1.0 - next(left) for vector in self._query_vectors]

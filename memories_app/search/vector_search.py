@@ -167,12 +167,12 @@ def nearest_keys(
     vectors: type[Model],
     key: str,
     model: str,
-    asked: Sequence[Vector],
+    queries: Sequence[Vector],
     limit: int,
     near: float = 0.5,
     sure: bool = True,
 ) -> list[UUID]:
-    """Return the keys of the texts that are nearest to any of the vectors ``asked``.
+    """Return the keys of the texts that are nearest to any of the vectors ``queries``.
 
     Return at least ``limit`` keys if the scope has so many with a vector of this model.
 
@@ -181,16 +181,16 @@ def nearest_keys(
     sure: if False, the search is never repeated exactly: only near results matter to the caller,
     and the index is reliable for them.
     """
-    if not asked:
+    if not queries:
         return []
-    if vectors is MemoryEmbedding and cast_of(len(asked[0])) is not None:
-        most = MAX_NUMBERS_EXACTLY // len(asked[0])
+    if vectors is MemoryEmbedding and cast_of(len(queries[0])) is not None:
+        most = MAX_NUMBERS_EXACTLY // len(queries[0])
         if scope.order_by().values("pk")[most : most + 1].exists():
-            parts = _by_index(scope, key, model, asked, limit)
+            parts = _by_index(scope, key, model, queries, limit)
             if not sure or all(_is_sure(part, limit, near) for part in parts):
                 return list(dict.fromkeys(found for part in parts for found, _ in part))
     return nearest_exactly(
-        scope=scope, vectors=vectors, key=key, model=model, asked=asked, limit=limit
+        scope=scope, vectors=vectors, key=key, model=model, queries=queries, limit=limit
     )
 
 
@@ -200,11 +200,11 @@ def nearest_exactly(
     vectors: type[Model],
     key: str,
     model: str,
-    asked: Sequence[Vector],
+    queries: Sequence[Vector],
     limit: int,
 ) -> list[UUID]:
     """Return the same as ``nearest_keys`` by reading every vector in the scope."""
-    distances = [CosineDistance("vector", list(vector)) for vector in asked]
+    distances = [CosineDistance("vector", list(vector)) for vector in queries]
     nearest = distances[0] if len(distances) == 1 else Least(*distances)
     rows = vectors._default_manager.filter(
         model=model, **{f"{key}__in": scope.order_by().values("pk")}
@@ -213,10 +213,10 @@ def nearest_exactly(
 
 
 def nearest_by_index(
-    *, scope: QuerySet[Any], key: str, model: str, asked: Sequence[Vector], limit: int
+    *, scope: QuerySet[Any], key: str, model: str, queries: Sequence[Vector], limit: int
 ) -> list[UUID]:
     """Return the results of the model's index without checking them."""
-    parts = _by_index(scope, key, model, asked, limit)
+    parts = _by_index(scope, key, model, queries, limit)
     return [found for part in parts for found, _ in part]
 
 
@@ -229,10 +229,12 @@ def _is_sure(found: Sequence[tuple[UUID, float]], limit: int, near: float) -> bo
 
 
 def _by_index(
-    scope: QuerySet[Any], key: str, model: str, asked: Sequence[Vector], limit: int
+    scope: QuerySet[Any], key: str, model: str, queries: Sequence[Vector], limit: int
 ) -> list[list[tuple[UUID, float]]]:
     """Return for each vector the found keys with their distance."""
-    statement, params = index_search(scope=scope, key=key, model=model, asked=asked, limit=limit)
+    statement, params = index_search(
+        scope=scope, key=key, model=model, queries=queries, limit=limit
+    )
     # In one transaction, so that the settings end with it.
     with transaction.atomic(scope.db, savepoint=False), connections[scope.db].cursor() as cursor:
         cursor.execute(
@@ -242,21 +244,21 @@ def _by_index(
         )
         cursor.execute(statement, params)
         rows = cursor.fetchall()
-    parts: list[list[tuple[UUID, float]]] = [[] for _ in asked]
+    parts: list[list[tuple[UUID, float]]] = [[] for _ in queries]
     for place, found, distance in rows:
         parts[place].append((found, distance))
     return parts
 
 
 def index_search(
-    *, scope: QuerySet[Any], key: str, model: str, asked: Sequence[Vector], limit: int
+    *, scope: QuerySet[Any], key: str, model: str, queries: Sequence[Vector], limit: int
 ) -> tuple[str, list[Any]]:
     """Return the SQL that uses the model's index.
 
-    Its rows are the vector's place in ``asked``, a key and its distance.
+    Its rows are the vector's place in ``queries``, a key and its distance.
     """
     table = MemoryEmbedding._meta.db_table
-    cast = cast_of(len(asked[0]))
+    cast = cast_of(len(queries[0]))
     where, scope_params = _in_scope(scope, key)
     part = (
         f"(SELECT %s AS place, near.{key}_id, near.vector::{cast} <=> %s::{cast} AS distance"  # noqa: S608 names of our own
@@ -264,9 +266,9 @@ def index_search(
         f" ORDER BY distance LIMIT %s)"
     )
     params: list[Any] = []
-    for place, vector in enumerate(asked):
+    for place, vector in enumerate(queries):
         params += [place, _literal(vector), model, *scope_params, limit]
-    return " UNION ALL ".join([part] * len(asked)), params
+    return " UNION ALL ".join([part] * len(queries)), params
 
 
 def _in_scope(scope: QuerySet[Any], key: str) -> tuple[str, tuple[Any, ...]]:

@@ -58,9 +58,9 @@ class ReadableAddress:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        asked = request.META.get("QUERY_STRING", "")
+        query_string = request.META.get("QUERY_STRING", "")
         is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")
-        if is_page and ("%00" in asked or "\x00" in asked):
+        if is_page and ("%00" in query_string or "\x00" in query_string):
             readable = request.GET.copy()
             for name, values in request.GET.lists():
                 readable.setlist(name, [value.replace("\x00", "") for value in values])

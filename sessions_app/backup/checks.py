@@ -49,12 +49,15 @@ def migrations_of_this_version() -> set[str]:
 
 def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
     """Compare the backup's migrations with ``here``. Raises RestoreError if they differ."""
-    ours, theirs = set(here), set(manifest.migrations)
-    if ours == theirs:
+    in_code, in_backup = set(here), set(manifest.migrations)
+    if in_code == in_backup:
         return
     differing = [
         f"{whose}: {', '.join(sorted(names))}"
-        for whose, names in (("only in the backup", theirs - ours), ("only here", ours - theirs))
+        for whose, names in (
+            ("only in the backup", in_backup - in_code),
+            ("only here", in_code - in_backup),
+        )
         if names
     ]
     raise RestoreError(
@@ -92,8 +95,10 @@ def check_empty(cursor: Any) -> None:
 def _holds_data(cursor: Any, table: Table) -> bool:
     if table.name in OF_A_FRESH_DATABASE:
         return False
-    mine = sql.SQL(DATA_WHERE.get(table.name, "true"))
-    query = sql.SQL("SELECT 1 FROM {} WHERE {} LIMIT 1").format(sql.Identifier(table.name), mine)
+    condition = sql.SQL(DATA_WHERE.get(table.name, "true"))
+    query = sql.SQL("SELECT 1 FROM {} WHERE {} LIMIT 1").format(
+        sql.Identifier(table.name), condition
+    )
     cursor.execute(query)
     return cursor.fetchone() is not None
 

@@ -118,16 +118,16 @@ class MemoryCardAdmin(MakeCards):
         self, request: HttpRequest, queryset: QuerySet[MemoryCard], search_term: str
     ) -> tuple[QuerySet[MemoryCard], bool]:
         """Search by words as recall does, or by a whole id or address."""
-        asked = search_term.replace("\x00", " ").strip()
-        if not asked:
+        term = search_term.replace("\x00", " ").strip()
+        if not term:
             return queryset, False
         with suppress(ValueError):
-            key = UUID(asked)
+            key = UUID(term)
             return queryset.filter(Q(session_id=key) | Q(chat_id=key)), False
-        if "@" in asked:
-            named = Chat.objects.filter(whatsapp_chat=asked).values("pk")
+        if "@" in term:
+            named = Chat.objects.filter(whatsapp_chat=term).values("pk")
             return queryset.filter(chat_id__in=named), False
-        return cards_with_words(queryset, asked), False
+        return cards_with_words(queryset, term), False
 
     @admin.action(description=gettext_lazy("Make the card again"), permissions=["make"])
     def make_again(self, request: HttpRequest, queryset: QuerySet[MemoryCard]) -> None:

@@ -191,7 +191,7 @@ def forgetting_try(scopes: Scopes) -> Held:
     return Held(scopes)
 
 
-def rest_begin() -> None:
+def unscoped_begin() -> None:
     """Wait for another forgetting that works on rows that belong to no chat.
 
     These rows have no scope, so one lock covers the whole system. Only forgettings take it, at

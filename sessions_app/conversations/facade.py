@@ -43,7 +43,7 @@ from sessions_app.conversations.epochs import (
     forgetting_mark,
     forgetting_try,
     forgetting_wait,
-    rest_begin,
+    unscoped_begin,
 )
 from sessions_app.conversations.errors import (
     ConversationNotFoundError,
@@ -185,8 +185,8 @@ __all__ = [
     "profile_current",
     "profile_locked",
     "received_text",
-    "rest_begin",
     "damaged_session_end",
+    "unscoped_begin",
     "session_end",
     "session_open",
     "session_start",

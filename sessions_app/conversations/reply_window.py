@@ -34,7 +34,7 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
     newest = chat.sessions.order_by("-last_active").annotate(
         heard_at=Subquery(messages.values("timestamp")[:1])
     )
-    heard = list(newest.values_list("heard_at", flat=True)[:SESSIONS])
+    times = list(newest.values_list("heard_at", flat=True)[:SESSIONS])
     # If memory is off, only the turn shows it.
     of_chat = Turn.objects.filter(chat=chat).order_by("-id")
     turns = of_chat.filter(
@@ -43,8 +43,8 @@ def last_heard(chat: Chat, *, looked_at: int = LOOKED_AT) -> datetime | None:
         provider=chat.provider,
         number_id=chat.number_id,
     )
-    heard += list(turns.values_list("asked_at", flat=True)[:1])
-    return max((at for at in heard if at is not None), default=None)
+    times += list(turns.values_list("asked_at", flat=True)[:1])
+    return max((at for at in times if at is not None), default=None)
 
 
 def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
@@ -54,5 +54,5 @@ def _lately(rows: QuerySet[Any], number: str, count: int) -> Coalesce:
 
 def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:
     """Return until when we may write; None if nobody has written yet."""
-    heard = last_heard(chat)
-    return heard + max_age if heard is not None else None
+    last = last_heard(chat)
+    return last + max_age if last is not None else None

@@ -53,14 +53,14 @@ def is_carried(content: str, *, texts: Iterable[str], question: str) -> bool:
     none is taken from ``question``, the assistant's words. A fact from a short reply to a question
     isn't supported.
     """
-    theirs, asked = _forms(texts), _forms([question])
-    telling = [
+    their_forms, question_forms = _forms(texts), _forms([question])
+    informative = [
         token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in _STATEMENTS
     ]
-    own = [token for token in telling if _forms_of(token) & theirs]
-    others = [token for token in telling if token not in own]
-    borrowed = any(_forms_of(token) & asked for token in others)
-    return not borrowed and len(own) * 2 >= len(telling) > 0
+    own = [token for token in informative if _forms_of(token) & their_forms]
+    others = [token for token in informative if token not in own]
+    borrowed = any(_forms_of(token) & question_forms for token in others)
+    return not borrowed and len(own) * 2 >= len(informative) > 0
 
 
 def _forms(texts: Iterable[str]) -> set[str]:

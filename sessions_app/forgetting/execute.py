@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -24,8 +22,8 @@ from memories_app.models import (
     SourceDocument,
 )
 from memories_app.search.facade import scope_of
-from memories_app.store.facade import keyed_hash, memories_delete, scopes_lock, tombstones_add
-from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
+from memories_app.store.facade import memories_delete, scopes_lock, tombstones_add
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.webhook_events import hooks_gathered
@@ -36,19 +34,22 @@ from sessions_app.conversations.facade import (
     Scopes,
     activity_recount,
     chat_scope,
-    rest_begin,
+    unscoped_begin,
 )
+from sessions_app.forgetting.delete_messages import messages_delete
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe import Prober, StillFoundError
-from sessions_app.forgetting.redact_unscoped import statistics_renew
+from sessions_app.forgetting.redact_chats import (
+    chats_redact,
+    notes_redact,
+    own_command_redact,
+)
+from sessions_app.forgetting.redact_unscoped import statistics_renew, unscoped_redact
 from sessions_app.forgetting.sweep import Sweep
+from sessions_app.forgetting.write_receipt import receipt_write
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ForgetReceipt, Message, MessageEmbedding, TranscriptBatch, Turn
 from sessions_app.transcript_files.facade import Backups
-
-logger = logging.getLogger(__name__)
-
-ABSENT = "absent"
 
 # A receipt counts files under this name, next to the tables' rows.
 BACKUP_FILES = "transcript backups"
@@ -87,7 +88,6 @@ def execute_plan(
     Call it in a transaction that began with ``forgetting_begin``. Raises StillFoundError if the
     probe finds any of it, and ScopesGrewError; then nothing is changed.
     """
-    now = timezone.now()
     sweep = Sweep(
         chat_memory=dependencies.chat_memory,
         plan=plan,
@@ -95,27 +95,12 @@ def execute_plan(
         recorder=dependencies.recorder,
         held=held,
         keep_turn=keep_turn,
-        now=now,
+        now=timezone.now(),
     )
-    _note(plan, dependencies.recorder)
-    with hooks_gathered():
-        _delete(plan, sweep, held, actor, keep_turn)
-    _remove_files(plan, dependencies)
-    tombstones_add(facts=plan.facts)
-    if sweep.texts and plan.since is not None:
-        sweep.out_of_chats(plan.chats, since=plan.since)
-    sweep.out_of_notes()
-    sweep.out_of_who_asked()
-    prober.look(plan=plan, texts=sweep.texts)
-    prober.look_at(answers=sweep.reached, words=sweep.words)
-    # This step comes after every session that is locked on the way.
-    activity_recount(chat_ids=sweep.emptied_chats)
-    rest_begin()
-    sweep.out_of_the_rest()
-    statistics_renew(sweep.texts)
-    prober.look_at_rest(texts=sweep.texts, since=plan.since)
+    _delete(sweep, dependencies, actor)
+    _redact_and_probe(sweep, prober)
     # This is the last step that can fail: a rollback doesn't bring files back.
-    _sweep_backups(plan, sweep, dependencies)
+    _sweep_backups(sweep, dependencies)
     held.count()
     return receipt_write(
         kind=kind,
@@ -124,8 +109,34 @@ def execute_plan(
         swept=dict(sorted(sweep.swept.items())),
         probe_details=prober.record.as_dict(),
         actor=actor,
-        now=now,
+        now=sweep.now,
     )
+
+
+def _delete(sweep: Sweep, dependencies: ForgetDependencies, actor: Actor) -> None:
+    """Delete the objects of the plan, and add tombstones for their facts."""
+    _record_objects(sweep.plan, sweep.recorder)
+    with hooks_gathered():
+        _delete_rows(sweep, actor)
+    _remove_files(sweep.plan, dependencies)
+    tombstones_add(facts=sweep.plan.facts)
+
+
+def _redact_and_probe(sweep: Sweep, prober: Prober) -> None:
+    """Redact the texts everywhere, and search for them there. Raises StillFoundError."""
+    plan = sweep.plan
+    if sweep.texts and plan.since is not None:
+        chats_redact(sweep, plan.chats, since=plan.since)
+    notes_redact(sweep)
+    own_command_redact(sweep)
+    prober.probe_chats(plan=plan, texts=sweep.texts)
+    prober.probe_answers(answers=sweep.reached, words=sweep.words)
+    # This step comes after every session that is locked on the way.
+    activity_recount(chat_ids=sweep.emptied_chats)
+    unscoped_begin()
+    unscoped_redact(sweep)
+    statistics_renew(sweep.texts)
+    prober.probe_unscoped(texts=sweep.texts, since=plan.since)
 
 
 def _remove_files(plan: DeletionPlan, dependencies: ForgetDependencies) -> None:
@@ -136,7 +147,7 @@ def _remove_files(plan: DeletionPlan, dependencies: ForgetDependencies) -> None:
             transaction.on_commit(partial(file_remove, folder, key))
 
 
-def _note(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
+def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
     """Record memories and documents while they still exist."""
     if not recorder.most:
         return
@@ -149,10 +160,10 @@ def _note(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
         recorder.record(ChangeKind.DOCUMENT, key, name)
 
 
-def _sweep_backups(plan: DeletionPlan, sweep: Sweep, dependencies: ForgetDependencies) -> None:
+def _sweep_backups(sweep: Sweep, dependencies: ForgetDependencies) -> None:
     if dependencies.transcripts is None or not sweep.texts:
         return
-    batches = TranscriptBatch.objects.filter(chat__in=plan.chats)
+    batches = TranscriptBatch.objects.filter(chat__in=sweep.plan.chats)
     try:
         files = dependencies.transcripts.sweep(backup_names(batches), holds=sweep.texts.are_in)
     except OSError as error:
@@ -179,53 +190,16 @@ def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
     return set(batches.order_by().values_list("backup", flat=True).distinct())
 
 
-def receipt_write(
-    *,
-    kind: str,
-    object_id: UUID,
-    texts: Sequence[str],
-    swept: dict[str, int],
-    probe_details: dict[str, object],
-    actor: Actor,
-    now: datetime,
-) -> ForgetReceipt:
-    """Store the receipt and its audit event."""
-    receipt = ForgetReceipt.objects.create(
-        kind=kind,
-        object_id=object_id,
-        forgotten_at=now,
-        actor_kind=actor.kind,
-        actor=actor_name(actor),
-        content_hash=keyed_hash("\0".join(texts), purpose="receipt"),
-        swept=swept,
-        probe=ABSENT,
-        probe_details=probe_details,
-    )
-    audit_record(
-        action=f"{kind}.forgotten",
-        actor=actor,
-        object_type="receipt",
-        object_id=receipt.receipt_id,
-        content_hash=receipt.content_hash,
-        details={"kind": kind, "swept": swept, "probe": receipt.probe},
-    )
-    # Only once it is certain, because a preview is rolled back.
-    values = (kind, object_id, receipt.receipt_id)
-    transaction.on_commit(lambda: logger.info("%s %s was forgotten: receipt %s.", *values))
-    return receipt
-
-
-def _delete(
-    plan: DeletionPlan, sweep: Sweep, held: Held, actor: Actor, keep_turn: int | None
-) -> None:
+def _delete_rows(sweep: Sweep, actor: Actor) -> None:
     """Delete the rows themselves and everything that depends on them."""
+    plan = sweep.plan
     messages = Message.objects.filter(pk__in=plan.messages)
-    if keep_turn is not None:
-        messages = messages.exclude(turn__pk=keep_turn)
+    if sweep.keep_turn is not None:
+        messages = messages.exclude(turn__pk=sweep.keep_turn)
     of_messages = MessageEmbedding.objects.filter(message__in=messages)
     sweep.count(MessageEmbedding, of_messages.count())
-    sweep.messages_delete(messages)
-    memories_hold(plan, held)
+    messages_delete(sweep, messages)
+    memories_hold(plan, sweep.held)
     of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
     for model in of_memories:
         rows = model._default_manager.filter(memory__in=plan.memories)

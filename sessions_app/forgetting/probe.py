@@ -24,11 +24,11 @@ from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe_sources import (
     RECALLED_TABLES,
     Column,
+    chat_columns,
     indexes_of,
-    made_by_nobody,
-    made_since,
     memories_found,
     messages_found,
+    unscoped_columns,
 )
 from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
 from sessions_app.models import ForgottenKind, Message
@@ -37,7 +37,7 @@ from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, recall
 
 
 @dataclass
-class Look:
+class ProbeStep:
     """One step of a probe.
 
     ``queries`` is the number of queries made and ``rows`` the number of rows examined. ``names``
@@ -53,22 +53,22 @@ class ProbeRecord:
     """The steps of a probe, by what they searched."""
 
     def __init__(self) -> None:
-        self._looks: defaultdict[str, Look] = defaultdict(Look)
+        self._steps: defaultdict[str, ProbeStep] = defaultdict(ProbeStep)
 
-    def note(
-        self, look: str, *, queries: int = 0, rows: int = 0, names: Iterable[str] = ()
+    def count(
+        self, name: str, *, queries: int = 0, rows: int = 0, names: Iterable[str] = ()
     ) -> None:
         """Add to one step."""
-        noted = self._looks[look]
-        noted.queries += queries
-        noted.rows += rows
-        noted.names.update(names)
+        step = self._steps[name]
+        step.queries += queries
+        step.rows += rows
+        step.names.update(names)
 
     def as_dict(self) -> dict[str, object]:
         """Return the record in the form that the receipt stores."""
         return {
-            name: {"queries": look.queries, "rows": look.rows, "looked_at": sorted(look.names)}
-            for name, look in sorted(self._looks.items())
+            name: {"queries": step.queries, "rows": step.rows, "looked_at": sorted(step.names)}
+            for name, step in sorted(self._steps.items())
         }
 
 
@@ -101,38 +101,38 @@ class Prober:
     """
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
-        self._asked = spread(list(dict.fromkeys(text for text in texts if text.strip())))
-        self._embedder = _Prepared(self._asked, embedder)
+        self._queries = spread(list(dict.fromkeys(text for text in texts if text.strip())))
+        self._embedder = _Prepared(self._queries, embedder)
         self.record = ProbeRecord()
 
-    def look(self, *, plan: DeletionPlan, texts: Fragments) -> None:
+    def probe_chats(self, *, plan: DeletionPlan, texts: Fragments) -> None:
         """Read everything derived in these chats since then, and search for the texts."""
         self.record = ProbeRecord()
         if plan.since is not None:
-            self._read_through(made_since(list(plan.chats), plan.since), texts)
+            self._search_columns(chat_columns(list(plan.chats), plan.since), texts)
         gone = plan.memories | plan.messages
-        for text in self._asked:
+        for text in self._queries:
             for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
                 self._recall(text, viewer, gone, texts)
             self._search(text, plan, texts)
-        if self._asked:
-            self.record.note("recall", names=indexes_of(RECALLED_TABLES))
+        if self._queries:
+            self.record.count("recall", names=indexes_of(RECALLED_TABLES))
 
-    def look_at(self, *, answers: Collection[UUID], words: Fragments) -> None:
+    def probe_answers(self, *, answers: Collection[UUID], words: Fragments) -> None:
         """Search for one-word facts in the answers that had them in reach."""
         if not words:
             return
         messages = Message.objects.filter(pk__in=list(answers))
-        self._read_through([Column("message", messages, "content")], words)
+        self._search_columns([Column("message", messages, "content")], words)
 
-    def look_at_rest(self, *, texts: Fragments, since: datetime | None) -> None:
+    def probe_unscoped(self, *, texts: Fragments, since: datetime | None) -> None:
         """Search the records that belong to no chat, and PostgreSQL's statistics."""
         if not texts:
             return
-        self._read_through(made_by_nobody(since), texts)
+        self._search_columns(unscoped_columns(since), texts)
         values = statistics_values()
         names = {f"{table}.{column}" for table, column, _ in values}
-        self.record.note("statistics", queries=1, rows=len(values), names=names)
+        self.record.count("statistics", queries=1, rows=len(values), names=names)
         for table, column in sorted(statistics_stale(values, texts)):
             raise self._found(ErrorText("still_told_in_statistics", table=table, column=column))
 
@@ -145,30 +145,30 @@ class Prober:
             min_similarity=0.0,
             sources=[MEMORIES] if viewer.chat_id is None else [MESSAGES],
         )
-        self.record.note("recall", queries=1, rows=len(found.hits))
+        self.record.count("recall", queries=1, rows=len(found.hits))
         for hit in found.hits:
-            if hit.id in gone or _is_ours(hit, texts):
+            if hit.id in gone or _answer_holds(hit, texts):
                 raise self._found(_still("found", hit.source, hit.id))
 
     def _search(self, text: str, plan: DeletionPlan, texts: Fragments) -> None:
         """Search by words, as staff do."""
         memories = memories_found(text, most=TOP_K)
         messages = messages_found(text, plan.chats, most=TOP_K)
-        self.record.note("staff search", queries=2, rows=len(memories) + len(messages))
+        self.record.count("staff search", queries=2, rows=len(memories) + len(messages))
         for key in memories:
             if key in plan.memories:
                 raise self._found(_still("found", "memory", key))
         for message in messages:
-            is_ours = message.role != Role.USER and _holds_text(texts, message.content)
-            if is_ours or message.pk in plan.messages:
+            repeats = message.role != Role.USER and _holds_text(texts, message.content)
+            if repeats or message.pk in plan.messages:
                 raise self._found(_still("found", "message", message.pk))
 
-    def _read_through(self, columns: Iterable[Column], texts: Fragments) -> None:
+    def _search_columns(self, columns: Iterable[Column], texts: Fragments) -> None:
         """Compare every row with all texts at once."""
         for column in columns:
-            self.record.note("columns", queries=1, names=[column.name])
+            self.record.count("columns", queries=1, names=[column.name])
             for key, value in column.rows():
-                self.record.note("columns", rows=1)
+                self.record.count("columns", rows=1)
                 if _holds_text(texts, value):
                     raise self._found(_still("told", column.what, key))
 
@@ -197,7 +197,7 @@ def _holds_text(texts: Fragments, value: Any) -> bool:
     return isinstance(value, str) and any(texts.are_in(part) for part in value.split(MARK))
 
 
-def _is_ours(hit: Hit, texts: Fragments) -> bool:
+def _answer_holds(hit: Hit, texts: Fragments) -> bool:
     """Return whether an answer of ours still repeats a text; people's own messages stay."""
     if hit.source != "message" or hit.metadata.get("role") == str(Role.USER):
         return False

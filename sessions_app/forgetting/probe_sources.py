@@ -92,13 +92,13 @@ class Column:
             yield key, self.read(value)
 
 
-def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
+def chat_columns(chats: Collection[UUID], since: datetime) -> list[Column]:
     """Return the columns of what was made in these chats since then.
 
     These are answers, summaries, sent parts, replays, notes and raw deliveries.
     """
-    ours = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
-    answers = ours.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
+    messages = Message.objects.filter(chat_id__in=chats, received_at__gte=since)
+    answers = messages.filter(role__in=[Role.ASSISTANT, Role.SUMMARY])
     summaries = SummarizationMetadata.objects.filter(
         session__chat_id__in=chats, created_at__gte=since
     )
@@ -119,8 +119,8 @@ def made_since(chats: Collection[UUID], since: datetime) -> list[Column]:
     ]
 
 
-def made_by_nobody(since: datetime | None) -> list[Column]:
-    """Return the swept columns of records that belong to no chat: see RestSweep."""
+def unscoped_columns(since: datetime | None) -> list[Column]:
+    """Return the swept columns of records that belong to no chat: see UnscopedRedaction."""
     tasks, queue, log = Task.objects.all(), OrmQ.objects.all(), LogEntry.objects.all()
     answers = IdempotentAnswer.objects.filter(withheld=False)
     delivered = InboundDelivery.objects.filter(chat__isnull=True)

@@ -19,7 +19,9 @@ from psycopg import sql
 
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
+from sessions_app.forgetting.redact_chats import deliveries_redact
 from sessions_app.forgetting.registry import swept_columns
+from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep
 from sessions_app.models import InboundDelivery
 
 _VALUES = """
@@ -87,8 +89,6 @@ def _is_there(table: str, column: str, value: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-ROWS_AT_ONCE = 200
-
 # A shorter name or number occurs in too many unrelated texts.
 MIN_NAME_LENGTH = 4
 
@@ -98,11 +98,31 @@ OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
-class RestSweep:
+def unscoped_redact(sweep: Sweep) -> None:
+    """Redact the texts in records that belong to no chat. Call it after ``unscoped_begin``."""
+    for provider, subject in sorted(sweep.deleted_messages):
+        about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
+        sweep.empty_deliveries(about)
+    plan = sweep.plan
+    if sweep.texts and plan.since is not None:
+        deliveries_redact(sweep, InboundDelivery.objects.filter(chat__isnull=True), plan.since)
+    redaction = UnscopedRedaction(
+        texts=sweep.texts,
+        ids=sweep.ids,
+        erased=plan.erased,
+        names=plan.names,
+        card_sessions=sweep.card_sessions,
+    )
+    redaction.redact()
+    sweep.swept.update(redaction.swept)
+
+
+class UnscopedRedaction:
     """Redact the records that belong to no chat.
 
     ``texts`` are the texts to find and ``ids`` the objects that go. ``erased`` are those ids that
     are whole sessions and chats with their contents. ``names`` are the person's names.
+    ``card_sessions`` are the sessions whose cards were deleted.
     """
 
     def __init__(
@@ -112,33 +132,33 @@ class RestSweep:
         ids: Collection[str],
         erased: Collection[str],
         names: Collection[str],
-        carded: Collection[str],
+        card_sessions: Collection[str],
     ) -> None:
         self.swept: Counter[str] = Counter()
         self._texts = texts
         self._ids = set(ids)
         self._erased = {_bare(key) for key in erased}
         self._names = sorted(name for name in names if len(name) >= MIN_NAME_LENGTH)
-        self._carded = set(carded)
+        self._card_sessions = set(card_sessions)
 
-    def sweep(self) -> None:
+    def redact(self) -> None:
         """Redact all of these records."""
         self._tasks()
         self._admin_log()
         self._logins()
         self._api_answers()
-        self._deliveries_of_nobody()
+        self._deliveries_without_chat()
 
     def _tasks(self) -> None:
         """Redact results and errors of finished tasks, and tasks that wait in the queue."""
         fields = ("id", "name", "args", "kwargs", "result")
         for task in Task.objects.only(*fields).iterator(ROWS_AT_ONCE):
             values = [task.args, task.kwargs, task.result]
-            if self._tells(values) or self._is_about([task.name, *values]):
+            if self._repeats(values) or self._is_about([task.name, *values]):
                 Task.objects.filter(pk=task.pk).delete()
                 self._count(Task)
         for queued in OrmQ.objects.iterator(ROWS_AT_ONCE):
-            if self._tells(queued.task) or self._is_about(queued.task):
+            if self._repeats(queued.task) or self._is_about(queued.task):
                 queued.delete()
                 self._count(OrmQ)
 
@@ -147,7 +167,7 @@ class RestSweep:
         for entry in entries.iterator():
             texts = [entry.object_repr, entry.change_message]
             about = entry.object_id in self._ids or self._is_about([entry.object_id, *texts])
-            if about or self._tells(texts):
+            if about or self._repeats(texts):
                 LogEntry.objects.filter(pk=entry.pk).update(object_repr=MARK, change_message="")
                 self._count(LogEntry)
 
@@ -156,7 +176,7 @@ class RestSweep:
         for session in Session.objects.iterator():
             data = session.get_decoded()
             notices = data.get("_messages")
-            if notices is not None and (self._tells(notices) or self._is_about(notices)):
+            if notices is not None and (self._repeats(notices) or self._is_about(notices)):
                 del data["_messages"]
                 session.session_data = SessionStore().encode(data)
                 session.save(update_fields=["session_data"])
@@ -171,13 +191,13 @@ class RestSweep:
         rows.filter(status__isnull=True).update(withheld=True)
         for row in rows.exclude(body="").only("body", "headers").iterator(ROWS_AT_ONCE):
             about = self._is_about([row.body, row.headers]) or self._is_card(row.body)
-            if about or self._tells(_parse_body(row.body)):
+            if about or self._repeats(_parse_body(row.body)):
                 IdempotentAnswer.objects.filter(pk=row.pk).update(
                     body="", headers={}, withheld=True
                 )
                 self._count(IdempotentAnswer)
 
-    def _deliveries_of_nobody(self) -> None:
+    def _deliveries_without_chat(self) -> None:
         """Remove deliveries about the person that matched no chat.
 
         These are statuses, deliveries that couldn't be processed, and changes whose message never
@@ -185,18 +205,18 @@ class RestSweep:
         """
         if not self._names:
             return
-        nobodys = InboundDelivery.objects.filter(chat__isnull=True).filter(
+        without_chat = InboundDelivery.objects.filter(chat__isnull=True).filter(
             Q(raw__isnull=False) | Q(change__isnull=False)
         )
-        held = Q()
+        names_person = Q()
         for name in self._names:
-            held |= Q(raw_text__icontains=name) | Q(change_text__icontains=name)
+            names_person |= Q(raw_text__icontains=name) | Q(change_text__icontains=name)
         texts = {"raw_text": Cast("raw", TextField()), "change_text": Cast("change", TextField())}
-        rows = nobodys.annotate(**texts).filter(held).values_list("pk", flat=True)
+        rows = without_chat.annotate(**texts).filter(names_person).values_list("pk", flat=True)
         emptied = InboundDelivery.objects.filter(pk__in=list(rows)).update(raw=None, change=None)
         self._count(InboundDelivery, emptied)
 
-    def _tells(self, value: Any) -> bool:
+    def _repeats(self, value: Any) -> bool:
         plain = json.loads(json.dumps(value, default=str, ensure_ascii=False))
         return bool(self._texts.cleaned(plain) != plain)
 
@@ -217,7 +237,7 @@ class RestSweep:
         """
         if not any(mark in body for mark in OF_CARDS):
             return False
-        return any(session_id in body for session_id in self._carded)
+        return any(session_id in body for session_id in self._card_sessions)
 
     def _count(self, model: type[Model], rows: int = 1) -> None:
         if rows:

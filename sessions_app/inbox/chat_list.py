@@ -128,8 +128,8 @@ def _active(start: datetime, end: datetime) -> Q:
     messages = Message.objects.filter(
         chat=OuterRef("pk"), received_at__gte=start, received_at__lt=end
     )
-    asked = Turn.objects.filter(chat=OuterRef("pk"), created_at__gte=start, created_at__lt=end)
-    return Q(Exists(messages)) | Q(Exists(asked))
+    turns = Turn.objects.filter(chat=OuterRef("pk"), created_at__gte=start, created_at__lt=end)
+    return Q(Exists(messages)) | Q(Exists(turns))
 
 
 def inbox_pages(chats: QuerySet[Chat]) -> BoundedPaginator:

@@ -24,8 +24,8 @@ def conversation_address(chat_id: UUID, message_id: UUID | None = None, *, query
     address = reverse("admin:sessions_app_chat_conversation", args=[chat_id])
     if message_id is None:
         return address
-    asked = {"q": query, "at": message_id} if query else {"at": message_id}
-    return f"{address}?{urlencode(asked)}#m-{message_id}"
+    parameters = {"q": query, "at": message_id} if query else {"at": message_id}
+    return f"{address}?{urlencode(parameters)}#m-{message_id}"
 
 
 def messages_address(session: ChatSession) -> str:

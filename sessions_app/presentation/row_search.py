@@ -34,31 +34,31 @@ def messages_found(queryset: QuerySet[Message], term: str) -> QuerySet[Message]:
     The id is the message's, its session's, its chat's or the provider's. If no message has the
     words, parts of words match.
     """
-    asked = _asked(term)
-    if not asked:
+    text = _cleaned(term)
+    if not text:
         return queryset
-    if (key := _uuid(asked)) is not None:
+    if (key := _uuid(text)) is not None:
         return queryset.filter(Q(pk=key) | Q(session=key) | Q(chat=key))
     # People write long numbers, too, such as those of orders.
-    if _ADDRESS.fullmatch(asked) and (chats := _chats_addressed(asked)):
+    if _ADDRESS.fullmatch(text) and (chats := _chats_addressed(text)):
         return queryset.filter(chat__in=chats)
-    if _may_be_id(asked):
+    if _may_be_id(text):
         same_id = list(
-            Message.objects.filter(provider_message_id=asked).values_list("pk", flat=True)
+            Message.objects.filter(provider_message_id=text).values_list("pk", flat=True)
         )
         if same_id:
             return queryset.filter(pk__in=same_id)
-    wanted = messages_with(asked)
+    wanted = messages_with(text)
     # Not ``exists``: PostgreSQL estimates every word as frequent, and would scan row by row.
-    if wanted is not None and newest_messages_found(Message.objects.all(), asked, 0, 1):
+    if wanted is not None and newest_messages_found(Message.objects.all(), text, 0, 1):
         return queryset.filter(wanted)
-    part = messages_with_parts(Message.objects.all(), asked)
+    part = messages_with_parts(Message.objects.all(), text)
     return queryset.none() if part is None else queryset.filter(part)
 
 
 def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[MessageEmbedding]:
     """Filter vectors by their messages, of which the newest MAX_MESSAGES count."""
-    if not _asked(term):
+    if not _cleaned(term):
         return queryset
     messages = messages_found(Message.objects.order_by(MAX_UNINDEXED_ROWS), term)
     return queryset.filter(message__in=messages.values("pk")[:MAX_MESSAGES])
@@ -66,46 +66,46 @@ def vectors_found(queryset: QuerySet[MessageEmbedding], term: str) -> QuerySet[M
 
 def deliveries_found(queryset: QuerySet[InboundDelivery], term: str) -> QuerySet[InboundDelivery]:
     """Filter deliveries by a whole provider id, or by the chat's address."""
-    asked = _asked(term)
-    if not asked:
+    text = _cleaned(term)
+    if not text:
         return queryset
-    if _ADDRESS.fullmatch(asked):
-        return queryset.filter(chat__in=_chats_addressed(asked))
-    messages = Message.objects.filter(provider_message_id=asked).values_list("pk", flat=True)
-    same = Q(delivery_key=asked) | Q(subject_id=asked) | Q(message__in=list(messages))
+    if _ADDRESS.fullmatch(text):
+        return queryset.filter(chat__in=_chats_addressed(text))
+    messages = Message.objects.filter(provider_message_id=text).values_list("pk", flat=True)
+    same = Q(delivery_key=text) | Q(subject_id=text) | Q(message__in=list(messages))
     return queryset.filter(same)
 
 
 def parts_found(queryset: QuerySet[OutboundPart], term: str) -> QuerySet[OutboundPart]:
     """Filter parts by a whole id (the turn's, the provider's), or by the chat's address."""
-    asked = _asked(term)
-    if not asked:
+    text = _cleaned(term)
+    if not text:
         return queryset
-    if (key := _uuid(asked)) is not None:
+    if (key := _uuid(text)) is not None:
         return queryset.filter(Q(pk=key) | Q(turn__turn_id=key))
-    if _ADDRESS.fullmatch(asked):
-        return queryset.filter(turn__chat__in=_chats_addressed(asked))
-    return queryset.filter(provider_message_id=asked)
+    if _ADDRESS.fullmatch(text):
+        return queryset.filter(turn__chat__in=_chats_addressed(text))
+    return queryset.filter(provider_message_id=text)
 
 
-def _asked(term: str) -> str:
+def _cleaned(term: str) -> str:
     return term.strip().replace("\x00", "")
 
 
-def _uuid(asked: str) -> UUID | None:
+def _uuid(text: str) -> UUID | None:
     try:
-        return UUID(asked)
+        return UUID(text)
     except ValueError:
         return None
 
 
-def _may_be_id(asked: str) -> bool:
-    return len(asked) >= _MIN_ID_LENGTH and not any(map(str.isspace, asked))
+def _may_be_id(text: str) -> bool:
+    return len(text) >= _MIN_ID_LENGTH and not any(map(str.isspace, text))
 
 
-def _chats_addressed(asked: str) -> Sequence[Any]:
+def _chats_addressed(text: str) -> Sequence[Any]:
     """Return ids rather than a subquery, so that the index finds the rows of the few chats."""
-    asked = asked.lstrip("+")
-    addressed = Q(whatsapp_chat__icontains=asked) | Q(addresses__address__icontains=asked)
+    text = text.lstrip("+")
+    addressed = Q(whatsapp_chat__icontains=text) | Q(addresses__address__icontains=text)
     chats = Chat.objects.filter(addressed).order_by().values_list("pk", flat=True)
     return list(chats.distinct()[:MAX_CHATS])

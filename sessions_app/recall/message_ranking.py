@@ -68,14 +68,14 @@ class MessageQuestion:
     today: date
 
 
-def topics_of(asked: Sequence[QueryPart], found: WordSearch) -> list[str]:
+def topics_of(subqueries: Sequence[QueryPart], found: WordSearch) -> list[str]:
     """Return each text of the question without the words that carry no weight here."""
     return [
         text_without(
             text.text,
             everyday_words(known_terms(text, found.words), frequencies, found.texts),
         )
-        for text, frequencies in zip(asked, found.frequencies, strict=True)
+        for text, frequencies in zip(subqueries, found.frequencies, strict=True)
     ]
 
 
@@ -91,7 +91,7 @@ DEFAULT_WEIGHTS = Scorers()
 
 
 def rank_messages(
-    asked: MessageQuestion,
+    message_question: MessageQuestion,
     messages: QuerySet[Any],
     *,
     top_k: int,
@@ -103,21 +103,33 @@ def rank_messages(
     or on the result.
     """
     seeds = rank(
-        asked.question, messages, MessageEmbedding, key="message", top_k=SEEDS, found=asked.found
+        message_question.question,
+        messages,
+        MessageEmbedding,
+        key="message",
+        top_k=SEEDS,
+        found=message_question.found,
     )
     if not seeds:
         return []
-    rows = _rows_around([seed.key for seed in seeds], messages, list(asked.found.words.of_terms()))
-    by_topic = replace(asked.question, vectors=[asked.question.vectors[0], *asked.topics])
+    rows = _rows_around(
+        [seed.key for seed in seeds], messages, list(message_question.found.words.of_terms())
+    )
+    by_topic = replace(
+        message_question.question,
+        vectors=[message_question.question.vectors[0], *message_question.topics],
+    )
     keys = [row.key for row in rows]
     cosines = cosines_of(keys, by_topic, messages, MessageEmbedding, key="message")
-    nothing: list[float | None] = [None] * (1 + len(asked.topics))
+    nothing: list[float | None] = [None] * (1 + len(message_question.topics))
     near = [cosines.get(key, nothing) for key in keys]
     best = [0.0] * len(rows)
-    for place, query in enumerate(asked.found.queries):
+    for place, query in enumerate(message_question.found.queries):
         worth = IN_USE.part_worth if place else 1.0
-        judge = judges.by_words if asked.topics[place] is None else judges.with_vectors
-        scores = _scores(place, query, asked, rows, [cosine[1 + place] for cosine in near], judge)
+        judge = judges.by_words if message_question.topics[place] is None else judges.with_vectors
+        scores = _scores(
+            place, query, message_question, rows, [cosine[1 + place] for cosine in near], judge
+        )
         best = [max(old, worth * new) for old, new in zip(best, scores, strict=True)]
     ranked = [
         Ranked(row.key, score, cosine[0])
@@ -196,24 +208,27 @@ def _in_runs(rows: Sequence[tuple[Any, ...]]) -> list[_Row]:
 def _scores(
     place: int,
     query: LexicalQuery,
-    asked: MessageQuestion,
+    message_question: MessageQuestion,
     rows: Sequence[_Row],
     cosines: Sequence[float | None],
     judge: Scorer,
 ) -> list[float]:
     """Return for each line the probability that it answers one text of the question."""
-    text = asked.question.asked[place].text
-    periods = periods_asked(text, today=asked.today)
-    lines = [_line(row, cosine, asked, periods) for row, cosine in zip(rows, cosines, strict=True)]
+    text = message_question.question.subqueries[place].text
+    periods = periods_asked(text, today=message_question.today)
+    lines = [
+        _line(row, cosine, message_question, periods)
+        for row, cosine in zip(rows, cosines, strict=True)
+    ]
     features = features_of(text, query, lines)
     chances: list[float] = (judge.chances(features) * query.substance).tolist()
     return chances
 
 
 def _line(
-    row: _Row, cosine: float | None, asked: MessageQuestion, periods: Sequence[Period]
+    row: _Row, cosine: float | None, message_question: MessageQuestion, periods: Sequence[Period]
 ) -> Line:
-    curve = asked.question.calibration
+    curve = message_question.question.calibration
     return Line(
         text=row.content,
         counts=row.counts,

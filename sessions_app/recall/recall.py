@@ -118,23 +118,25 @@ def recall(
     """
     from sessions_app.recall.message_ranking import MessageQuestion, topics_of  # noqa: PLC0415 numpy is slow
 
-    asked = query_parts(query)
+    subqueries = query_parts(query)
     messages = messages_visible(viewer, messages_where)
     found_messages = None
     failed = False
     if MESSAGES in sources and viewer.chat_id is not None:
-        found_messages = _try_twice(lambda: _search_messages(asked, messages))
+        found_messages = _try_twice(lambda: _search_messages(subqueries, messages))
         failed = found_messages is None
-    topics = topics_of(asked, found_messages) if found_messages and found_messages.texts else []
-    question, topic_vectors, embedded = prepare_query(asked, embedder, topics=topics)
+    topics = (
+        topics_of(subqueries, found_messages) if found_messages and found_messages.texts else []
+    )
+    question, topic_vectors, embedded = prepare_query(subqueries, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
         searches.append(lambda: _recall_memories(question, viewer, top_k, memories_where, sure))
     if topics and found_messages:
-        messages_question = MessageQuestion(
+        message_question = MessageQuestion(
             question, topic_vectors, found_messages, timezone.now().date()
         )
-        searches.append(lambda: _recall_messages(messages_question, messages, top_k))
+        searches.append(lambda: _recall_messages(message_question, messages, top_k))
     found = [_try_twice(search) for search in searches]
     hits = [hit for part in found for hit in part or []]
     best = sorted(hits, key=lambda hit: (-hit.score, hit.created_at))
@@ -147,9 +149,9 @@ def recall(
     return RecallResult(relevant if complete is None else complete, degraded)
 
 
-def _search_messages(asked: Sequence[QueryPart], messages: QuerySet[Message]) -> WordSearch:
+def _search_messages(subqueries: Sequence[QueryPart], messages: QuerySet[Message]) -> WordSearch:
     try:
-        return search_words(asked, messages)
+        return search_words(subqueries, messages)
     except EmptyResultSet:
         # A filter that nothing can pass.
         return NOTHING_FOUND
@@ -201,10 +203,12 @@ def messages_visible(viewer: Viewer, where: Q | None = None) -> QuerySet[Message
     return messages if where is None else messages.filter(where)
 
 
-def _recall_messages(asked: MessageQuestion, messages: QuerySet[Message], top_k: int) -> list[Hit]:
+def _recall_messages(
+    message_question: MessageQuestion, messages: QuerySet[Message], top_k: int
+) -> list[Hit]:
     from sessions_app.recall.message_ranking import rank_messages  # noqa: PLC0415 numpy is slow
 
-    ranked = rank_messages(asked, messages, top_k=top_k)
+    ranked = rank_messages(message_question, messages, top_k=top_k)
     # As above: a message may have been revoked since it was ranked.
     found = messages.defer("terms").in_bulk([item.key for item in ranked])
     return [

@@ -103,15 +103,15 @@ def chat_reply(
         sent = Turn.objects.select_related("reply").filter(turn_id=key).first()
         if sent is not None:
             return _sent_before(sent, chat, text)
-        heard = last_heard(chat)
-        if heard is None or now - heard > rules.max_answer_age:
+        last_message_at = last_heard(chat)
+        if last_message_at is None or now - last_message_at > rules.max_answer_age:
             raise WindowClosedError
         until = None
         if pause_in_force(chat.pk, now) is None:
             until = now + OWN_PAUSE
             chat_pause(chat_id=chat.pk, until=until, by=author_id, actor=actor, now=now)
         by = number_of(chat, otherwise)
-        turn = _store(chat, by, text, key, author_id, heard, rules, actor, now)
+        turn = _store(chat, by, text, key, author_id, last_message_at, rules, actor, now)
         parts_store(turn, split_text(text, providers[turn.provider].text_limit) or [text])
         audit_record(
             action="takeover.reply",
@@ -147,7 +147,7 @@ def _store(
     text: str,
     key: UUID,
     author_id: int,
-    heard: datetime,
+    last_message_at: datetime,
     rules: IntakeRules,
     actor: Actor,
     now: datetime,
@@ -168,7 +168,7 @@ def _store(
         provider=by.provider,
         number_id=by.number_id,
         user_role=role,
-        asked_at=heard,
+        asked_at=last_message_at,
         context={"kind": "text", AUTHOR: author_id},
         **stored,
     )

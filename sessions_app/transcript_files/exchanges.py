@@ -43,8 +43,8 @@ class Row(Generic[T]):
 
 @dataclass(frozen=True)
 class Exchange(Generic[T]):
-    asked: Row[T]
-    answered: Row[T]
+    question: Row[T]
+    answer: Row[T]
 
 
 @dataclass(frozen=True)
@@ -57,22 +57,22 @@ class LeftOut(Generic[T]):
 
 def exchanges(rows: Iterable[Row[T]]) -> Iterator[Exchange[T] | LeftOut[T]]:
     """Yield each row of a conversation, in order: in an exchange, or left out."""
-    asked: Row[T] | None = None
+    question: Row[T] | None = None
     for row in rows:
         if row.role not in (USER, ASSISTANT):
             yield LeftOut(row, OTHER_ROLE)
         elif row.role == USER:
-            if asked is not None:
-                yield LeftOut(asked, UNANSWERED)
-            asked = None if row.blank else row
+            if question is not None:
+                yield LeftOut(question, UNANSWERED)
+            question = None if row.blank else row
             if row.blank:
                 yield LeftOut(row, BLANK)
         elif row.blank:
             yield LeftOut(row, BLANK)
-        elif asked is None:
+        elif question is None:
             yield LeftOut(row, NO_QUESTION)
         else:
-            yield Exchange(asked, row)
-            asked = None
-    if asked is not None:
-        yield LeftOut(asked, UNANSWERED)
+            yield Exchange(question, row)
+            question = None
+    if question is not None:
+        yield LeftOut(question, UNANSWERED)

@@ -68,8 +68,8 @@ def conversation_signs(*, conversation: Conversation) -> Signs:
     last: Exchange[bytes] | LeftOut[bytes] | None = None
     for last in exchanges(_rows(conversation.messages, _digest)):
         if isinstance(last, Exchange):
-            found.add(last.asked)
-            found.add(last.answered)
+            found.add(last.question)
+            found.add(last.answer)
     if isinstance(last, LeftOut) and last.reason == UNANSWERED:
         found.add(last.row)
     return found

@@ -134,7 +134,7 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
             continue
         text = exchange_text(found)
         if len(text) > MAX_FILE_SIZE:
-            for row in (found.asked, found.answered):
+            for row in (found.question, found.answer):
                 exported.left_out.append(left_out_at(row, TOO_LARGE))
             continue
         if texts and (2 * len(texts) >= size or held + len(text) > MAX_FILE_SIZE):
@@ -148,8 +148,8 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
 
 
 def exchange_text(exchange: Exchange[str]) -> bytes:
-    asked = message_text(role=USER, content=exchange.asked.value)
-    return (asked + message_text(role=ASSISTANT, content=exchange.answered.value)).encode("utf-8")
+    question = message_text(role=USER, content=exchange.question.value)
+    return (question + message_text(role=ASSISTANT, content=exchange.answer.value)).encode("utf-8")
 
 
 def left_out_at(row: Row[str], reason: str) -> dict[str, Any]:

@@ -69,10 +69,10 @@ def context_make(
     """
     turn, after = _turn(session, dependencies, now), _after(session)
     history = _history(turn, after, query, dependencies, max_tokens)
-    asked = query if query is not None else _last_message(session)
-    recalled = _recall(turn, asked, history, dependencies)
+    text = query if query is not None else _last_message(session)
+    recalled = _recall(turn, text, history, dependencies)
     cards = cards_in_reach(turn, history, dependencies)
-    parts = prompt_parts(turn, asked, history, recalled, cards, dependencies)
+    parts = prompt_parts(turn, text, history, recalled, cards, dependencies)
     lines = _lines(parts, history, after, query)
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     limit = _least(max_tokens, dependencies.rules.max_context_tokens)
@@ -146,12 +146,12 @@ def _last_message(session: ChatSession) -> str:
 
 
 def _recall(
-    turn: Turn, asked: str, history: History | None, dependencies: Dependencies
+    turn: Turn, text: str, history: History | None, dependencies: Dependencies
 ) -> RecallResult:
-    if not dependencies.rules.longterm_enabled or not asked.strip():
+    if not dependencies.rules.longterm_enabled or not text.strip():
         return RecallResult([])
     return recall(
-        query=asked,
+        query=text,
         viewer=Viewer(user_role=turn.user_role, chat_id=turn.chat_id),
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,

@@ -47,13 +47,13 @@ def filled(django_db_setup: None, django_db_blocker: Any) -> Iterator[Filled]:
         empty()
 
 
-def search(filled: Filled, size: int, *asked: Matrix, **changes: Any) -> list[UUID]:
+def search(filled: Filled, size: int, *queries: Matrix, **changes: Any) -> list[UUID]:
     values: dict[str, Any] = {
         "scope": filled.scope(size),
         "vectors": MemoryEmbedding,
         "key": "memory",
         "model": MODEL,
-        "asked": [vector.tolist() for vector in asked],
+        "queries": [vector.tolist() for vector in queries],
         "limit": 100,
         "near": NEAR,
         **changes,
@@ -88,13 +88,13 @@ def plan(filled: Filled, size: int) -> str:
     question = filled.vectors[filled.places[size][0]]
     with CaptureQueriesContext(connection) as queries:
         search(filled, size, question)
-    (asked,) = [
+    (queries,) = [
         query["sql"]
         for query in queries
         if "<=>" in query["sql"] and not query["sql"].startswith("SELECT set_config")
     ]
     with connection.cursor() as cursor:
-        cursor.execute("EXPLAIN " + asked)
+        cursor.execute("EXPLAIN " + queries)
         return "\n".join(line for (line,) in cursor.fetchall())
 
 
@@ -124,7 +124,7 @@ def test_an_index_that_leads_nowhere_near_is_not_trusted(filled: Filled) -> None
     for question in questions:
         truth = set(filled.nearest(TOTAL, question, 10))
         by_index = nearest_by_index(
-            scope=filled.scope(TOTAL), key="memory", model=MODEL, asked=[question], limit=100
+            scope=filled.scope(TOTAL), key="memory", model=MODEL, queries=[question], limit=100
         )
         lost += len(truth - set(by_index))
         assert truth <= set(search(filled, TOTAL, question))
@@ -162,7 +162,7 @@ def test_another_models_vectors_are_not_found(filled: Filled) -> None:
 
 
 def test_no_vector_no_search(filled: Filled) -> None:
-    assert search(filled, TOTAL, asked=[]) == []
+    assert search(filled, TOTAL, queries=[]) == []
 
 
 def test_the_settings_of_a_search_end_with_its_transaction(filled: Filled) -> None:
@@ -181,12 +181,12 @@ def test_exact_and_index_agree_on_what_is_near(filled: Filled) -> None:
         vectors=MemoryEmbedding,
         key="memory",
         model=MODEL,
-        asked=[question],
+        queries=[question],
         limit=10,
     )
 
     by_index = nearest_by_index(
-        scope=filled.scope(TOTAL), key="memory", model=MODEL, asked=[question], limit=10
+        scope=filled.scope(TOTAL), key="memory", model=MODEL, queries=[question], limit=10
     )
 
     assert exact == by_index == filled.nearest(TOTAL, filled.vectors[100], 10)
@@ -234,13 +234,13 @@ def test_half_precision_finds_the_same() -> None:
         vectors=MemoryEmbedding,
         key="memory",
         model="long",
-        asked=[vectors[7]],
+        queries=[vectors[7]],
         limit=1,
     )
 
     assert found == [keys[7]]
     statement, _ = index_search(
-        scope=Memory.objects.all(), key="memory", model="long", asked=[vectors[7]], limit=1
+        scope=Memory.objects.all(), key="memory", model="long", queries=[vectors[7]], limit=1
     )
     assert "halfvec(3072)" in statement
 

@@ -107,12 +107,12 @@ def test_an_answer_that_was_overlooked_is_found_whichever_text_it_tells(
     world: World, number: int
 ) -> None:
     prober, plan, texts = all_swept(world)
-    prober.look(plan=plan, texts=texts)
+    prober.probe_chats(plan=plan, texts=texts)
     answer = answer_later(world, f"You said that {FACTS[number]}, I think")
     with pytest.raises(StillFoundError, match=str(answer.pk)):
-        prober.look(plan=plan, texts=texts)
+        prober.probe_chats(plan=plan, texts=texts)
     Message.objects.filter(pk=answer.pk).update(content=f"You said. {MARK} I think")
-    prober.look(plan=plan, texts=texts)
+    prober.probe_chats(plan=plan, texts=texts)
 
 
 def test_so_is_what_was_sent_and_what_was_summed_up(world: World) -> None:
@@ -122,7 +122,7 @@ def test_so_is_what_was_sent_and_what_was_summed_up(world: World) -> None:
     kept = part.get().content
     part.update(content=FACTS[138])
     with pytest.raises(StillFoundError, match="part"):
-        prober.look(plan=plan, texts=texts)
+        prober.probe_chats(plan=plan, texts=texts)
     part.update(content=kept)
     world.summarizing(every=2)
     world.say(CLIENT, "Thank you")
@@ -130,7 +130,7 @@ def test_so_is_what_was_sent_and_what_was_summed_up(world: World) -> None:
     session = world.session(CLIENT)
     session.summarizations.update(digest=f"They said that {FACTS[138]}")
     with pytest.raises(StillFoundError, match="summary"):
-        prober.look(plan=plan, texts=texts)
+        prober.probe_chats(plan=plan, texts=texts)
 
 
 def test_what_people_say_again_on_their_own_is_no_find(world: World) -> None:
@@ -138,7 +138,7 @@ def test_what_people_say_again_on_their_own_is_no_find(world: World) -> None:
     world.say(CLIENT, "And now?")
     message = Message.objects.filter(role="user").latest("received_at")
     Message.objects.filter(pk=message.pk).update(content=FACTS[5])
-    prober.look(plan=plan, texts=texts)
+    prober.probe_chats(plan=plan, texts=texts)
 
 
 def test_two_hundred_texts_cost_no_more_queries_than_twenty(world: World) -> None:
@@ -152,7 +152,7 @@ def test_two_hundred_texts_cost_no_more_queries_than_twenty(world: World) -> Non
             ) as queries,
             transaction.atomic(),
         ):
-            prober.look(plan=plan, texts=Fragments(texts))
+            prober.probe_chats(plan=plan, texts=Fragments(texts))
         counts.append(len(queries))
     assert counts[0] == counts[1]
 

@@ -37,8 +37,8 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
 class Watchful(Prober):
     """It looks for a text that nobody has forgotten, as if the sweep had left it out."""
 
-    def look_at_rest(self, *, texts: Fragments, since: Any) -> None:
-        super().look_at_rest(texts=Fragments(["Good morning to all of you"]), since=since)
+    def probe_unscoped(self, *, texts: Fragments, since: Any) -> None:
+        super().probe_unscoped(texts=Fragments(["Good morning to all of you"]), since=since)
 
 
 def dependencies_of(world: World) -> ForgetDependencies:
@@ -111,8 +111,8 @@ def test_whatever_the_sweep_overlooked_is_found(world: World, place: str) -> Non
     plan = DeletionPlan(texts={FACT: None}, chats={world.chat(CLIENT).pk}, since=since)
 
     def look() -> None:
-        prober.look(plan=plan, texts=texts)
-        prober.look_at_rest(texts=texts, since=since)
+        prober.probe_chats(plan=plan, texts=texts)
+        prober.probe_unscoped(texts=texts, since=since)
 
     with pytest.raises(StillFoundError, match="It is still told in"):
         look()

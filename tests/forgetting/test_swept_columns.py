@@ -27,7 +27,7 @@ from sessions_app.cards.make_cards import card_make
 from sessions_app.forgetting.deletion_plan import MARGIN
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe_sources import Column, made_by_nobody, made_since
+from sessions_app.forgetting.probe_sources import Column, chat_columns, unscoped_columns
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import ExtractionWork, InboundDelivery, Message, Note, Turn
 from tests.world import CLIENT, World
@@ -92,7 +92,7 @@ def forget(world: World, kind: str, key: Any) -> None:
 def staying(world: World) -> list[Column]:
     """The columns of rows that stay when a memory is forgotten."""
     since = Memory.objects.get().created_at - MARGIN
-    return [*made_since([world.chat(CLIENT).pk], since), *made_by_nobody(since)]
+    return [*chat_columns([world.chat(CLIENT).pk], since), *unscoped_columns(since)]
 
 
 def planted(column: Column) -> Any:

@@ -27,7 +27,7 @@ from memoryproject.foundation.errors.stored_errors import (
     named_error_text,
 )
 from memoryproject.foundation.errors.translate_error import translate_error
-from sessions_app.forgetting.probe_sources import made_by_nobody, made_since
+from sessions_app.forgetting.probe_sources import chat_columns, unscoped_columns
 from sessions_app.models import Turn
 from tests.world import CLIENT, World
 
@@ -105,7 +105,7 @@ def test_every_code_is_used() -> None:
 
 
 def test_what_the_probe_finds_has_a_text_for_every_kind() -> None:
-    columns = [*made_since([uuid4()], timezone.now()), *made_by_nobody(timezone.now())]
+    columns = [*chat_columns([uuid4()], timezone.now()), *unscoped_columns(timezone.now())]
     for kind in {"memory", "message", *(column.what.replace(" ", "_") for column in columns)}:
         ErrorText("still_told", what=ErrorText(f"kind_{kind}"), id=KEY)
 

@@ -97,8 +97,8 @@ class TagFilter(admin.SimpleListFilter):
     parameter_name = "tag"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        asked = request.GET.get("tag", "")
-        return [(tag, tag) for tag in sorted({*tags_in_use(), *([asked] if asked else [])})]
+        chosen = request.GET.get("tag", "")
+        return [(tag, tag) for tag in sorted({*tags_in_use(), *([chosen] if chosen else [])})]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         value = self.value()
@@ -136,8 +136,8 @@ class PendingFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
         if self.value() != "yes":
             return queryset
-        asked = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
-        return queryset.filter(pk__in=asked.values("memory"))
+        in_proposals = ProposalMemory.objects.filter(proposal__state=ProposalState.OPEN)
+        return queryset.filter(pk__in=in_proposals.values("memory"))
 
 
 class ChatFilter(admin.SimpleListFilter):
@@ -170,8 +170,8 @@ class ChatFilter(admin.SimpleListFilter):
         }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
-        asked = (self.value() or "").strip()
-        if not asked:
+        name = (self.value() or "").strip()
+        if not name:
             return queryset
-        chat_id: UUID | None = self._find(asked) if "\x00" not in asked else None
+        chat_id: UUID | None = self._find(name) if "\x00" not in name else None
         return queryset.none() if chat_id is None else queryset.filter(chat_id=chat_id)

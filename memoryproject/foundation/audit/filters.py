@@ -67,7 +67,7 @@ class ActorKindFilter(_Simple):
 
 
 class Typed(admin.ListFilter):
-    """A filter with a small form for typed values. ``asked`` holds the typed values."""
+    """A filter with a small form for typed values. ``typed`` holds the typed values."""
 
     parameters: tuple[str, ...] = ()
     template = "admin/audit/typed_filter.html"
@@ -77,12 +77,12 @@ class Typed(admin.ListFilter):
     ) -> None:
         super().__init__(request, params, model, model_admin)
         self.request = request
-        self.asked: dict[str, str] = {}
+        self.typed: dict[str, str] = {}
         for name in self.parameters:
             if name in params:
                 value = params.pop(name)
-                self.asked[name] = str(value[-1] if isinstance(value, list) else value).strip()
-        self.used_parameters.update({name: text for name, text in self.asked.items() if text})
+                self.typed[name] = str(value[-1] if isinstance(value, list) else value).strip()
+        self.used_parameters.update({name: text for name, text in self.typed.items() if text})
 
     def has_output(self) -> bool:
         return True
@@ -113,7 +113,7 @@ class Typed(admin.ListFilter):
             "problem": self.problem(),
             "others": self.others(),
             "clear": changelist.get_query_string(remove=[*self.parameters]),
-            "is_used": any(self.asked.values()),
+            "is_used": any(self.typed.values()),
             "quick": self.quick(changelist),
         }
 
@@ -128,11 +128,11 @@ class ActorFilter(Typed):
     parameters = ("actor",)
 
     def fields(self) -> list[dict[str, str]]:
-        value = self.asked.get("actor", "")[:255]
+        value = self.typed.get("actor", "")[:255]
         return [{"name": "actor", "label": _("Name"), "type": "text", "value": value}]
 
     def queryset(self, request: HttpRequest, queryset: Events) -> Events:
-        name = self.asked.get("actor", "")
+        name = self.typed.get("actor", "")
         if "\0" in name:
             return queryset.none()
         return queryset.filter(actor=name) if name else queryset
@@ -147,12 +147,12 @@ class PeriodFilter(Typed):
     def fields(self) -> list[dict[str, str]]:
         labels = {"from": _("From"), "until": _("Until")}
         return [
-            {"name": name, "label": label, "type": "date", "value": self.asked.get(name, "")[:10]}
+            {"name": name, "label": label, "type": "date", "value": self.typed.get(name, "")[:10]}
             for name, label in labels.items()
         ]
 
     def problem(self) -> str:
-        wrong = [name for name in self.parameters if self.asked.get(name) and not self._day(name)]
+        wrong = [name for name in self.parameters if self.typed.get(name) and not self._day(name)]
         return _("That is no day: nothing fits.") if wrong else ""
 
     def queryset(self, request: HttpRequest, queryset: Events) -> Events:
@@ -167,7 +167,7 @@ class PeriodFilter(Typed):
 
     def _day(self, name: str) -> date | None:
         try:
-            day = parse_date(self.asked.get(name, ""))
+            day = parse_date(self.typed.get(name, ""))
         except ValueError:
             return None
         return day if day is not None and FIRST_YEAR <= day.year <= LAST_YEAR else None
@@ -185,7 +185,7 @@ class PeriodFilter(Typed):
                 {
                     "title": title,
                     "query": changelist.get_query_string({"from": first}, remove=["until", "p"]),
-                    "selected": self.asked.get("from") == first and not self.asked.get("until"),
+                    "selected": self.typed.get("from") == first and not self.typed.get("until"),
                 }
             )
         return found

@@ -67,13 +67,15 @@ def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
         if under_way is not None:
             return under_way
         AuditVerification.objects.filter(state__in=OPEN).update(state=State.FAILED, ended_at=now)
-        asked = AuditVerification.objects.create(asked_by=asked_by, asked_at=now, touched_at=now)
+        verification = AuditVerification.objects.create(
+            asked_by=asked_by, asked_at=now, touched_at=now
+        )
         old = AuditVerification.objects.order_by("-id").values_list("pk", flat=True)[KEPT:]
         AuditVerification.objects.filter(pk__in=list(old)).delete()
         transaction.on_commit(
-            lambda: async_task(TASK, asked.pk, task_name="verify the audit log", save=False)
+            lambda: async_task(TASK, verification.pk, task_name="verify the audit log", save=False)
         )
-    return asked
+    return verification
 
 
 def verification_run(
@@ -83,22 +85,22 @@ def verification_run(
 
     Returns None if another worker has the verification, or it was given up.
     """
-    mine = AuditVerification.objects.filter(pk=verification_id, state=State.WAITING)
-    if not mine.update(state=State.RUNNING, touched_at=now()):
+    waiting = AuditVerification.objects.filter(pk=verification_id, state=State.WAITING)
+    if not waiting.update(state=State.RUNNING, touched_at=now()):
         return None
-    asked = AuditVerification.objects.get(pk=verification_id)
+    verification = AuditVerification.objects.get(pk=verification_id)
     try:
         with _Progress(verification_id, now) as progress:
             report = audit_verify(key=key, log_path=log_path, progress=progress)
     except Exception:
-        _end(asked, State.FAILED, now())
+        _end(verification, State.FAILED, now())
         logger.exception("The audit log could not be verified.")
         return None
     with transaction.atomic():
-        _end(asked, State.DONE, now(), report=report.as_dict(), checked=report.events)
+        _end(verification, State.DONE, now(), report=report.as_dict(), checked=report.events)
         audit_record(
             action="audit.verify",
-            actor=Actor("staff", asked.asked_by),
+            actor=Actor("staff", verification.asked_by),
             object_type="audit log",
             details={"events": report.events, "found": report.found},
         )
@@ -118,8 +120,8 @@ def verification_note(*, report: AuditReport, now: datetime) -> None:
     )
 
 
-def _end(asked: AuditVerification, state: str, at: datetime, **values: Any) -> None:
-    AuditVerification.objects.filter(pk=asked.pk).update(
+def _end(verification: AuditVerification, state: str, at: datetime, **values: Any) -> None:
+    AuditVerification.objects.filter(pk=verification.pk).update(
         state=state, ended_at=at, touched_at=at, **values
     )
 

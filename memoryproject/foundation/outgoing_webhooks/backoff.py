@@ -32,7 +32,7 @@ def next_wait(*, attempts: int, luck: float, retry_after: float | None = None) -
     """
     if attempts > len(WAITS):
         return None
-    return max(WAITS[attempts - 1] * (1 + JITTER * luck), _asked(retry_after))
+    return max(WAITS[attempts - 1] * (1 + JITTER * luck), _requested_wait(retry_after))
 
 
 def pause(*, failures: int, retry_after: float | None = None) -> timedelta:
@@ -42,8 +42,8 @@ def pause(*, failures: int, retry_after: float | None = None) -> timedelta:
     for each delivery.
     """
     own = min(FIRST_PAUSE * 2 ** min(failures - 1, 20), MAX_PAUSE)
-    return max(own, _asked(retry_after))
+    return max(own, _requested_wait(retry_after))
 
 
-def _asked(retry_after: float | None) -> timedelta:
+def _requested_wait(retry_after: float | None) -> timedelta:
     return min(timedelta(seconds=min(retry_after or 0.0, 10**6)), MAX_RETRY_AFTER)

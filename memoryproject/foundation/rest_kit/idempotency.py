@@ -136,9 +136,9 @@ class Once:
     def _claim(self) -> IdempotentAnswer | None:
         """Return a new row, or one that a dead process left; None if another call was first."""
         now = timezone.now()
-        mine = IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash)
-        mine.filter(created_at__lte=now - KEPT).delete()
-        found = mine.first()
+        of_this_key = IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash)
+        of_this_key.filter(created_at__lte=now - KEPT).delete()
+        found = of_this_key.first()
         if found is None:
             try:
                 with transaction.atomic():
@@ -152,8 +152,8 @@ class Once:
                 return None
         if found.status is not None or found.request_hash != self.request_hash:
             return None
-        taken = mine.filter(status=None).claim(found, now=now)
-        return mine.get(pk=found.pk) if taken else None
+        taken = of_this_key.filter(status=None).claim(found, now=now)
+        return of_this_key.get(pk=found.pk) if taken else None
 
     def _others(self) -> IdempotentAnswer | None:
         return IdempotentAnswer.objects.filter(caller=self.caller, key_hash=self.key_hash).first()

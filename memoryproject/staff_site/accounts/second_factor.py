@@ -126,11 +126,11 @@ def code_check(*, user: Any, code: str) -> Checked:
     return found
 
 
-def _checked(app: TOTPDevice, asked: TOTPDevice | StaticDevice, token: str) -> Checked:
-    allowed, why = asked.verify_is_allowed()
+def _checked(app: TOTPDevice, device: TOTPDevice | StaticDevice, token: str) -> Checked:
+    allowed, why = device.verify_is_allowed()
     if not allowed:
         return Checked(wait_until=why["locked_until"])
-    return Checked(device=app if asked.verify_token(token) else None)
+    return Checked(device=app if device.verify_token(token) else None)
 
 
 def secret_shown(device: TOTPDevice) -> str:

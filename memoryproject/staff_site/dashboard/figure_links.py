@@ -40,8 +40,8 @@ class Places:
         """Return the address of a list within a period; empty if this person has no such list."""
         if name not in self._lists:
             app_label, model = name.rsplit("_", 1)
-            mine = self.may(f"{app_label}.view_{model}")
-            self._lists[name] = self._address(f"admin:{name}_changelist") if mine else ""
+            may_view = self.may(f"{app_label}.view_{model}")
+            self._lists[name] = self._address(f"admin:{name}_changelist") if may_view else ""
         address = self._lists[name]
         values = {**({PARAMETER: when} if when else {}), **filters}
         return f"{address}?{urlencode(values)}" if address and values else address

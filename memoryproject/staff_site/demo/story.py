@@ -228,9 +228,9 @@ class Story:
         first = request.messages[0].content
         if any(first.startswith((skill.task, skill.fold)) for skill in SKILLS.values()):
             return SUMMARY_OF
-        asked = request.messages[-1].content
+        question = request.messages[-1].content
         # The text sent with a picture comes after a placeholder for the picture.
-        found = [text for text in self.answers if text and asked.endswith(text)]
+        found = [text for text in self.answers if text and question.endswith(text)]
         return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
 
 

@@ -115,7 +115,7 @@ def message_send(provider: str, number: str) -> Result:
         return Result(True, message, 0.0, words=sent.provider_message_id)
 
     callback = str(uuid.uuid4())
-    return _asked(
+    return _call_provider(
         provider,
         lambda: client.send_text(to=to, text=TEXT, callback_id=callback),
         ended,
@@ -132,7 +132,7 @@ def credentials_check(provider: str) -> Result:
         advice = advice_for_state(found.state)
         return Result(False, advice.what, 0.0, found.state, advice.todo, found.facts)
 
-    return _asked(provider, lambda: _account(provider), ended, sends=False)
+    return _call_provider(provider, lambda: _account(provider), ended, sends=False)
 
 
 def _account(provider: str) -> Account:
@@ -164,7 +164,7 @@ def _green() -> GreenProvider:
     )
 
 
-def _asked(
+def _call_provider(
     provider: str,
     ask: Callable[[], Answered],
     ended: Callable[[Answered], Result],

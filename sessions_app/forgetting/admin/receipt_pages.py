@@ -113,11 +113,11 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[ForgetReceipt], search_term: str
     ) -> tuple[QuerySet[ForgetReceipt], bool]:
         """Search by whole ids only, because an index finds them."""
-        asked = search_term.strip()
-        if not asked:
+        term = search_term.strip()
+        if not term:
             return queryset, False
         with suppress(ValueError):
-            key = UUID(asked)
+            key = UUID(term)
             return queryset.filter(Q(receipt_id=key) | Q(object_id=key)), False
         return queryset.none(), False
 

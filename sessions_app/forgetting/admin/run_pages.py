@@ -91,9 +91,9 @@ class ForgetRunAdmin(ReadOnlyAdmin):
         return bool(request.user.has_perm(FORGET)) or super().has_module_permission(request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ForgetRun]:
-        theirs = Q(state=RunState.DRAFT) & ~Q(asked_by=request.user.get_username())
+        drafts_of_others = Q(state=RunState.DRAFT) & ~Q(asked_by=request.user.get_username())
         runs: QuerySet[ForgetRun] = super().get_queryset(request)
-        return runs.exclude(theirs)
+        return runs.exclude(drafts_of_others)
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, run: ForgetRun) -> str:

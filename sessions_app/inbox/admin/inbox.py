@@ -128,21 +128,21 @@ def inbox_page(
 
 def wanted_of(request: HttpRequest) -> Wanted:
     """Read the filters from the query string, and ignore invalid ones."""
-    asked = request.GET
-    query = asked.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
+    parameters = request.GET
+    query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     return Wanted(
         query=query,
-        unread=asked.get("unread") == "1",
-        bookmarked=asked.get("bookmarked") == "1",
-        failed=asked.get("failed") == "1",
-        unreviewed=asked.get("unreviewed") == "1",
-        paused=asked.get("paused") == "1",
-        assigned=_assigned(asked.get("assigned", "")),
-        label=_number(asked.get("label", "")),
-        provider=_one_of(asked.get("provider", ""), Provider.values),
-        kind=_one_of(asked.get("kind", ""), ("person", "group")),
-        memory=_one_of(asked.get("memory", ""), ("on", "off")),
-        active=_span(asked.get(WHEN, "")),
+        unread=parameters.get("unread") == "1",
+        bookmarked=parameters.get("bookmarked") == "1",
+        failed=parameters.get("failed") == "1",
+        unreviewed=parameters.get("unreviewed") == "1",
+        paused=parameters.get("paused") == "1",
+        assigned=_assigned(parameters.get("assigned", "")),
+        label=_number(parameters.get("label", "")),
+        provider=_one_of(parameters.get("provider", ""), Provider.values),
+        kind=_one_of(parameters.get("kind", ""), ("person", "group")),
+        memory=_one_of(parameters.get("memory", ""), ("on", "off")),
+        active=_span(parameters.get(WHEN, "")),
     )
 
 
@@ -191,9 +191,9 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
         found = list(newest.order_by("-received_at", "-order_num")[first : first + HITS + 1])
     more = ""
     if len(found) > HITS and first + HITS <= MAX_HITS:
-        asked = request.GET.copy()
-        asked["hits"] = str(first + HITS)
-        more = f"?{asked.urlencode()}#hits"
+        parameters = request.GET.copy()
+        parameters["hits"] = str(first + HITS)
+        more = f"?{parameters.urlencode()}#hits"
     hits = [
         Hit(
             message,
@@ -215,9 +215,9 @@ def _record(request: HttpRequest) -> None:
 
 
 def _moved(request: HttpRequest, number: int) -> str:
-    asked = request.GET.copy()
-    asked["p"] = str(number)
-    return f"?{asked.urlencode()}"
+    parameters = request.GET.copy()
+    parameters["p"] = str(number)
+    return f"?{parameters.urlencode()}"
 
 
 def _span(key: str) -> tuple[datetime, datetime] | None:

@@ -141,14 +141,14 @@ def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse
 
 
 def _note_unkept(
-    request: HttpRequest, reason: str, asked: ReviewRequest | None = None
+    request: HttpRequest, reason: str, review: ReviewRequest | None = None
 ) -> HttpResponse:
     """Show a note that couldn't be stored, so that its text isn't lost.
 
     It can be stored on the message or the conversation if that still exists, or else copied.
     """
-    chat = Chat.objects.filter(pk=asked.chat).first() if asked else None
-    key = asked.message if asked else None
+    chat = Chat.objects.filter(pk=review.chat).first() if review else None
+    key = review.message if review else None
     message = Message.objects.filter(chat=chat, pk=key).only("pk").first() if chat else None
     context = {
         **admin.site.each_context(request),
@@ -173,15 +173,15 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
     do = known.get(name)
     if do is None:
         return HttpResponseBadRequest(_("Nobody knows what is to be done."))
-    asked = ReviewRequest(request, user, staff_actor(request), chats, value)
+    review = ReviewRequest(request, user, staff_actor(request), chats, value)
     try:
-        messages.success(request, do(asked))
-        if name in FOR_ONE and asked.message:
+        messages.success(request, do(review))
+        if name in FOR_ONE and review.message:
             # Return to the message that the action was about.
-            back = conversation_address(asked.chat, asked.message)
+            back = conversation_address(review.chat, review.message)
     except ReviewError as error:
         if name == "note" and _typed(request).strip():
-            return _note_unkept(request, str(error), asked)
+            return _note_unkept(request, str(error), review)
         messages.error(request, str(error))
     return redirect(_back(request, back))
 
@@ -199,13 +199,13 @@ def _back(request: HttpRequest, otherwise: str) -> str:
     return page if here and page.startswith("/admin/") else otherwise
 
 
-def _reviewed(asked: ReviewRequest) -> str:
+def _reviewed(review: ReviewRequest) -> str:
     count = move_markers.chats_review(
-        user=asked.user,
-        chat_ids=asked.chats,
-        actor=asked.actor,
-        seen=asked.seen(),
-        seen_at=made_at(asked.request.POST.get("made", "")),
+        user=review.user,
+        chat_ids=review.chats,
+        actor=review.actor,
+        seen=review.seen(),
+        seen_at=made_at(review.request.POST.get("made", "")),
     )
     return ngettext(
         "%(count)s conversation is marked as reviewed.",
@@ -214,8 +214,8 @@ def _reviewed(asked: ReviewRequest) -> str:
     ) % {"count": count}
 
 
-def _unreviewed(asked: ReviewRequest) -> str:
-    count = move_markers.chats_unreview(chat_ids=asked.chats, actor=asked.actor)
+def _unreviewed(review: ReviewRequest) -> str:
+    count = move_markers.chats_unreview(chat_ids=review.chats, actor=review.actor)
     return ngettext(
         "%(count)s conversation is to be reviewed again.",
         "%(count)s conversations are to be reviewed again.",
@@ -223,8 +223,10 @@ def _unreviewed(asked: ReviewRequest) -> str:
     ) % {"count": count}
 
 
-def _read(asked: ReviewRequest) -> str:
-    count = move_markers.chats_mark_read(user=asked.user, chat_ids=asked.chats, actor=asked.actor)
+def _read(review: ReviewRequest) -> str:
+    count = move_markers.chats_mark_read(
+        user=review.user, chat_ids=review.chats, actor=review.actor
+    )
     return ngettext(
         "%(count)s conversation is marked as read.",
         "%(count)s conversations are marked as read.",
@@ -232,8 +234,10 @@ def _read(asked: ReviewRequest) -> str:
     ) % {"count": count}
 
 
-def _unread(asked: ReviewRequest) -> str:
-    count = move_markers.chats_mark_unread(user=asked.user, chat_ids=asked.chats, actor=asked.actor)
+def _unread(review: ReviewRequest) -> str:
+    count = move_markers.chats_mark_unread(
+        user=review.user, chat_ids=review.chats, actor=review.actor
+    )
     return ngettext(
         "%(count)s conversation is marked as unread.",
         "%(count)s conversations are marked as unread.",
@@ -241,9 +245,9 @@ def _unread(asked: ReviewRequest) -> str:
     ) % {"count": count}
 
 
-def _assign(asked: ReviewRequest) -> str:
+def _assign(review: ReviewRequest) -> str:
     done = labels.chats_assign(
-        chat_ids=asked.chats, assignee=_assignee(asked), actor=asked.actor, was=asked.was()
+        chat_ids=review.chats, assignee=_assignee(review), actor=review.actor, was=review.was()
     )
     if done.kept_by:
         text = ngettext(
@@ -255,7 +259,7 @@ def _assign(asked: ReviewRequest) -> str:
         ) % {"count": len(done.kept_by), "names": ", ".join(dict.fromkeys(done.kept_by))}
         if not done.changed:
             raise ReviewError(text)
-        messages.warning(asked.request, text)
+        messages.warning(review.request, text)
     return ngettext(
         "%(count)s conversation changed hands.",
         "%(count)s conversations changed hands.",
@@ -263,66 +267,66 @@ def _assign(asked: ReviewRequest) -> str:
     ) % {"count": done.changed}
 
 
-def _assignee(asked: ReviewRequest) -> User | None:
-    who = asked.value or asked.request.POST.get("assignee", "")
+def _assignee(review: ReviewRequest) -> User | None:
+    who = review.value or review.request.POST.get("assignee", "")
     if who == "nobody":
         return None
     if who == "me":
-        return asked.user
+        return review.user
     found = User.objects.filter(pk=who).first() if _is_key(who) else None
     if found is None:
         raise ReviewError(_("Say who is to look after it."))
     return found
 
 
-def _label(asked: ReviewRequest) -> str:
-    count = labels.chats_label(chat_ids=asked.chats, label=_label_of(asked), actor=asked.actor)
+def _label(review: ReviewRequest) -> str:
+    count = labels.chats_label(chat_ids=review.chats, label=_label_of(review), actor=review.actor)
     return ngettext(
         "%(count)s conversation got the label.", "%(count)s conversations got the label.", count
     ) % {"count": count}
 
 
-def _unlabel(asked: ReviewRequest) -> str:
-    count = labels.chats_unlabel(chat_ids=asked.chats, label=_label_of(asked), actor=asked.actor)
+def _unlabel(review: ReviewRequest) -> str:
+    count = labels.chats_unlabel(chat_ids=review.chats, label=_label_of(review), actor=review.actor)
     return ngettext(
         "%(count)s conversation lost the label.", "%(count)s conversations lost the label.", count
     ) % {"count": count}
 
 
-def _label_of(asked: ReviewRequest) -> Label:
-    key = asked.value or asked.request.POST.get("label", "")
+def _label_of(review: ReviewRequest) -> Label:
+    key = review.value or review.request.POST.get("label", "")
     found = Label.objects.filter(pk=key).first() if _is_key(key) else None
     if found is None:
         raise ReviewError(_("There is no such label, or not any more."))
     return found
 
 
-def _bookmark(asked: ReviewRequest) -> str:
-    return _mark(asked, wanted=True)
+def _bookmark(review: ReviewRequest) -> str:
+    return _mark(review, wanted=True)
 
 
-def _unbookmark(asked: ReviewRequest) -> str:
-    return _mark(asked, wanted=False)
+def _unbookmark(review: ReviewRequest) -> str:
+    return _mark(review, wanted=False)
 
 
-def _mark(asked: ReviewRequest, *, wanted: bool) -> str:
+def _mark(review: ReviewRequest, *, wanted: bool) -> str:
     labels.bookmark_set(
-        user=asked.user,
-        chat_id=asked.chat,
-        actor=asked.actor,
+        user=review.user,
+        chat_id=review.chat,
+        actor=review.actor,
         wanted=wanted,
-        message_id=asked.message,
+        message_id=review.message,
     )
     return _("The bookmark is set.") if wanted else _("The bookmark is taken away.")
 
 
-def _note(asked: ReviewRequest) -> str:
+def _note(review: ReviewRequest) -> str:
     notes.note_write(
-        user=asked.user,
-        chat_id=asked.chat,
-        text=_typed(asked.request),
-        actor=asked.actor,
-        message_id=asked.message,
+        user=review.user,
+        chat_id=review.chat,
+        text=_typed(review.request),
+        actor=review.actor,
+        message_id=review.message,
     )
     return _("The note is kept. Only staff see it.")
 

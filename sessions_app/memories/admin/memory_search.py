@@ -44,45 +44,45 @@ class SearchNote:
 
 
 def search_memories(
-    request: HttpRequest, queryset: QuerySet[Memory], asked: str, embedder: Embedder
+    request: HttpRequest, queryset: QuerySet[Memory], term: str, embedder: Embedder
 ) -> tuple[QuerySet[Any], SearchNote]:
     """Return the matching rows, best first, with ``score`` and ``similarity`` if recalled.
 
     A whole id, or the beginning of a memory's id or a chat's address, finds its memories.
     """
-    asked = asked.replace("\x00", " ").strip()[:MAX_LENGTH]
-    if not asked:
+    term = term.replace("\x00", " ").strip()[:MAX_LENGTH]
+    if not term:
         return _scored(queryset, []), SearchNote()
     with suppress(ValueError):
-        key = UUID(asked)
-        mine = Q(pk=key) | Q(chat_id=key) | Q(source_message_id=key)
-        return _scored(queryset.filter(mine), []), SearchNote()
-    if (began := _id_began(queryset, asked)) is not None:
+        key = UUID(term)
+        by_id = Q(pk=key) | Q(chat_id=key) | Q(source_message_id=key)
+        return _scored(queryset.filter(by_id), []), SearchNote()
+    if (began := _id_began(queryset, term)) is not None:
         return _scored(began, []), SearchNote()
-    if "@" in asked and " " not in asked:
-        chat = chat_at(asked)
+    if "@" in term and " " not in term:
+        chat = chat_at(term)
         found = queryset.none() if chat is None else queryset.filter(chat_id=chat.pk)
         return _scored(found, []), SearchNote()
     state = request.GET.get("state", "")
     hits, degraded = (
-        ([], False) if state in _UNRECALLED else _recalled(request, queryset, asked, embedder)
+        ([], False) if state in _UNRECALLED else _recalled(request, queryset, term, embedder)
     )
     found = Q(pk__in=[hit.id for hit in hits])
     if state:
-        found |= Q(pk__in=memories_with_words(queryset.order_by(), asked).values("pk"))
+        found |= Q(pk__in=memories_with_words(queryset.order_by(), term).values("pk"))
     if not hits and not queryset.filter(found).order_by().exists():
-        part = queryset.filter(_in_part(queryset, asked))
+        part = queryset.filter(_in_part(queryset, term))
         return _scored(part, []), SearchNote(degraded=degraded, in_part=True)
     note = SearchNote(by_meaning=state not in _UNRECALLED, degraded=degraded, by_words=bool(state))
     return _scored(queryset.filter(found), hits), note
 
 
-def _id_began(queryset: QuerySet[Memory], asked: str) -> QuerySet[Memory] | None:
+def _id_began(queryset: QuerySet[Memory], term: str) -> QuerySet[Memory] | None:
     """Return the memories whose id begins with the text; people see such ids on WhatsApp.
 
     Return None if the text is no beginning of an id, or there is no such memory.
     """
-    digits = asked.replace("-", "").lower()
+    digits = term.replace("-", "").lower()
     if not _ID_BEGINS.fullmatch(digits):
         return None
     first, last = (UUID(digits.ljust(32, fill)) for fill in "0f")
@@ -90,10 +90,10 @@ def _id_began(queryset: QuerySet[Memory], asked: str) -> QuerySet[Memory] | None
     return found if found.order_by().exists() else None
 
 
-def _in_part(queryset: QuerySet[Memory], asked: str) -> Q:
+def _in_part(queryset: QuerySet[Memory], term: str) -> Q:
     """Return a filter for the newest memories that contain this text; no index can find it."""
     newest = queryset.order_by("-created_at").values("pk")[:RECENT]
-    return Q(pk__in=newest, content__icontains=asked)
+    return Q(pk__in=newest, content__icontains=term)
 
 
 # Filters that exclude everything that recall would find.
@@ -101,11 +101,11 @@ _UNRECALLED = {"proposed", "superseded", "expired"}
 
 
 def _recalled(
-    request: HttpRequest, queryset: QuerySet[Memory], asked: str, embedder: Embedder
+    request: HttpRequest, queryset: QuerySet[Memory], term: str, embedder: Embedder
 ) -> tuple[list[Hit], bool]:
     narrowed = set(request.GET) - _NOT_FILTERS - {"state"}
     result = recall(
-        query=asked,
+        query=term,
         viewer=Viewer("staff"),
         embedder=embedder,
         top_k=MAX_HITS,

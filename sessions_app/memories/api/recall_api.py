@@ -114,22 +114,20 @@ class RecallView(ApiView):
         ],
     )
     def post(self, request: Request) -> Response:
-        asked = self.body(RecallSerializer)
+        body = self.body(RecallSerializer)
         require_longterm()
-        name = asked.get("whatsapp_chat")
+        name = body.get("whatsapp_chat")
         chat = chat_in_reach(self.caller, name) if name else None
-        sources = _sources(asked, has_chat=bool(name))
+        sources = _sources(body, has_chat=bool(name))
         found = recall(
-            query=asked["query"],
+            query=body["query"],
             viewer=_viewer(name, chat),
             embedder=embedder(),
-            top_k=asked.get("top_k", settings.RECALL_TOP_K),
-            min_similarity=asked.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
+            top_k=body.get("top_k", settings.RECALL_TOP_K),
+            min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
             sources=sources,
-            memories_where=_memories_where(asked, self.caller, has_chat=bool(name)),
-            messages_where=Q(metadata__contains=asked["metadata"])
-            if asked.get("metadata")
-            else None,
+            memories_where=_memories_where(body, self.caller, has_chat=bool(name)),
+            messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
@@ -153,17 +151,17 @@ def _viewer(name: str | None, chat: Chat | None) -> Viewer:
     return Viewer(role)
 
 
-def _sources(asked: dict[str, Any], *, has_chat: bool) -> list[str]:
+def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
     """Return the sources. Messages have no type and no tags, so these filters exclude them."""
-    sources: list[str] = asked.get("sources", [MEMORIES, MESSAGES])
+    sources: list[str] = body.get("sources", [MEMORIES, MESSAGES])
     if MEMORIES not in sources and not has_chat:
         raise refuse("Messages are searched within one chat: name it.", attr="whatsapp_chat")
-    if asked.get("type") or asked.get("tags"):
+    if body.get("type") or body.get("tags"):
         return [source for source in sources if source == MEMORIES]
     return sources
 
 
-def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) -> Q:
+def _memories_where(body: dict[str, Any], caller: Caller, *, has_chat: bool) -> Q:
     where = Q()
     if caller.is_bound:
         reach = caller.reach()
@@ -171,12 +169,12 @@ def _memories_where(asked: dict[str, Any], caller: Caller, *, has_chat: bool) ->
             # Memories that only the owner sees are excluded for other people in those chats.
             reach &= Q(visibility=Visibility.CHAT)
         where &= memories_for_bound(reach)
-    if asked.get("type"):
-        where &= Q(type=asked["type"])
-    if asked.get("tags"):
-        where &= Q(tags__contains=asked["tags"])
-    if asked.get("metadata"):
-        where &= Q(metadata__contains=asked["metadata"])
+    if body.get("type"):
+        where &= Q(type=body["type"])
+    if body.get("tags"):
+        where &= Q(tags__contains=body["tags"])
+    if body.get("metadata"):
+        where &= Q(metadata__contains=body["metadata"])
     return where
 
 

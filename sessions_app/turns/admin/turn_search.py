@@ -85,22 +85,22 @@ class ModelFilter(admin.SimpleListFilter):
 
 def turns_found(queryset: QuerySet[Turn], term: str) -> QuerySet[Turn]:
     """Find turns by the whole id, or by the name of the chat."""
-    asked = term.strip().replace("\x00", "")
-    if not asked:
+    text = term.strip().replace("\x00", "")
+    if not text:
         return queryset
     try:
-        return queryset.filter(Q(turn_id=UUID(asked)) | Q(chat=UUID(asked)))
+        return queryset.filter(Q(turn_id=UUID(text)) | Q(chat=UUID(text)))
     except ValueError:
-        return queryset.filter(chat__in=_chats_called(asked))
+        return queryset.filter(chat__in=_chats_called(text))
 
 
-def _chats_called(asked: str) -> Sequence[UUID]:
+def _chats_called(text: str) -> Sequence[UUID]:
     """Return the ids of the chats with this name.
 
     The ids are returned as values so that the query for their turns uses the index. Of more than
     MAX_CHATS chats, those with the newest messages count.
     """
-    called = Q(whatsapp_chat__icontains=asked) | Q(client_name__icontains=asked)
-    reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=asked)
+    called = Q(whatsapp_chat__icontains=text) | Q(client_name__icontains=text)
+    reached = ChatAddress.objects.filter(chat=OuterRef("pk"), address__icontains=text)
     found = Chat.objects.filter(called | Q(Exists(reached))).order_by("-updated_at")
     return list(found.values_list("pk", flat=True)[:MAX_CHATS])

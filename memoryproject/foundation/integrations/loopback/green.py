@@ -97,12 +97,12 @@ class GreenServer(ProviderServer):
             return self._download_file(body, request.path)
         return green_error(404, f"Cannot POST {request.path}", path=request.path)
 
-    def _state(self, asked: str) -> Answer:
-        path = _PATH.fullmatch(asked)
+    def _state(self, requested: str) -> Answer:
+        path = _PATH.fullmatch(requested)
         if path is None or path.group(2) != "getStateInstance":
-            return green_error(404, f"Cannot GET {asked}", path=asked)
+            return green_error(404, f"Cannot GET {requested}", path=requested)
         if path.group(1) != self.id_instance or path.group(3) != self.token:
-            return green_error(401, "Unauthorized", path=asked)
+            return green_error(401, "Unauthorized", path=requested)
         return Answer(200, {"stateInstance": self.state})
 
     def _download_file(self, body: dict[str, Any], path: str) -> Answer:

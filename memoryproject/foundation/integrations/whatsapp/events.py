@@ -17,8 +17,8 @@ def names_number(text: str, number: str) -> bool:
 
 def same_number(one: str, other: str) -> bool:
     """Return whether both are the same phone number, possibly in the form ``…@c.us``."""
-    mine = phone_digits(one.partition("@")[0])
-    return bool(mine) and mine == phone_digits(other.partition("@")[0])
+    digits = phone_digits(one.partition("@")[0])
+    return bool(digits) and digits == phone_digits(other.partition("@")[0])
 
 
 @dataclass(frozen=True)

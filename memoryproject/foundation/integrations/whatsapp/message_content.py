@@ -83,10 +83,10 @@ def poll_content(question: str, options: Any) -> Content | None:
     names = [name for name in names if name]
     if not question:
         return None
-    asked = question if question.endswith(("?", ":", ".", "!")) else f"{question}:"
+    title = question if question.endswith(("?", ":", ".", "!")) else f"{question}:"
     return Content(
         kind="poll",
-        text=f"{asked} {', '.join(names)}" if names else question,
+        text=f"{title} {', '.join(names)}" if names else question,
         metadata={"poll": compact(question=question, options=names)},
     )
 

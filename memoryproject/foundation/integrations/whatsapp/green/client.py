@@ -119,8 +119,8 @@ class GreenProvider:
                 # Nothing was written yet: the response was an error, not a file.
                 if error.code != "gone":
                     raise
-        asked = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
-        answer = post_object(source, f"{self._base}/downloadFile/{self._token}", asked)
+        body = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
+        answer = post_object(source, f"{self._base}/downloadFile/{self._token}", body)
         url = real_text(error_of_response(answer).get("downloadUrl"))
         if not url:
             raise MediaError("Green API has the file no more", code="gone", permanent=True)
