@@ -388,9 +388,12 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["console", "file"], "level": "INFO"},
     "loggers": {
         "django.request": {"filters": ["not_readiness"]},
-        # Green API's token is part of its URLs, which httpx logs at INFO.
+        # They log URLs at INFO, which hold Green API's token, or a password of OPENAI_BASE_URL.
+        # The openai package brings an httpx of its own.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "httpcore2": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
         # The audit log records the logins.
         "axes": {"level": "ERROR"},

@@ -33,6 +33,7 @@ from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import object_forget
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.listing import memory_etag
+from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, OneMemorySerializer
 from sessions_app.memories.api.writing import RAISES
 from sessions_app.models import Chat
@@ -61,7 +62,7 @@ class MemoryView(ApiView):
 
     def memory(self, memory_id: UUID) -> Any:
         """Return the memory with its chat's name. Raises NotFound also for an inaccessible one."""
-        found = memories_named(self.caller.reach()).prefetch_related("revisions")
+        found = memories_named(memories_in_reach(self.caller)).prefetch_related("revisions")
         memory = found.filter(pk=memory_id).first()
         if memory is None:
             raise NotFound(f"There is no memory {memory_id}.")

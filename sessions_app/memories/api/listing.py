@@ -18,6 +18,7 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MemoryFilters
+from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.serializers import (
     BatchAnswerSerializer,
     MemoryBatchSerializer,
@@ -57,7 +58,7 @@ class MemoriesView(ListView):
     )
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
-        return self.page_of(self.within_reach())
+        return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
 
     @described(
         operation_id="memories_remember",
@@ -82,7 +83,8 @@ class MemoriesView(ListView):
         (remembered,) = memories_remember(
             memories=new, embedder=embedder(), actor=self.caller.actor
         )
-        memory = memories_named(self.caller.reach()).filter(pk=remembered.memory.pk).first()
+        named = memories_named(memories_in_reach(self.caller))
+        memory = named.filter(pk=remembered.memory.pk).first()
         if memory is None:
             raise NotFound("It was stored, and forgotten since.")
         status = 200 if remembered.status == DUPLICATE else 201

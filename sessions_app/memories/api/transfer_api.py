@@ -20,6 +20,7 @@ from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
+from sessions_app.memories.api.reach import memories_in_reach
 from sessions_app.memories.api.streams import NDJSON, Lines, LinesParser, NdJson, lines_answer
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import memories_export, memories_import
@@ -75,7 +76,7 @@ class MemoryExportView(ApiView):
         Superseded and proposed memories are included. The audit log records the export.
         """
         name = self.query.get("whatsapp_chat")
-        memories = memories_for_staff().filter(self.caller.reach())
+        memories = memories_for_staff().filter(memories_in_reach(self.caller))
         if name:
             chat = chat_in_reach(self.caller, name) or no_chat(name)
             memories = memories.filter(chat_id=chat.pk)
