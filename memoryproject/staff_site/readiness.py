@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -36,23 +37,29 @@ TITLES = {
 
 
 def parts() -> list[Part]:
-    """Return storage, database, migrations and workers, in the order of their dependencies."""
+    """Return storage, database, migrations and workers, in the order of their dependencies.
+
+    Never raises where the database is out of reach: it may break at any query.
+    """
     storage = _storage()
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
-            has_vector = cursor.fetchone() is not None
-    except DatabaseError as error:
+        return [storage, *_database_parts()]
+    except Error as error:
         return [storage, Part("database", False, str(error).strip())]
-    found = [storage, Part("database", True)]
+
+
+def _database_parts() -> Iterator[Part]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
+        has_vector = cursor.fetchone() is not None
+    yield Part("database", True)
     if not has_vector:
-        found.append(Part("pgvector", False, _("Run `python manage.py migrate`.")))
+        yield Part("pgvector", False, _("Run `python manage.py migrate`."))
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    found.append(Part("migrations", not plan, _("Run `python manage.py migrate`.") if plan else ""))
+    yield Part("migrations", not plan, _("Run `python manage.py migrate`.") if plan else "")
     if not plan:
-        found.append(_workers())
-    return found
+        yield _workers()
 
 
 def _storage() -> Part:
