@@ -16,6 +16,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.processes import plain_http
 from tests.processes.installation import REPOSITORY, free_port, kill
 from tests.processes.waiting import wait_until
 
@@ -86,7 +87,7 @@ class Clone:
 
     def is_ready(self) -> bool:
         try:
-            ready = httpx.get(f"{self.url}/readyz", timeout=10, trust_env=False)
+            ready = plain_http.get(f"{self.url}/readyz", timeout=10)
         except httpx.HTTPError:
             return False
         return ready.status_code == httpx.codes.OK

@@ -23,6 +23,7 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
     stop_postmaster,
 )
+from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY, CommandServer
 from tests.processes.waiting import wait_until
 
@@ -103,7 +104,7 @@ class Installation:
     def answer(self, path: str) -> int:
         """The HTTP status of a page; 0 while nobody answers."""
         try:
-            return httpx.get(f"{self.url}{path}", timeout=10, trust_env=False).status_code
+            return plain_http.get(f"{self.url}{path}", timeout=10).status_code
         except httpx.HTTPError:
             return 0
 
