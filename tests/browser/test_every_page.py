@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -80,11 +80,23 @@ def look(visit: Visit, address: str, widths: tuple[int, int]) -> list[str]:
     wrong = []
     for width in widths:
         page.set_viewport_size({"width": width, "height": 844})
-        if is_scrolled_sideways(page):
+        if is_scrolled_sideways(page) and not fits_soon(page):
             wrong.append(f"it is wider than the screen of {width}")
     if page.evaluate("window.taken === true"):
         wrong.append("what somebody wrote was run")
     return [f"{address}: {each}" for each in [*visit.troubles()[before:], *wrong]]
+
+
+def fits_soon(page: Page) -> bool:
+    """Whether the page fits once its charts have followed the width of the window."""
+    try:
+        page.wait_for_function(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth",
+            timeout=5_000,
+        )
+    except TimeoutError:
+        return False
+    return True
 
 
 def look_at_all(visit: Visit, how: Look) -> list[str]:
@@ -117,7 +129,7 @@ def test_what_people_write_stays_text_on_every_page(
     """In Hebrew, where every page is to be whole, too."""
     party = Party(phone=CLIENT.split("@")[0], name=HOSTILE[:200])
     world.say(CLIENT, HOSTILE, party=party)
-    world.say(CLIENT, HOSTILE + "x" * 100_000, party=party)
+    world.say(CLIENT, HOSTILE + "x" * 20_000, party=party)
     memory_remember(content=HOSTILE, visibility="owner", embedder=embedder(), tags=(HOSTILE[:60],))
     furnish(world)
     Chat.objects.update(client_name=HOSTILE[:200])
