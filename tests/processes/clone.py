@@ -22,6 +22,8 @@ from tests.processes.waiting import wait_until
 
 SETTING = re.compile(r"^#?\s?([A-Z][A-Z_]+)=", re.MULTILINE)
 PASSWORD = "a-password-of-tests"
+# The first start makes a database: on a busy machine that takes more than a minute.
+START_SECONDS = 180
 
 
 class Clone:
@@ -55,7 +57,11 @@ class Clone:
                 stderr=output,
                 start_new_session=True,
             )
-        wait_until(lambda: started.poll() is not None or self.is_ready(), "make run is ready")
+        wait_until(
+            lambda: started.poll() is not None or self.is_ready(),
+            "make run is ready",
+            seconds=START_SECONDS,
+        )
         assert started.poll() is None, self.output()
         return started
 
