@@ -22,6 +22,8 @@ _folder = Path(tempfile.mkdtemp(prefix="memory-tests-"))
 os.environ["DATA_DIR"] = str(_folder / "data")
 os.environ["LOG_DIR"] = str(_folder / "logs")
 os.environ["ENABLE_MEMORY_SYSTEM"] = "true"
+# Tests start many processes, each of which would compile all of our modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # What the processes of one run share: xdist's workers have their starter's environment.
 os.environ.setdefault("TESTS_SHARED_FOLDER", str(_folder / "shared"))
 # A database server that is given is used for the tests, too (in a test database).

@@ -53,12 +53,12 @@ def visit(browser: Browser, live_server: LiveServer) -> Iterator[Visit]:
 
 @pytest.fixture
 def staff(visit: Visit, transactional_db: None) -> Page:
-    """An admin's page, logged in. How a login goes is tested once, in test_login.py."""
+    """An admin's page, logged in, before it went anywhere. How a login goes is tested once, in
+    test_login.py."""
     user = get_user_model()._default_manager.create_superuser(username=USERNAME, password=PASSWORD)
     client = Client()
     client.force_login(user)
     name = settings.SESSION_COOKIE_NAME
     cookie = {"name": name, "value": client.cookies[name].value, "url": visit.url}
     visit.page.context.add_cookies([cookie])  # type: ignore[list-item]
-    visit.page.goto("/admin/")
     return visit.page

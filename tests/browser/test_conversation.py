@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import Bookmark, Label, Note, ReviewedMark
-from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.browser.visit import OTHER_SCREENS, Visit, is_scrolled_sideways, serious
 from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -170,14 +170,14 @@ def test_many_are_reviewed_in_the_inbox(staff: Page, world: World) -> None:
     expect(staff.locator(".chat .state.good")).to_have_count(2)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "theme"), OTHER_SCREENS)
 def test_both_pages_are_for_everybody_on_any_screen(
     visit: Visit, staff: Page, world: World, theme: str, width: int
 ) -> None:
     world.say(CLIENT, "x" * 5_000)
     world.say(CLIENT, HEBREW * 100)
     staff.set_viewport_size({"width": width, "height": 844})
+    staff.goto(CHATS)
     staff.evaluate("theme => window.staffTheme.choose(theme)", theme)
     staff.goto(f"{CHATS}?unread=1")
     expect(staff.locator(".chat")).to_have_count(1)

@@ -8,13 +8,13 @@ are: a new page is looked at here as soon as it stands there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -32,23 +32,34 @@ HOSTILE = (
     "\u202eright to left override \u200b\u200d\ufeff zero width {{ 7|add:7 }} %s "
     '"><b onmouseover=alert(1)>'
 )
+# Each kind of element on a page; fields by their names, because axe looks for their labels.
+ELEMENTS = """
+() => [...document.querySelectorAll("body, body *")].map((one) => [
+    one.tagName, one.getAttribute("class"), one.getAttribute("role"), one.type,
+    one.type === "hidden" ? "" : one.name,
+].join())
+"""
 
 
 @dataclass(frozen=True)
-class Screen:
-    width: int
-    scheme: Any
+class Look:
+    """How pages are looked at: the last of the widths is the one that axe sees them at."""
+
+    widths: tuple[int, int]
+    scheme: Literal["light", "dark"]
+    language: str
 
 
-WIDE, NARROW = Screen(1280, "light"), Screen(390, "dark")
-# The screen that axe sees a language's pages on is the last: it needs a second for some of them.
-LANGUAGES = {"en": (NARROW, WIDE), "he": (WIDE, NARROW)}
+PLAIN = Look((390, 1280), "light", "en")
+HOSTILE_IN_HEBREW = Look((1280, 390), "dark", "he")
 
 
 def pages() -> list[str]:
     """The addresses that answer a superuser with a page."""
     client = Client()
     client.force_login(get_user_model()._default_manager.get(username="staff"))
+    # The admin's lists are registered by the first request.
+    client.get("/admin/")
     found = []
     for one in tries(rows()):
         if one.method != "GET" or one.may is None or "S" not in one.may:
@@ -62,48 +73,67 @@ def pages() -> list[str]:
     return sorted(set(found))
 
 
-def look(visit: Visit, address: str, screens: tuple[Screen, ...]) -> list[str]:
-    """What is wrong with a page on these screens, with its address."""
+def look(visit: Visit, address: str, widths: tuple[int, int]) -> list[str]:
+    """What is wrong with a page at these widths, with its address."""
     page, before = visit.page, len(visit.troubles())
-    show(page, screens[0])
     page.goto(address)
     wrong = []
-    for screen in screens:
-        show(page, screen)
-        if is_scrolled_sideways(page):
-            wrong.append(f"it is wider than the screen of {screen.width}")
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 844})
+        if is_scrolled_sideways(page) and not fits_soon(page):
+            wrong.append(f"it is wider than the screen of {width}")
     if page.evaluate("window.taken === true"):
         wrong.append("what somebody wrote was run")
     return [f"{address}: {each}" for each in [*visit.troubles()[before:], *wrong]]
 
 
-def show(page: Page, screen: Screen) -> None:
-    page.set_viewport_size({"width": screen.width, "height": 844})
-    page.emulate_media(color_scheme=screen.scheme)
+def fits_soon(page: Page) -> bool:
+    """Whether the page fits once its charts have followed the width of the window."""
+    try:
+        page.wait_for_function(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth",
+            timeout=5_000,
+        )
+    except TimeoutError:
+        return False
+    return True
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_page_is_whole(visit: Visit, staff: Page, world: World, language: str) -> None:
-    furnish(world)
-    cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": visit.url}
-    staff.context.add_cookies([cookie])  # type: ignore[list-item]
-    wrong = []
+def look_at_all(visit: Visit, how: Look) -> list[str]:
+    """What is wrong with any page. Axe looks at those that hold something new to it: it takes
+    longer than everything else, and all pages of histories, say, are of the same elements."""
+    cookie = {"name": settings.LANGUAGE_COOKIE_NAME, "value": how.language, "url": visit.url}
+    visit.page.context.add_cookies([cookie])  # type: ignore[list-item]
+    visit.page.emulate_media(color_scheme=how.scheme)
+    wrong: list[str] = []
+    known: set[str] = set()
     for address in pages():
-        wrong += look(visit, address, LANGUAGES[language])
-        wrong += [f"{address}: {each}" for each in serious(staff)]
+        wrong += look(visit, address, how.widths)
+        elements = set(visit.page.evaluate(ELEMENTS))
+        if not elements <= known:
+            wrong += [f"{address}: {each}" for each in serious(visit.page)]
+        known |= elements
+    return wrong
+
+
+def test_every_page_is_whole(visit: Visit, staff: Page, world: World) -> None:
+    furnish(world)
+    wrong = look_at_all(visit, PLAIN)
     assert not wrong, "\n".join(wrong)
-    assert staff.evaluate("document.documentElement.lang") == language
+    assert staff.evaluate("document.documentElement.lang") == "en"
 
 
 def test_what_people_write_stays_text_on_every_page(
     visit: Visit, staff: Page, world: World
 ) -> None:
+    """In Hebrew, where every page is to be whole, too."""
     party = Party(phone=CLIENT.split("@")[0], name=HOSTILE[:200])
     world.say(CLIENT, HOSTILE, party=party)
-    world.say(CLIENT, HOSTILE + "x" * 100_000, party=party)
+    world.say(CLIENT, HOSTILE + "x" * 20_000, party=party)
     memory_remember(content=HOSTILE, visibility="owner", embedder=embedder(), tags=(HOSTILE[:60],))
     furnish(world)
     Chat.objects.update(client_name=HOSTILE[:200])
     Label.objects.update(name=HOSTILE[:40])
-    wrong = [each for address in pages() for each in look(visit, address, (NARROW,))]
+    wrong = look_at_all(visit, HOSTILE_IN_HEBREW)
     assert not wrong, "\n".join(wrong)
+    assert staff.evaluate("document.documentElement.lang") == "he"

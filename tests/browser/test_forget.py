@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from memories_app.models import Memory
 from sessions_app.models import ForgetReceipt, ForgetRun, Message
 from sessions_app.tasks import run_forgetting
-from tests.browser.visit import Visit, is_scrolled_sideways, serious
+from tests.browser.visit import OTHER_SCREENS, Visit, is_scrolled_sideways, serious
 from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -106,8 +106,7 @@ def test_who_is_logged_out_while_it_is_being_forgotten_is_asked_to_log_in(staff:
     expect(staff.get_by_label("Username")).to_be_visible(timeout=20_000)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), OTHER_SCREENS)
 def test_every_page_fits_and_can_be_used_by_all(
     visit: Visit, staff: Page, world: World, width: int, scheme: Any
 ) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory, MergeProposal
 from memories_app.store.change import memory_update
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.embedding.choice import embedder
-from tests.browser.visit import Visit, is_scrolled_sideways, serious, style
+from tests.browser.visit import OTHER_SCREENS, Visit, is_scrolled_sideways, serious, style
 from tests.remembering import remember
 from tests.world import CLIENT, World
 
@@ -19,7 +19,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 LIST = "/admin/memories_app/memory/"
 PROPOSALS = "/admin/memories_app/mergeproposal/"
-SIZES: list[ViewportSize] = [{"width": 1280, "height": 900}, {"width": 390, "height": 844}]
 STAFF = Actor("staff", "dana")
 
 
@@ -42,16 +41,15 @@ def memories(world: World) -> Memory:
     return memory
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
+@pytest.mark.parametrize(("width", "scheme"), OTHER_SCREENS)
 def test_every_page_fits_and_is_accessible(
     visit: Visit,
     staff: Page,
     memories: Memory,
-    size: ViewportSize,
+    width: int,
     scheme: Literal["light", "dark"],
 ) -> None:
-    staff.set_viewport_size(size)
+    staff.set_viewport_size({"width": width, "height": 844})
     staff.emulate_media(color_scheme=scheme)
     proposal = MergeProposal.objects.get()
     for address in (

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer
 from sessions_app.schedules import schedules_install
-from tests.browser.visit import Visit, is_scrolled_sideways
+from tests.browser.visit import OTHER_SCREENS, Visit, is_scrolled_sideways
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.browser
@@ -50,7 +50,7 @@ def troubled(staff: Page, world: World) -> Page:
     return staff
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), OTHER_SCREENS)
 def test_pages_fit_and_keep_nobody_out(
     troubled: Page, visit: Visit, width: int, scheme: Any
 ) -> None:

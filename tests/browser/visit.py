@@ -8,6 +8,9 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Request, Response
 
+# Widths and colour schemes; test_every_page.py sees pages wide and light, and narrow and dark.
+OTHER_SCREENS = [(1280, "dark"), (390, "light")]
+
 
 @dataclass
 class Visit:

@@ -1,29 +1,30 @@
-"""One of several processes that add to a session and read from it until a time is over.
+"""One of several processes that add to a session and read from it, all at once.
 
-Run as ``python -m tests.processes.adder SESSION_ID SECONDS NAME``; prints how many messages it
-added, and ends with 1 and the reason where something was wrong.
+Run as ``python -m tests.processes.adder SESSION_ID TIMES NAME``: waits for a line on stdin, adds
+one to three messages so many times, and prints how many messages that were. Ends with 1 and the
+reason where something was wrong.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 from datetime import datetime, timezone
 from uuid import UUID
 
 import django
 
 
-def main(session_id: UUID, seconds: float, name: str) -> int:
+def main(session_id: UUID, times: int, name: str) -> int:
     """The number of messages added."""
     from sessions_app.conversations.conversation_message import ConversationMessage  # noqa: PLC0415
     from sessions_app.history.dependencies import build_chat_memory  # noqa: PLC0415 imports models
 
     service = build_chat_memory()
     added = 0
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    print("ready", flush=True)  # noqa: T201
+    sys.stdin.readline()
+    for _ in range(times):
         count = added % 3 + 1
         messages = [
             ConversationMessage(
@@ -48,4 +49,4 @@ def main(session_id: UUID, seconds: float, name: str) -> int:
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     django.setup()
-    print(main(UUID(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))  # noqa: T201
+    print(main(UUID(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))  # noqa: T201

@@ -16,11 +16,14 @@ import httpx
 import psutil
 import pytest
 
+from tests.processes import plain_http
 from tests.processes.installation import REPOSITORY, free_port, kill
 from tests.processes.waiting import wait_until
 
 SETTING = re.compile(r"^#?\s?([A-Z][A-Z_]+)=", re.MULTILINE)
 PASSWORD = "a-password-of-tests"
+# The first start makes a database: on a busy machine that takes more than a minute.
+START_SECONDS = 180
 
 
 class Clone:
@@ -54,7 +57,11 @@ class Clone:
                 stderr=output,
                 start_new_session=True,
             )
-        wait_until(lambda: started.poll() is not None or self.is_ready(), "make run is ready")
+        wait_until(
+            lambda: started.poll() is not None or self.is_ready(),
+            "make run is ready",
+            seconds=START_SECONDS,
+        )
         assert started.poll() is None, self.output()
         return started
 
@@ -86,7 +93,7 @@ class Clone:
 
     def is_ready(self) -> bool:
         try:
-            ready = httpx.get(f"{self.url}/readyz", timeout=10, trust_env=False)
+            ready = plain_http.get(f"{self.url}/readyz", timeout=10)
         except httpx.HTTPError:
             return False
         return ready.status_code == httpx.codes.OK

@@ -23,9 +23,9 @@ from memoryproject.foundation.embedded_postgres.processes import (
     postmaster_of,
     stop_postmaster,
 )
+from tests.processes import plain_http
+from tests.processes.command_server import REPOSITORY, CommandServer
 from tests.processes.waiting import wait_until
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 PREPARE = """
 from django.core.management import call_command
@@ -50,6 +50,7 @@ class Installation:
         }
         self.web: psutil.Process | None = None
         self.workers: psutil.Process | None = None
+        self._commands: CommandServer | None = None
 
     @property
     def url(self) -> str:
@@ -65,17 +66,9 @@ class Installation:
 
     def manage(self, *arguments: str) -> str:
         """Run a command of manage.py to its end; returns what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=REPOSITORY,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
-        return done.stdout
+        if self._commands is None:
+            self._commands = CommandServer(self.environment)
+        return self._commands.run(*arguments)
 
     def start(self) -> None:
         """Web server and workers, up when this returns."""
@@ -111,7 +104,7 @@ class Installation:
     def answer(self, path: str) -> int:
         """The HTTP status of a page; 0 while nobody answers."""
         try:
-            return httpx.get(f"{self.url}{path}", timeout=10, trust_env=False).status_code
+            return plain_http.get(f"{self.url}{path}", timeout=10).status_code
         except httpx.HTTPError:
             return 0
 
@@ -143,6 +136,9 @@ class Installation:
 
     def stop_processes(self) -> None:
         """End web server and workers, whatever state they are in."""
+        if self._commands is not None:
+            self._commands.stop()
+            self._commands = None
         for process in (self.workers, self.web):
             if process is not None:
                 kill(family(process))
@@ -185,6 +181,10 @@ def migrated_data_dir() -> Path:
         if not made.exists():
             template = Installation(shared / "unfinished")
             template.migrate()
+            template.stop()
+            # Processes are killed here, not the machine: what was written outlives them.
+            with (template.data_dir / "postgres/postgresql.auto.conf").open("a") as settings:
+                settings.write("fsync = off\nfull_page_writes = off\n")
             template.folder.rename(made)
     return made / "data"
 

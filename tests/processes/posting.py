@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.loopback.webhooks import (
     signed_headers,
     token_headers,
 )
+from tests.processes import plain_http
 
 NUMBER_ID = "100000000000001"
 INSTANCE = "1101000001"
@@ -52,7 +53,7 @@ class Poster:
             for name, value in headers.items()
         ]
         address = f"{self.url}/webhooks/whatsapp/{provider}/"
-        return httpx.post(address, content=body, headers=sent, timeout=60, trust_env=False)
+        return plain_http.post(address, content=body, headers=sent, timeout=60)
 
     def say(self, phone: str, text: str) -> str:
         """A text from a phone, taken by the server; returns its wamid."""

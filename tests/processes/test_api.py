@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.processes import plain_http
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -34,9 +35,7 @@ class Caller:
 
     def post(self, path: str, body: Any, key: str | None = None) -> httpx.Response:
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
-        return httpx.post(
-            self.root + path, json=body, headers=headers, timeout=PATIENCE, trust_env=False
-        )
+        return plain_http.post(self.root + path, json=body, headers=headers, timeout=PATIENCE)
 
     def twins(self, path: str, body: Any, key: str) -> list[httpx.Response]:
         """The same call so many times at once."""
@@ -138,12 +137,11 @@ def test_a_web_server_that_is_killed_while_it_answers_leaves_one_turn(
 def test_a_body_of_ten_megabytes_gets_an_answer_and_no_reset(
     authorized: bool, call: Caller
 ) -> None:
-    answer = httpx.post(
+    answer = plain_http.post(
         f"{call.root}sessions/",
         content=b'{"whatsapp_chat": "' + b"x" * (10 * 1024 * 1024) + b'"}',
         headers={"Content-Type": "application/json", **(call.headers if authorized else {})},
         timeout=PATIENCE,
-        trust_env=False,
     )
     assert answer.status_code == (413 if authorized else 401)
     assert set(answer.json()) == {"type", "errors"}
@@ -153,13 +151,12 @@ def test_events_come_while_the_model_is_still_at_work(call: Caller, live: Stage)
     phone = f"{new_phone()}@c.us"
     body = {"whatsapp_chat": phone, "content": "held for events", "stream": True}
     hold = live.openai.hold_chat("held for events")
-    with httpx.stream(
+    with plain_http.stream(
         "POST",
         f"{call.root}chat/",
         json=body,
         headers=call.headers,
         timeout=PATIENCE,
-        trust_env=False,
     ) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: accepted"
@@ -187,9 +184,7 @@ def test_readers_walk_on_while_writers_write(call: Caller, live: Stage) -> None:
         seen: list[int] = []
         following: str | None = f"{call.root}{path}?limit=20"
         while following:
-            page = httpx.get(
-                following, headers=call.headers, timeout=PATIENCE, trust_env=False
-            ).json()
+            page = plain_http.get(following, headers=call.headers, timeout=PATIENCE).json()
             seen += [message["order_num"] for message in page["results"]][::-1]
             following = page["next"]
         assert {each.result() for each in writing} == {201}
@@ -198,10 +193,10 @@ def test_readers_walk_on_while_writers_write(call: Caller, live: Stage) -> None:
 
 
 def test_the_page_of_the_api_is_served_with_its_script_and_style(live: Stage) -> None:
-    page = httpx.get(f"{live.installation.url}/api/docs/", trust_env=False)
+    page = plain_http.get(f"{live.installation.url}/api/docs/")
     assert page.status_code == 200
     addresses = re.findall(r"""(?:src|href)=["'](/static/[^"']+)["']""", page.text)
     assert any(address.endswith(".js") for address in addresses)
     for address in addresses:
-        found = httpx.get(live.installation.url + address, trust_env=False)
+        found = plain_http.get(live.installation.url + address)
         assert found.status_code == 200, address

@@ -75,6 +75,7 @@ def kill_while_copying(database: Database, process: psutil.Popen, command: str) 
     wait_until(
         lambda: database.rows(COPYING, command) or process.poll() is not None,
         "the rows are being copied",
+        longest_pause=0.01,
     )
     assert process.poll() is None, "it was over before it could be killed"
     kill([process])

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.processes
 
 GODFATHER = "15550199999@c.us"
 FACT = "TestCorp pays in 30 days"
-LONG_ENOUGH = "120"
+OFTEN_ENOUGH = "100000"
 SHOW_SESSION = "from sessions_app.models import ChatSession; print(ChatSession.objects.get().pk)"
 NUMBERS = """
 SELECT session.message_counter, max(order_num) AS newest, count(*) AS messages,
@@ -64,6 +64,7 @@ def start(installation: Installation, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, *arguments],
         cwd=REPOSITORY,
         env=installation.environment,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -94,10 +95,14 @@ def backups_while_writing(full: Installation) -> list[Path]:
     archives = [full.folder / "first.zip", full.folder / "second.zip"]
     with up(full) as database:
         writers = [
-            start(full, "-m", "tests.processes.adder", session_id, LONG_ENOUGH, name)
+            start(full, "-m", "tests.processes.adder", session_id, OFTEN_ENOUGH, name)
             for name in ("first", "second")
         ]
         try:
+            for writer in writers:
+                assert writer.stdin is not None
+                writer.stdin.write("go\n")
+                writer.stdin.flush()
             for archive in archives:
                 goal = numbers_in(database)["messages"] + 100
                 wait_until(partial(_has, database, goal), "messages come in")

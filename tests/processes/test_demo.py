@@ -93,3 +93,4 @@ def test_the_demo_refuses_addresses_that_are_not_on_this_machine(
     }
     with pytest.raises(AssertionError, match="talks to this machine only"):
         elsewhere.manage("demo")
+    elsewhere.stop_processes()

@@ -116,7 +116,7 @@ def count(database: Database, table: str) -> int:
 def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
     installation: Installation, database: Database, old: OldFolder, place: str
 ) -> None:
-    Importing(installation, old).end()
+    installation.manage("sessions_import", str(old.root))
     once = state(database)
     assert len(once["session"]) == 6
     assert len(once["message"]) == 120
@@ -135,7 +135,7 @@ def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
     stored = {"between sessions": 20, "inside a session": 0, "before vectors": 20}
     assert count(database, "message") == stored[place]
 
-    Importing(installation, old).end()
+    installation.manage("sessions_import", str(old.root))
     again = state(database)
     assert again == once
 
@@ -155,7 +155,7 @@ def hold(holder: psycopg.Connection[Any], place: str) -> None:
 def test_two_imports_at_once_do_it_once(
     installation: Installation, database: Database, old: OldFolder
 ) -> None:
-    Importing(installation, old).end()
+    installation.manage("sessions_import", str(old.root))
     once = state(database)
     empty(database)
 
