@@ -78,6 +78,7 @@ def test_the_chosen_hits_or_all_of_them(world: World, staff: Client, monkeypatch
     assert totals == [1, 3]
 
 
+@pytest.mark.slow
 def test_more_than_can_be_forgotten_at_once_isnt_offered(staff: Client) -> None:
     shed = index_text("It is kept in the blue shed")
     Memory.objects.bulk_create(

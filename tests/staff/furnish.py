@@ -7,6 +7,7 @@ from typing import Any
 from axes.models import AccessAttempt
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
+from django.urls import reverse
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule, Task
 
@@ -126,6 +127,8 @@ def _others(world: World) -> None:
 
 def rows() -> dict[str, Any]:
     """Of each list of the admin, by "app_label.modelname", the key of a row in it."""
+    # The lists are registered when the addresses are read.
+    reverse("admin:index")
     found = {}
     for model in admin.site._registry:
         queryset = model._default_manager.all()

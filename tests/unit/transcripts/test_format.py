@@ -235,6 +235,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.slow
 def test_reading_takes_linear_time(piece: str) -> None:
     """Counted in steps of the interpreter's allocator, not in seconds: twice the input, at most
     a little more than twice the memory that was ever held; and a megabyte comes to an end."""

@@ -72,6 +72,7 @@ def test_random_json(provider: str, payload: Any) -> None:
 @pytest.mark.parametrize("provider", PARSERS)
 @given(data=st.data())
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
 def test_recorded_payloads_with_pieces_replaced_or_dropped(
     provider: str, data: st.DataObject
 ) -> None:
