@@ -105,8 +105,8 @@ def first_request(lines: Sequence[Line], *, longest: int) -> tuple[str, str]:
     sentences = [
         (line.role, _bare(each)) for line in by_people for each in split_sentences(line.content)
     ]
-    telling = (each for each in sentences if _worth(each[1], Kind.DETAIL, frozenset()))
-    role, text = next(telling, sentences[0])
+    informative = (each for each in sentences if _worth(each[1], Kind.DETAIL, frozenset()))
+    role, text = next(informative, sentences[0])
     return role, next(_parts(text, longest))
 
 
@@ -138,10 +138,10 @@ def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
     facts += 1.0 * bool(_MONEY.search(spoken)) + 1.0 * bool(_DAY.search(spoken))
     facts += 0.7 * min(MANY_NAMES, sum(word in names for word in set(words)))
     facts += 0.5 * (spoken != plain or "@" in plain)
-    telling = informative_words(plain)
-    if not facts and telling < (2 if kind is Kind.DETAIL else 1):
+    informative = informative_words(plain)
+    if not facts and informative < (2 if kind is Kind.DETAIL else 1):
         return 0.0
-    return _KIND_WORTH[kind] + facts + 0.25 * min(MANY_WORDS, telling)
+    return _KIND_WORTH[kind] + facts + 0.25 * min(MANY_WORDS, informative)
 
 
 def informative_words(text: str) -> int:

@@ -64,25 +64,27 @@ def memories_propose_merges(
         newest = current.filter(scope=scope).exclude(pk__in=in_proposals.values("memory"))
         rows = newest.order_by("-created_at").values_list("pk", "content")[:MAX_IN_SCOPE]
         compared = [Compared(pk, shape_of(content)) for pk, content in rows.iterator()]
-        for alike in _together(_pairs(compared, model_id)):
+        for alike in _groups(_similar_pairs(compared, model_id)):
             made += _propose(alike) is not None
         progress(done, len(scopes))
     return made
 
 
-def _pairs(compared: Sequence[Compared], model_id: str) -> Iterator[tuple[UUID, UUID, float]]:
+def _similar_pairs(
+    compared: Sequence[Compared], model_id: str
+) -> Iterator[tuple[UUID, UUID, float]]:
     """Yield pairs of similar memories, with their similarity."""
     by_word: dict[str, list[int]] = defaultdict(list)
     for place, one in enumerate(compared):
         for word in one.shape.words:
             by_word[word].append(place)
-    met: set[tuple[int, int]] = set()
+    candidates: set[tuple[int, int]] = set()
     for places in by_word.values():
         if len(places) <= MAX_WITH_WORD:
-            met.update(combinations(places, 2))
+            candidates.update(combinations(places, 2))
     shared = [
         (first, second, share)
-        for first, second in met
+        for first, second in candidates
         if (share := compared[first].shape.shared(compared[second].shape)) >= MIN_SHARED
     ]
     for start in range(0, len(shared), 500):
@@ -90,10 +92,10 @@ def _pairs(compared: Sequence[Compared], model_id: str) -> Iterator[tuple[UUID, 
             (compared[first].memory_id, compared[second].memory_id, share)
             for first, second, share in shared[start : start + 500]
         ]
-        yield from _not_contradicted(part, model_id)
+        yield from _confirmed_by_vectors(part, model_id)
 
 
-def _not_contradicted(
+def _confirmed_by_vectors(
     pairs: Sequence[tuple[UUID, UUID, float]], model_id: str
 ) -> Iterator[tuple[UUID, UUID, float]]:
     ids = {memory_id for one, other, _ in pairs for memory_id in (one, other)}
@@ -107,7 +109,7 @@ def _not_contradicted(
         yield one, other, share
 
 
-def _together(
+def _groups(
     pairs: Iterator[tuple[UUID, UUID, float]],
 ) -> Iterator[tuple[list[UUID], float]]:
     """Return groups whose members are all similar, each with its lowest share of common words.

@@ -70,8 +70,10 @@ def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: A
     """
     with transaction.atomic(), hooks_gathered():
         older, newer = _locked_pair(older_id, newer_id)
-        gave_way = older.status == MemoryStatus.SUPERSEDED and older.superseded_by_id == newer.pk
-        if not gave_way or newer.status != MemoryStatus.ACTIVE:
+        is_superseded = (
+            older.status == MemoryStatus.SUPERSEDED and older.superseded_by_id == newer.pk
+        )
+        if not is_superseded or newer.status != MemoryStatus.ACTIVE:
             raise MemoryStateError(
                 _("Somebody decided about these memories meanwhile. Look again.")
             )

@@ -27,7 +27,7 @@ MAX_COMPARED = 30
 
 
 @dataclass(frozen=True)
-class Way:
+class Route:
     """One way to contain enough of a query: all words of ``must``, and one of ``one_of``."""
 
     must: list[int]
@@ -36,7 +36,7 @@ class Way:
     @classmethod
     def to(
         cls, least: float, terms: Sequence[QueryTerm], query: LexicalQuery, words: Words
-    ) -> Way | None:
+    ) -> Route | None:
         """Return the way to reach a share; None if all words together are not enough.
 
         Words that together are not enough need no search: a text must contain one of the others. A
@@ -54,49 +54,51 @@ class Way:
         if total < need:
             return None
         # A text without a content word is no candidate, so the other words come first.
-        least_first = sorted(worth, key=lambda bit: (bool(bit & words.telling), worth[bit]))
+        least_first = sorted(worth, key=lambda bit: (bool(bit & words.informative), worth[bit]))
         sums = accumulate(worth[bit] for bit in least_first)
         one_of = {
             bit
             for bit, together in zip(least_first, sums, strict=True)
-            if together >= need and bit & words.telling
+            if together >= need and bit & words.informative
         }
         return cls([bit for bit in worth if total - worth[bit] < need], one_of)
 
 
-def ways_to_be_best(
+def routes_to_best(
     words: Words,
     subqueries: Sequence[QueryPart],
     queries: Sequence[LexicalQuery],
     likely: Sequence[tuple[Match, float]],
     *,
     enough: int,
-) -> list[Way]:
+) -> list[Route]:
     """Return the ways to contain as much of the query as the best ``enough`` texts.
 
     likely: the matches of the sample, each with an estimate of such texts in the scope.
     """
     least = _least_share(words, subqueries, queries, likely, enough)
-    ways = [
-        Way.to(least, known_terms(text, words), query, words)
+    routes = [
+        Route.to(least, known_terms(text, words), query, words)
         for text, query in zip(subqueries, queries, strict=True)
     ]
-    return [way for way in ways if way is not None]
+    return [route for route in routes if route is not None]
 
 
-def wanted_texts(words: Words, rare: set[int], ways: Sequence[Way], *, indexed: bool) -> Q | None:
+def wanted_texts(
+    words: Words, rare: set[int], routes: Sequence[Route], *, indexed: bool
+) -> Q | None:
     """Return a filter for texts with a rare word, or with enough frequent words.
 
     Return None if a pass over all texts is needed.
     """
     if not indexed:
         # Each text is read, and comparing it with a few words is faster than a full pass.
-        any_of = rare.union(*(way.one_of for way in ways))
+        any_of = rare.union(*(route.one_of for route in routes))
         return _of_any(words, any_of) if len(_forms(words, any_of)) <= MAX_COMPARED else None
     wanted = _of_any(words, rare)
-    for way in ways:
-        must = [_of_any(words, {bit}) for bit in way.must]
-        wanted |= reduce(and_, must, _of_any(words, way.one_of))
+    for route in routes:
+        must = [_of_any(words, {bit}) for bit in route.must]
+        wanted |= reduce(and_, must, _of_any(words, route.one_of))
     return wanted
 
 
@@ -117,7 +119,7 @@ def _least_share(
     shares = [
         (best_share(match, words, subqueries, queries), texts)
         for match, texts in likely
-        if match.bits & words.telling
+        if match.bits & words.informative
     ]
     found = 0.0
     for share, texts in sorted(shares, reverse=True):

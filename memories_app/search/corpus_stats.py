@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import Avg, Count, QuerySet
 
-from memories_app.search.candidate_pruning import has_index, wanted_texts, ways_to_be_best
+from memories_app.search.candidate_pruning import has_index, routes_to_best, wanted_texts
 from memories_app.search.lexical_search import Match, Words, held_counts, known_terms, matches_find
 from memoryproject.foundation.retrieval.relevance import LexicalQuery, Scope, weigh_query
 from memoryproject.foundation.retrieval.subqueries import QueryPart
@@ -101,8 +101,8 @@ def _held_in_many(
     held = TermStats(sampled.matches, about, sampled.texts, sampled.average_length)
     queries = [held.weigh(text, words) for text in subqueries]
     likely = [(match, match.texts * grown) for match in sampled.matches]
-    ways = ways_to_be_best(words, subqueries, queries, likely, enough=effort.enough)
-    wanted = wanted_texts(words, rare, ways, indexed=has_index(scope))
+    routes = routes_to_best(words, subqueries, queries, likely, enough=effort.enough)
+    wanted = wanted_texts(words, rare, routes, indexed=has_index(scope))
     matches = matches_find(words, scope if wanted is None else scope.filter(wanted))
     counted = held_counts(words, matches)
     exactly = counted if wanted is None else {bit: counted[bit] for bit in rare}

@@ -49,10 +49,13 @@ FROM texts
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a query's texts: the bit of each word, by its alternatives."""
+    """The words of a query's texts: the bit of each word, by its alternatives.
+
+    ``informative`` holds the bits of the words with content.
+    """
 
     bits: Mapping[tuple[tuple[str, float], ...], int]
-    telling: int
+    informative: int
 
     def of_terms(self) -> dict[str, int]:
         """Return for each index term the bits of the words that it matches."""
@@ -86,10 +89,10 @@ def words_of(subqueries: Sequence[QueryPart]) -> Words:
         if term.alternatives not in bits and len(bits) < MAX_WORDS:
             bits[term.alternatives] = 1 << len(bits)
     known = [term for term in terms if term.alternatives in bits]
-    telling = 0
+    informative = 0
     for term in informative_terms(known):
-        telling |= bits[term.alternatives]
-    return Words(bits, telling)
+        informative |= bits[term.alternatives]
+    return Words(bits, informative)
 
 
 def known_terms(text: QueryPart, words: Words) -> list[QueryTerm]:
@@ -104,7 +107,7 @@ def matches_find(words: Words, scope: QuerySet[Any]) -> list[Match]:
         return []
     inner, params = _compiled(scope)
     statement = _MATCHES.format(scope=inner, most=MAX_SIMILAR)
-    rows = _fetch(scope, statement, [*params, list(bits), list(bits.values()), words.telling])
+    rows = _fetch(scope, statement, [*params, list(bits), list(bits.values()), words.informative])
     return [Match(found, texts, keys or ()) for found, texts, keys in rows]
 
 

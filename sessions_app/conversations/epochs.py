@@ -1,8 +1,8 @@
 """Prevent a worker from restoring forgotten data that it had read before.
 
 Forgettings are counted by scope: a chat ("chat:<id>") and the memories of all clients
-("public"). A worker that stores something derived from memory takes a mark of the scopes that
-its chat can see before it reads, and checks the mark when it stores. If anything in these
+("public"). A worker that stores something derived from memory reads the epochs of the scopes that
+its chat can see before it reads, and checks them when it stores. If anything in these
 scopes was forgotten in between, the worker starts again. A forgetting in another chat doesn't
 concern it.
 
@@ -39,7 +39,7 @@ SHARED, EXCLUSIVE = "_shared", ""
 
 
 class ForgottenMeanwhileError(Exception):
-    """Something was forgotten after the mark was taken: read again."""
+    """Something was forgotten after the epochs were read: read again."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Mark:
+class EpochSnapshot:
     """The number of forgettings in the scopes that the reader can see."""
 
     reader: Reader
@@ -132,7 +132,7 @@ def chat_scope(chat_id: UUID) -> str:
     return scope_of(str(Visibility.CHAT), chat_id)
 
 
-def forgetting_mark(reader: Reader) -> Mark:
+def epoch_read(reader: Reader) -> EpochSnapshot:
     """Return the number of forgettings so far.
 
     The counters only rise, so an equal sum means that every counter is equal.
@@ -143,7 +143,7 @@ def forgetting_mark(reader: Reader) -> Mark:
     if reader.sees_all:
         sums["all"] = Coalesce(Sum("memories"), 0)
         epochs = ForgetEpoch.objects.all()
-    return Mark(reader, sum(epochs.aggregate(**sums).values()))
+    return EpochSnapshot(reader, sum(epochs.aggregate(**sums).values()))
 
 
 def forgetting_wait(reader: Reader) -> None:
@@ -158,13 +158,13 @@ def forgetting_wait(reader: Reader) -> None:
     _lock(modes)
 
 
-def forgetting_check(mark: Mark) -> None:
-    """Wait as ``forgetting_wait`` does, and check that nothing was forgotten since the mark.
+def epoch_check(snapshot: EpochSnapshot) -> None:
+    """Wait as ``forgetting_wait`` does, and check that nothing was forgotten since the snapshot.
 
     Raises ForgottenMeanwhileError.
     """
-    forgetting_wait(mark.reader)
-    if forgetting_mark(mark.reader) != mark:
+    forgetting_wait(snapshot.reader)
+    if epoch_read(snapshot.reader) != snapshot:
         raise ForgottenMeanwhileError("Something was forgotten meanwhile: it is made again.")
 
 

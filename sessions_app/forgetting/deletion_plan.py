@@ -44,8 +44,8 @@ class DeletionPlan:
 
     def ids(self) -> set[str]:
         """Return the ids of everything that goes."""
-        gone = self.memories | self.messages | self.documents
-        return {str(key) for key in gone} | self.erased
+        objects = self.memories | self.messages | self.documents
+        return {str(key) for key in objects} | self.erased
 
     def words(self) -> Fragments:
         """Return the one-word texts; they are searched only in what had the fact in reach."""
@@ -141,8 +141,8 @@ class DeletionPlan:
         if any(is_single_informative_word(memory.content) for memory in memories):
             # The single word is searched in few places, so the texts around it are searched
             # separately.
-            gone = Message.objects.filter(pk__in=self.messages)
-            self.texts.update(dict.fromkeys(gone.values_list("content", flat=True)))
+            deleted = Message.objects.filter(pk__in=self.messages)
+            self.texts.update(dict.fromkeys(deleted.values_list("content", flat=True)))
 
     def _add_text(self, text: str, at: datetime, chats: Iterable[UUID | None]) -> None:
         self.texts.setdefault(text)

@@ -81,7 +81,7 @@ def matches_find(wanted: Wanted, *, embedder: Embedder) -> Matches:
         found = _by_meaning(wanted, embedder)
         totals = {kind: sum(1 for each in found if each.kind == kind) for kind in wanted.kinds}
         return Matches(found[:MAX_SHOWN], totals)
-    with _soon():
+    with _time_limit():
         shown: list[Match] = []
         totals = {}
         for kind, rows in _by_words(wanted).items():
@@ -99,7 +99,7 @@ def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[
     if wanted.by_meaning:
         return [(each.kind, each.key) for each in _by_meaning(wanted, embedder)][:most]
     keys: list[tuple[str, UUID]] = []
-    with _soon():
+    with _time_limit():
         for kind, rows in _by_words(wanted).items():
             room = most - len(keys)
             keys += [(kind, key) for key in rows.values_list("pk", flat=True)[:room]]
@@ -107,7 +107,7 @@ def matches_all(wanted: Wanted, *, embedder: Embedder, most: int) -> list[tuple[
 
 
 @contextmanager
-def _soon() -> Iterator[None]:
+def _time_limit() -> Iterator[None]:
     """Limit the time of the block's queries. Raises TooSlowError."""
     try:
         # Rolled back at the end: the block only reads, and the limit ends with the transaction.

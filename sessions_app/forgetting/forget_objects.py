@@ -19,7 +19,7 @@ from cards_app.services.cards import cards_delete, chat_cards_delete
 from memories_app.models import Visibility
 from memories_app.search.facade import scope_of
 from memories_app.store.facade import tombstones_remove
-from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_cut_loose
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from sessions_app.cards.facade import cards_retract
@@ -69,7 +69,7 @@ from sessions_app.models import (
 
 
 @dataclass(frozen=True)
-class Step:
+class StepInput:
     """The input of a step; ``swept`` counts the rows removed in addition to the sweep."""
 
     object_id: UUID
@@ -78,12 +78,12 @@ class Step:
     swept: Counter[str]
 
 
-def _nothing(*_: object) -> None:
+def _do_nothing(*_: object) -> None:
     return None
 
 
 @dataclass(frozen=True)
-class Way:
+class KindSteps:
     """The steps that forget objects of one kind.
 
     ``plan`` only reads, and raises NothingToForgetError. ``lock`` locks the rows that must not
@@ -92,9 +92,9 @@ class Way:
     """
 
     plan: Callable[[UUID], DeletionPlan]
-    lock: Callable[[UUID], object] = _nothing
-    before: Callable[[Step], None] = _nothing
-    after: Callable[[Step, ForgetReceipt], None] = _nothing
+    lock: Callable[[UUID], object] = _do_nothing
+    before: Callable[[StepInput], None] = _do_nothing
+    after: Callable[[StepInput, ForgetReceipt], None] = _do_nothing
 
 
 def object_forget(
@@ -127,7 +127,7 @@ def object_forget_within(
     actor: Actor = SYSTEM,
     prober: Prober | None = None,
     keep_turn: int | None = None,
-    check: Callable[[], None] = _nothing,
+    check: Callable[[], None] = _do_nothing,
     begin: Callable[[Scopes], Held] = forgetting_begin,
 ) -> ForgetReceipt:
     """Forget an object within the caller's transaction; see ``object_forget``.
@@ -138,18 +138,18 @@ def object_forget_within(
     ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
     under the locks that ``begin`` takes; its errors propagate.
     """
-    way = _WAYS[kind]
+    steps = _KIND_STEPS[kind]
     prober = prober or build_prober(kind=kind, object_id=object_id, embedder=dependencies.embedder)
-    scopes = scopes_of(way.plan(object_id), keep_turn=keep_turn)
+    scopes = scopes_of(steps.plan(object_id), keep_turn=keep_turn)
     while True:
         try:
             with transaction.atomic():
                 held = begin(scopes)
                 check()
-                way.lock(object_id)
-                step = Step(object_id, way.plan(object_id), dependencies, Counter())
+                steps.lock(object_id)
+                step = StepInput(object_id, steps.plan(object_id), dependencies, Counter())
                 held.require(scopes_of(step.plan, keep_turn=keep_turn))
-                way.before(step)
+                steps.before(step)
                 receipt = execute_plan(
                     kind=kind,
                     object_id=object_id,
@@ -160,8 +160,8 @@ def object_forget_within(
                     actor=actor,
                     keep_turn=keep_turn,
                 )
-                way.after(step, receipt)
-                return _also_swept(receipt, step.swept)
+                steps.after(step, receipt)
+                return _add_swept(receipt, step.swept)
         except ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
@@ -192,13 +192,13 @@ def _chat_lock(chat_id: UUID) -> None:
     list(Chat.objects.select_for_update().filter(pk=chat_id))
 
 
-def _session_before(step: Step) -> None:
+def _session_before(step: StepInput) -> None:
     step.swept.update(_turns_delete(Turn.objects.filter(session=step.object_id)))
     summaries = SummarizationMetadata.objects.filter(session=step.object_id)
     step.swept[SummarizationMetadata._meta.db_table] += summaries.count()
 
 
-def _chat_before(step: Step) -> None:
+def _chat_before(step: StepInput) -> None:
     chat = Chat.objects.get(pk=step.object_id)
     batches = TranscriptBatch.objects.filter(chat=chat)
     step.plan.backups |= backup_names(batches)
@@ -207,7 +207,7 @@ def _chat_before(step: Step) -> None:
     step.plan.messages.clear()
 
 
-def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
+def _session_after(step: StepInput, _receipt: ForgetReceipt) -> None:
     session = ChatSession.objects.get(pk=step.object_id)
     batches = TranscriptBatch.objects.filter(session=session)
     step.swept[TranscriptBatch._meta.db_table] += batches.count()
@@ -220,7 +220,7 @@ def _session_after(step: Step, _receipt: ForgetReceipt) -> None:
     step.swept.update(backups_remove(names=backups, dependencies=step.dependencies))
 
 
-def _messages_after(step: Step, receipt: ForgetReceipt) -> None:
+def _messages_after(step: StepInput, receipt: ForgetReceipt) -> None:
     session = ChatSession.objects.select_for_update(no_key=True).get(pk=step.object_id)
     backups = backup_names(TranscriptBatch.objects.filter(session=session))
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
@@ -228,24 +228,26 @@ def _messages_after(step: Step, receipt: ForgetReceipt) -> None:
     step.swept.update(backups_remove(names=backups, dependencies=step.dependencies))
 
 
-def _chat_after(step: Step, _receipt: ForgetReceipt) -> None:
+def _chat_after(step: StepInput, _receipt: ForgetReceipt) -> None:
     """Remove the chat's traces; the audit log keeps the events without the person they concern."""
     chat_id = step.object_id
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
-    person_cut_loose(chat_id=chat_id)
+    person_detach(chat_id=chat_id)
     step.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
     step.swept.update(backups_remove(names=step.plan.backups, dependencies=step.dependencies))
 
 
-_WAYS = {
-    str(ForgottenKind.MEMORY): Way(memory_plan),
-    str(ForgottenKind.MESSAGE): Way(message_plan),
-    str(ForgottenKind.DOCUMENT): Way(document_plan),
-    str(ForgottenKind.SESSION): Way(
+_KIND_STEPS = {
+    str(ForgottenKind.MEMORY): KindSteps(memory_plan),
+    str(ForgottenKind.MESSAGE): KindSteps(message_plan),
+    str(ForgottenKind.DOCUMENT): KindSteps(document_plan),
+    str(ForgottenKind.SESSION): KindSteps(
         session_plan, lock=_session_lock, before=_session_before, after=_session_after
     ),
-    str(ForgottenKind.MESSAGES): Way(messages_plan, lock=_session_lock, after=_messages_after),
-    str(ForgottenKind.CHAT): Way(
+    str(ForgottenKind.MESSAGES): KindSteps(
+        messages_plan, lock=_session_lock, after=_messages_after
+    ),
+    str(ForgottenKind.CHAT): KindSteps(
         chat_plan, lock=_chat_lock, before=_chat_before, after=_chat_after
     ),
 }
@@ -274,8 +276,8 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
     # The keys stay, so that a repeated delivery doesn't restore anything.
     emptied = raw.update(raw=None, change=None, outcome="forgotten", subject_id="")
     chat_id = chat.pk
-    _, gone = chat.delete()
-    counts = {apps.get_model(label)._meta.db_table: rows for label, rows in gone.items()}
+    _, deleted = chat.delete()
+    counts = {apps.get_model(label)._meta.db_table: rows for label, rows in deleted.items()}
     # A turn and its replay count as one.
     counts.pop(TurnReplay._meta.db_table, None)
     counts[InboundDelivery._meta.db_table] = emptied
@@ -287,7 +289,7 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
     return counts
 
 
-def _also_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt:
+def _add_swept(receipt: ForgetReceipt, counts: dict[str, int]) -> ForgetReceipt:
     swept = dict(receipt.swept)
     for table, rows in counts.items():
         if rows:

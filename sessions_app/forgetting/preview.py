@@ -71,15 +71,15 @@ class _TooLongError(Exception):
 def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     """Preview the forgetting; count only if a trial would block others for too long."""
     if len(chosen) > MAX_OBJECTS or _count_messages(chosen) > MAX_MESSAGES:
-        return _counted(chosen)
+        return _count_only(chosen)
     try:
-        return _tried(chosen, dependencies)
+        return _try_out(chosen, dependencies)
     except (_TooLongError, ScopeBusyError, OperationalError) as reason:
         logger.info("A forgetting is counted, not tried out: %s.", type(reason).__name__)
-        return _counted(chosen)
+        return _count_only(chosen)
 
 
-def _tried(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
+def _try_out(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     preview = Preview()
     untouched: Backups | None = None
     if dependencies.transcripts is not None:
@@ -87,16 +87,16 @@ def _tried(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Previe
     dependencies = replace(dependencies, recorder=preview.recorder, transcripts=untouched)
     until = time.monotonic() + MAX_SECONDS
     with transaction.atomic():
-        _limit()
+        _limit_waiting()
         for kind, key in chosen:
             if time.monotonic() > until:
                 raise _TooLongError
-            _try(kind, key, dependencies, preview)
+            _try_object(kind, key, dependencies, preview)
         transaction.set_rollback(True)
     return preview
 
 
-def _limit() -> None:
+def _limit_waiting() -> None:
     """Limit the time of each statement and of each wait for a lock in this transaction."""
     with connection.cursor() as cursor:
         for name, seconds in (
@@ -106,7 +106,7 @@ def _limit() -> None:
             cursor.execute("SELECT set_config(%s, %s, true)", [name, f"{int(seconds * 1000)}ms"])
 
 
-def _try(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Preview) -> None:
+def _try_object(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Preview) -> None:
     # No provider is asked for a vector: rows and texts are searched without one, too.
     prober = Prober([], dependencies.embedder)
     try:
@@ -116,7 +116,7 @@ def _try(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Previe
             dependencies=dependencies,
             actor=SYSTEM,
             prober=prober,
-            begin=_soon,
+            begin=_lock_in_time,
         )
     except NothingToForgetError:
         return
@@ -128,7 +128,7 @@ def _try(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Previe
     preview.tables.update(receipt.swept)
 
 
-def _soon(scopes: Scopes) -> Held:
+def _lock_in_time(scopes: Scopes) -> Held:
     """Retry to take the locks for a limited time.
 
     Waiting for the next lock while holding others could end in a deadlock. Raises ScopeBusyError.
@@ -172,7 +172,7 @@ def _by_kind(chosen: Sequence[Chosen]) -> dict[str, list[UUID]]:
     return keys
 
 
-def _counted(chosen: Sequence[Chosen]) -> Preview:
+def _count_only(chosen: Sequence[Chosen]) -> Preview:
     """Count the chosen objects and their contents, without searching elsewhere."""
     keys, preview = _by_kind(chosen), Preview(tried=False)
     chats = keys[str(ForgottenKind.CHAT)]

@@ -110,10 +110,10 @@ class Prober:
         self.record = ProbeRecord()
         if plan.since is not None:
             self._search_columns(chat_columns(list(plan.chats), plan.since), texts)
-        gone = plan.memories | plan.messages
+        deleted = plan.memories | plan.messages
         for text in self._queries:
             for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
-                self._recall(text, viewer, gone, texts)
+                self._recall(text, viewer, deleted, texts)
             self._search(text, plan, texts)
         if self._queries:
             self.record.count("recall", names=indexes_of(RECALLED_TABLES))
@@ -136,7 +136,9 @@ class Prober:
         for table, column in sorted(statistics_stale(values, texts)):
             raise self._found(ErrorText("still_told_in_statistics", table=table, column=column))
 
-    def _recall(self, text: str, viewer: Viewer, gone: Collection[UUID], texts: Fragments) -> None:
+    def _recall(
+        self, text: str, viewer: Viewer, deleted: Collection[UUID], texts: Fragments
+    ) -> None:
         found = recall(
             query=text,
             viewer=viewer,
@@ -147,7 +149,7 @@ class Prober:
         )
         self.record.count("recall", queries=1, rows=len(found.hits))
         for hit in found.hits:
-            if hit.id in gone or _answer_holds(hit, texts):
+            if hit.id in deleted or _answer_holds(hit, texts):
                 raise self._found(_still("found", hit.source, hit.id))
 
     def _search(self, text: str, plan: DeletionPlan, texts: Fragments) -> None:

@@ -149,23 +149,23 @@ def run_work(
     lease = run_claim(run_id)
     if lease is None:
         return 0
-    over = 0
+    finished = 0
     until = time.monotonic() + seconds
     try:
         while (item := _next(run_id)) is not None:
-            if over and time.monotonic() > until:
+            if finished and time.monotonic() > until:
                 break
             lease.renew()
-            _one(item, lease, dependencies)
-            over += 1
+            _forget_item(item, lease, dependencies)
+            finished += 1
     except LeaseLostError as lost:
         logger.warning("%s", lost)
-        return over
+        return finished
     if _next(run_id) is None:
         lease.release(state=RunState.DONE, finished_at=timezone.now())
     elif lease.release():
         enqueue(run_id)
-    return over
+    return finished
 
 
 def _next(run_id: UUID) -> ForgetItem | None:
@@ -173,10 +173,12 @@ def _next(run_id: UUID) -> ForgetItem | None:
     return waiting.order_by("number").first()
 
 
-def _one(item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependencies) -> None:
+def _forget_item(
+    item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependencies
+) -> None:
     """Forget one object and store the outcome. Raises LeaseLostError."""
     if item.attempts >= MAX_ATTEMPTS:
-        _note(item, lease, str(ItemState.FAILED), error=DIED)
+        _record_outcome(item, lease, str(ItemState.FAILED), error=DIED)
         return
     # In a transaction of its own: the count must survive if this worker dies on the object.
     ForgetItem.objects.filter(pk=item.pk).update(attempts=F("attempts") + 1)
@@ -184,10 +186,10 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependen
     try:
         with transaction.atomic():
             run = lease.lock()
-            receipt = _forget(item, run, dependencies, prober)
-            _over(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
+            receipt = _forget_object(item, run, dependencies, prober)
+            _finish_item(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
     except NothingToForgetError:
-        _nothing_there(item, lease)
+        _record_absence(item, lease)
     except StillFoundError as error:
         attempt_record(
             kind=item.kind,
@@ -195,16 +197,16 @@ def _one(item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependen
             error=error,
             actor=Actor("staff", name=item.run.asked_by),
         )
-        _note(item, lease, str(ItemState.FOUND), error=error_text(error))
+        _record_outcome(item, lease, str(ItemState.FOUND), error=error_text(error))
     except LeaseLostError:
         raise
     except (DatabaseError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
         # The error's text may quote the text to forget, so only its type is stored.
         logger.error("%s %s was not forgotten: %s", item.kind, item.object_id, type(error).__name__)
-        _note(item, lease, str(ItemState.FAILED), error=type(error).__name__)
+        _record_outcome(item, lease, str(ItemState.FAILED), error=type(error).__name__)
 
 
-def _forget(
+def _forget_object(
     item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies, prober: Prober
 ) -> ForgetReceipt:
     return object_forget_within(
@@ -216,20 +218,20 @@ def _forget(
     )
 
 
-def _nothing_there(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
+def _record_absence(item: ForgetItem, lease: Lease[ForgetRun]) -> None:
     """Store that there is nothing to forget.
 
     Another object or another person removed it first, or its chat was merged into a chat that
     nobody reviewed before confirming.
     """
-    moved_to = moved_where(item)
+    moved_to = moved_to_chat(item)
     if moved_to is None:
-        _note(item, lease, str(ItemState.GONE))
+        _record_outcome(item, lease, str(ItemState.GONE))
     else:
-        _note(item, lease, str(ItemState.MOVED), moved_to=moved_to)
+        _record_outcome(item, lease, str(ItemState.MOVED), moved_to=moved_to)
 
 
-def moved_where(item: ForgetItem) -> UUID | None:
+def moved_to_chat(item: ForgetItem) -> UUID | None:
     """Return the chat into which the item's chat was merged."""
     if item.trace is None:
         return None
@@ -237,13 +239,15 @@ def moved_where(item: ForgetItem) -> UUID | None:
     return links.values_list("chat_id", flat=True).first()
 
 
-def _note(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
+def _record_outcome(
+    item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object
+) -> None:
     with transaction.atomic():
         lease.lock()
-        _over(item, lease, state, **changes)
+        _finish_item(item, lease, state, **changes)
 
 
-def _over(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
+def _finish_item(item: ForgetItem, lease: Lease[ForgetRun], state: str, **changes: object) -> None:
     """Store the outcome of an item once. The caller locks the run."""
     waiting = ForgetItem.objects.filter(pk=item.pk, state=ItemState.WAITING)
     if waiting.update(state=state, **changes):

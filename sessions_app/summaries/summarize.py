@@ -78,7 +78,7 @@ def _make_one(
     """Make and store one summary; return 0 if its messages changed meanwhile."""
     sizes = sizes_for(rules.token_limit)
     lines = [_line(message, rules.user_role) for message in chunk.messages if is_knowledge(message)]
-    digest = _or_own_words(
+    digest = _model_or_excerpts(
         lambda: summarizer.digest(lines, longest=sizes.digest, renew=lease.renew),
         lambda: extract(lines, longest=sizes.digest),
         lease,
@@ -86,7 +86,7 @@ def _make_one(
     chapter = None
     if chunk.closes_chapter:
         digests = [*chunk.digests_before, digest.text]
-        chapter = _or_own_words(
+        chapter = _model_or_excerpts(
             lambda: summarizer.chapter(digests, longest=sizes.chapter, renew=lease.renew),
             lambda: shorten(digests, longest=sizes.chapter),
             lease,
@@ -110,8 +110,8 @@ def _make_one(
     return 1
 
 
-def _or_own_words(
-    make: Callable[[], Made], own_words: Callable[[], Made], lease: SummaryLease
+def _model_or_excerpts(
+    make: Callable[[], Made], excerpts: Callable[[], Made], lease: SummaryLease
 ) -> Made:
     """Return the model's text, or the extractive one if the model failed too often.
 
@@ -124,7 +124,7 @@ def _or_own_words(
         if not error.permanent and attempts < MAX_ATTEMPTS:
             raise
         logger.warning("The summary of session %s is made of excerpts: %s", lease.session_id, error)
-        return own_words()
+        return excerpts()
 
 
 def _line(message: Message, user_role: str) -> Line:

@@ -74,8 +74,8 @@ def summary_store(
 
 def _check_unchanged(session: ChatSession, chunk: Chunk) -> None:
     same_end = session.summarized_until == chunk.after
-    now_there = messages_unsummarized(session).filter(order_num__lte=chunk.last_order)
-    if not same_end or list(now_there.values_list("pk", "content")) != chunk.seen:
+    current = messages_unsummarized(session).filter(order_num__lte=chunk.last_order)
+    if not same_end or list(current.values_list("pk", "content")) != chunk.seen:
         raise ChunkChangedError(f"messages of session {session.session_id} changed meanwhile")
 
 
@@ -114,10 +114,10 @@ def _chapter_numbers(number: int) -> list[int]:
 
 def _delete(session: ChatSession, chunk: Chunk) -> None:
     """Delete the summarised messages, and subtract those in the window from its token count."""
-    gone = Message.objects.filter(pk__in=chunk.ids)
-    in_window = gone.filter(order_num__gte=session.window_start)
+    summarized = Message.objects.filter(pk__in=chunk.ids)
+    in_window = summarized.filter(order_num__gte=session.window_start)
     session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
-    gone.delete()
+    summarized.delete()
 
 
 def summaries_retract(*, session: ChatSession, order_num: int) -> list[str]:

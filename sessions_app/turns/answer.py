@@ -22,7 +22,7 @@ from sessions_app.conversations.facade import (
     ANSWERING,
     ForgottenMeanwhileError,
     Reader,
-    forgetting_mark,
+    epoch_read,
     parse_command,
     received_text,
     text_for,
@@ -102,11 +102,11 @@ def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
     logger.critical("The disk is full: the answer of turn %s is not stored.", lease.turn_id)
     turn = Turn.objects.select_related("chat").get(pk=lease.turn_id)
     if dependencies.storage_notices is not None:
-        dependencies.storage_notices.tell(
+        dependencies.storage_notices.notify(
             provider=turn.provider, to=recipient_of(turn), language=turn.chat.language
         )
     try:
-        _put_back(
+        _retry_later(
             turn,
             lease.held(),
             attempts=F("attempts") - 1,
@@ -143,7 +143,7 @@ def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -
 
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
     """
-    mark = forgetting_mark(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
+    epoch = epoch_read(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
     started = time.monotonic()
     waited = timezone.now() - turn.created_at
     draft = _draft(turn, lease, dependencies)
@@ -154,7 +154,7 @@ def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -
         draft=draft,
         provider=dependencies.providers[turn.provider],
         chat_memory=dependencies.chat_memory,
-        mark=mark if draft.tells_of_memory else None,
+        epoch=epoch if draft.uses_memory else None,
         learn=dependencies.learn,
     )
 
@@ -253,10 +253,10 @@ def _fault(lease: TurnLease, error: Exception) -> None:
                 turn_failed(turn, stage=ANSWERING)
         return
     later = timezone.now() + timedelta(seconds=2**turn.attempts)
-    _put_back(turn, held, error=text, not_before=later)
+    _retry_later(turn, held, error=text, not_before=later)
 
 
-def _put_back(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
+def _retry_later(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
     """Leave the turn for a retry; an answer that is stored is only sent again."""
     if turn.state == TurnState.RUNNING:
         turns_move(held, TurnState.PENDING, **noted)

@@ -12,14 +12,14 @@ class Draft:
     """An answer that is not stored yet.
 
     ``is_system_text``: the text is one of ours (a confirmation, an apology, a list of what is
-    remembered), not a model's: it is not knowledge and never recalled. ``tells_of_memory``: it may
+    remembered), not a model's: it is not knowledge and never recalled. ``uses_memory``: it may
     hold memories or messages that were stored when it was made. ``shown``: the memories that it
     lists. The other fields go into the turn as they are.
     """
 
     text: str
     is_system_text: bool = False
-    tells_of_memory: bool = True
+    uses_memory: bool = True
     shown: list[UUID] = field(default_factory=list)
     prompt: list[dict[str, Any]] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)

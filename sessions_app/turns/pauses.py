@@ -100,7 +100,7 @@ def chat_resume(
         turn = _last_unhold(chat.pk, since=now - max_age) if answer_last else None
         if turn is not None:
             transaction.on_commit(lambda: enqueue(chat_id), robust=True)
-        _let_go(chat.pk, now)
+        _end_held(chat.pk, now)
         _record("takeover.resume", chat.pk, actor, {"answers_last": turn is not None})
     logger.info("The assistant goes on in chat %s.", chat_id)
     return Resumed(was_paused=True, answering=turn)
@@ -115,7 +115,7 @@ def pauses_end(*, now: datetime) -> int:
             if Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first() is None:
                 continue
             if over.filter(chat=chat_id).delete()[0]:
-                _let_go(chat_id, now)
+                _end_held(chat_id, now)
                 _record("takeover.resume", chat_id, SYSTEM, {"by": "time"})
                 ended += 1
     return ended
@@ -222,7 +222,7 @@ def _turns_hold(chat_id: UUID) -> int:
     return held
 
 
-def _let_go(chat_id: UUID, now: datetime) -> None:
+def _end_held(chat_id: UUID, now: datetime) -> None:
     """End the turns that were held and aren't answered automatically."""
     held = Turn.objects.filter(chat=chat_id, state=TurnState.HELD, finished_at__isnull=True)
     for turn in held.filter(session__isnull=True):

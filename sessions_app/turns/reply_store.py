@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
-from sessions_app.conversations.facade import Mark, NewMessage, forgetting_check
+from sessions_app.conversations.facade import EpochSnapshot, NewMessage, epoch_check
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
@@ -28,12 +28,12 @@ def reply_store(
     draft: Draft,
     provider: WhatsAppProvider,
     chat_memory: ChatMemoryService,
-    mark: Mark | None = None,
+    epoch: EpochSnapshot | None = None,
     learn: Callable[[UUID], None] | None = None,
 ) -> None:
     """Store the answer of a turn; from then on it only has to be sent.
 
-    ``mark``: what had been forgotten when the answer was begun, None where the answer uses no
+    ``epoch``: what had been forgotten when the answer was begun, None where the answer uses no
     memory. ``learn`` hands its chat to a worker that learns from it.
 
     Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
@@ -42,8 +42,8 @@ def reply_store(
     sessions = Turn.objects.filter(pk=lease.turn_id).values_list("session_id", flat=True)
     session_id = sessions.first()
     with transaction.atomic():
-        if mark is not None:
-            forgetting_check(mark)
+        if epoch is not None:
+            epoch_check(epoch)
         # Session before turn: the order in which all code locks.
         session = ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
         turn = lease.turn()

@@ -69,13 +69,13 @@ def turn_rerun(
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
         if seen is not None and turn.finished_at != seen:
             raise NotInTroubleError
-        what = rerun_check(turn=turn, chat=chat, max_age=max_age, now=now)
-        if what == SEND:
+        action = rerun_check(turn=turn, chat=chat, max_age=max_age, now=now)
+        if action == SEND:
             _send_again(turn)
         else:
             turn_unhold(turn)
         audit_record(
-            action="turn.resend" if what == SEND else "turn.rerun",
+            action="turn.resend" if action == SEND else "turn.rerun",
             actor=actor,
             object_type="turn",
             object_id=turn.turn_id,
@@ -84,7 +84,7 @@ def turn_rerun(
         chat_id = chat.pk
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(chat_id), robust=True)
-    return what
+    return action
 
 
 def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) -> str:

@@ -48,16 +48,16 @@ class StorageNotices:
         self._notified = notified
         self._clock = clock
 
-    def tell_sender(self, event: Event) -> None:
+    def notify_sender(self, event: Event) -> None:
         """Notify the sender of a message; other events need no notice."""
         if not isinstance(event, InboundMessage) or event.from_business:
             return
         if event.group_id and not (event.mentions_us or event.replies_to_us):
             return
         language = detect_language(event.text) or ""
-        self.tell(provider=event.provider, to=_sender(event), language=language)
+        self.notify(provider=event.provider, to=_sender(event), language=language)
 
-    def tell(self, *, provider: str, to: Recipient, language: str) -> None:
+    def notify(self, *, provider: str, to: Recipient, language: str) -> None:
         """Send the notice, unless this chat was notified a short while ago."""
         sender = self._providers.get(provider)
         if sender is None:

@@ -156,23 +156,23 @@ def sends_resolve(*, now: datetime, unconfirmed_after: timedelta) -> int:
     A part that was begun long ago counts as unconfirmed.
     """
     sending = Turn.objects.filter(state=TurnState.SENDING)
-    left = sending.only("turn_id", "lease_token", "lease_owner", "lease_until").abandoned(now)
-    if not left:
+    abandoned = sending.only("turn_id", "lease_token", "lease_owner", "lease_until").abandoned(now)
+    if not abandoned:
         return 0
-    parts = OutboundPart.objects.filter(turn__in=left)
+    parts = OutboundPart.objects.filter(turn__in=abandoned)
     parts.filter(state=PartState.SENDING, started_at__lte=now - unconfirmed_after).update(
         state=PartState.UNCONFIRMED
     )
-    tokens = [turn.lease_token for turn in left if turn.lease_token]
-    Turn.objects.filter(pk__in=[turn.pk for turn in left], lease_token__in=tokens).update(
+    tokens = [turn.lease_token for turn in abandoned if turn.lease_token]
+    Turn.objects.filter(pk__in=[turn.pk for turn in abandoned], lease_token__in=tokens).update(
         lease_token=None
     )
     # The others wait for a status from the provider; nothing in them changes with each sweep.
     of_turn = OutboundPart.objects.filter(turn=OuterRef("pk"))
     waits = Exists(of_turn.filter(state=PartState.SENDING))
     failed = Exists(of_turn.filter(state=PartState.FAILED))
-    settled = Turn.objects.filter(~waits | failed, pk__in=[turn.pk for turn in left])
-    return sum(_send_resolve(turn) for turn in settled.order_by("id"))
+    decided = Turn.objects.filter(~waits | failed, pk__in=[turn.pk for turn in abandoned])
+    return sum(_send_resolve(turn) for turn in decided.order_by("id"))
 
 
 def _send_resolve(turn: Turn) -> bool:

@@ -25,6 +25,8 @@ RETIRED_CLASSES = ("Tools", "FileTools", "ForgetTools", "SaveTools", "HookTools"
 RETIRED_MODULES = frozenset(
     {"asked", "doomed", "moment", "near", "nearest", "promising", "rivals", "soon", "watched"}
 )
+# Parameters, variables and fields that said nothing about what they hold.
+RETIRED_VARIABLES = frozenset({"asked", "brought", "doomed", "said", "told", "witness"})
 # Columns and relations that keep their names in the database.
 KEPT = frozenset({"tellings", "told_at", "told_count", "last_told_at"})
 # Names that say what a module is in its feature. Several features have a module of this name.
@@ -54,6 +56,16 @@ def names_of(tree: ast.Module) -> Iterator[str]:
             )
 
 
+def variables_of(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
 def faults_of(name: str) -> Iterator[str]:
     if name in KEPT:
         return
@@ -80,6 +92,16 @@ def test_no_name_uses_a_retired_word(package: str) -> None:
         if path.relative_to(ROOT).parts[0] == package
         for name in (path.stem, *names_of(ast.parse(path.read_text(encoding="utf-8"))))
         for fault in faults_of(name)
+    }
+    assert faults == set()
+
+
+def test_no_variable_has_a_retired_name() -> None:
+    faults = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources()
+        for name in variables_of(ast.parse(path.read_text(encoding="utf-8")))
+        if name.lstrip("_") in RETIRED_VARIABLES
     }
     assert faults == set()
 

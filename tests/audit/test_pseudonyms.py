@@ -13,7 +13,7 @@ from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
     audit_record,
-    person_cut_loose,
+    person_detach,
     person_merge,
     pseudonyms_for,
     pseudonyms_of,
@@ -64,7 +64,7 @@ def test_erasure_leaves_a_log_that_verifies_and_links_to_nobody(log: AuditLog) -
     kept = said_by(OTHER)
     log.seal()
     before = log.path.read_bytes()
-    assert person_cut_loose(chat_id=ONE) == 1
+    assert person_detach(chat_id=ONE) == 1
     assert log.verify().verified
     assert log.path.read_bytes() == before
     assert AuditEvent.objects.filter(actor=name).count() == 1
@@ -72,7 +72,7 @@ def test_erasure_leaves_a_log_that_verifies_and_links_to_nobody(log: AuditLog) -
     assert pseudonyms_of(key=log.key, chat_id=OTHER) == [kept]
     # Whoever comes back is somebody new.
     assert said_by(ONE) != name
-    assert person_cut_loose(chat_id=uuid.uuid4()) == 0
+    assert person_detach(chat_id=uuid.uuid4()) == 0
 
 
 class TestAMerge:
@@ -85,7 +85,7 @@ class TestAMerge:
         assert pseudonyms_of(key=log.key, chat_id=ONE) == [older, younger]
         assert pseudonyms_of(key=log.key, chat_id=OTHER) == []
         assert log.verify().verified
-        assert person_cut_loose(chat_id=ONE) == 2
+        assert person_detach(chat_id=ONE) == 2
         assert AuditPerson.objects.count() == 0
 
     def test_of_one_that_has_no_pseudonym_yet(self, log: AuditLog) -> None:

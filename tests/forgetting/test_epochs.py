@@ -23,9 +23,9 @@ from sessions_app.conversations.epochs import (
     Scopes,
     ScopesGrewError,
     chat_scope,
+    epoch_check,
+    epoch_read,
     forgetting_begin,
-    forgetting_check,
-    forgetting_mark,
     forgetting_wait,
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
@@ -153,14 +153,14 @@ def test_a_mark_is_void_once_a_row_of_its_scope_is_raised(world: World) -> None:
     world.remember(CLIENT, FACTS[0])
     world.say(OTHER_CLIENT, "Hello")
     own, other = (Reader(world.chat(each).pk) for each in (CLIENT, OTHER_CLIENT))
-    before, others = forgetting_mark(own), forgetting_mark(other)
+    before, others = epoch_read(own), epoch_read(other)
     forget(world, FACTS[0])
     with transaction.atomic():
-        forgetting_check(others)
+        epoch_check(others)
     with pytest.raises(ForgottenMeanwhileError), transaction.atomic():
-        forgetting_check(before)
+        epoch_check(before)
     with transaction.atomic():
-        forgetting_check(forgetting_mark(own))
+        epoch_check(epoch_read(own))
 
 
 def begun(scopes: Scopes) -> bool:

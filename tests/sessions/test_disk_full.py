@@ -90,7 +90,7 @@ def test_err_session_002_what_comes_in_is_refused_whole_and_the_person_is_told_o
         with pytest.raises(OperationalError) as caught:
             world.receive(event)
         assert is_disk_full(caught.value)
-        notices.tell_sender(event)
+        notices.notify_sender(event)
     assert [sent.text for sent in world.provider.sent[1:]] == [FULL]
     assert Message.objects.count() == 2
     check_all()
@@ -131,7 +131,7 @@ def test_err_session_002_and_recovery_004_an_answer_that_cannot_be_stored_is_mad
 def test_the_notice_is_in_the_chats_language(
     disk: Disk, world: World, notices: StorageNotices
 ) -> None:
-    notices.tell_sender(message_from(CLIENT, "שלום, מה נשמע?"))
+    notices.notify_sender(message_from(CLIENT, "שלום, מה נשמע?"))
     assert "שטח האחסון מלא" in world.provider.sent[0].text
 
 
@@ -140,7 +140,7 @@ def test_each_chat_is_told_again_after_a_while(world: World, told: SharedTimes) 
     notices = StorageNotices(world.dependencies.providers, AtOnce(), told, clock=lambda: now)
     for at, who in ((0, CLIENT), (1, CLIENT), (2, OTHER_CLIENT), (EVERY_SECONDS, CLIENT)):
         now = 1e9 + at
-        notices.tell_sender(message_from(who, "hello"))
+        notices.notify_sender(message_from(who, "hello"))
     heard = [sent.to.whatsapp_chat for sent in world.provider.sent]
     assert heard == [CLIENT, OTHER_CLIENT, CLIENT]
 
@@ -149,7 +149,7 @@ def test_a_chat_that_another_process_told_is_not_told_again(world: World, tmp_pa
     for _ in range(3):
         other = SharedTimes(tmp_path / "shared.times")
         notices = StorageNotices(world.dependencies.providers, AtOnce(), other)
-        notices.tell_sender(message_from(CLIENT, "hello"))
+        notices.notify_sender(message_from(CLIENT, "hello"))
     assert len(world.provider.sent) == 1
     size = (tmp_path / "shared.times").stat().st_size
     assert size == SLOTS * TIME.size, "the file never grows: there is no space for it"
@@ -176,7 +176,7 @@ def test_only_who_waits_for_an_answer_is_told(
 ) -> None:
     provider = RecordingProvider(name="cloud")
     notices = StorageNotices({"cloud": provider}, AtOnce(), told)
-    notices.tell_sender(message_from(CLIENT, "hello", **changes))
+    notices.notify_sender(message_from(CLIENT, "hello", **changes))
     assert len(provider.sent) == count
 
 

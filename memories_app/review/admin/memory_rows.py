@@ -77,14 +77,14 @@ class MemoryRows(MemoryActions):
                 "wasn't saved. Look, and choose again."
             )
             words = VISIBILITIES.get(change.wanted, change.wanted)
-            self._tell(request, change.memory_id, text % {"wanted": words})
+            self._notify(request, change.memory_id, text % {"wanted": words})
         except MemoryOperationError as error:
-            self._tell(request, change.memory_id, str(error))
+            self._notify(request, change.memory_id, str(error))
         else:
             return True
         return False
 
-    def _tell(self, request: HttpRequest, memory_id: UUID, text: str) -> None:
+    def _notify(self, request: HttpRequest, memory_id: UUID, text: str) -> None:
         """Show a warning that links to the memory, without its text."""
         link = format_html('<a href="{}">{}</a>', memory_address(memory_id), _("Open the memory"))
         self.message_user(request, format_html("{} {}", text, link), messages.WARNING)

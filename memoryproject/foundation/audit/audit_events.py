@@ -56,7 +56,7 @@ def pseudonyms_of(*, key: str, chat_id: UUID) -> list[str]:
     return [_pseudonym(key, salt) for salt in salts.values_list("salt", flat=True)]
 
 
-def person_cut_loose(*, chat_id: UUID) -> int:
+def person_detach(*, chat_id: UUID) -> int:
     """Delete the link between a chat and its pseudonyms; return how many pseudonyms went.
 
     The events stay and the chain verifies, but nobody can link them to the chat any more, not even

@@ -53,11 +53,11 @@ class Fragments:
         if len(words) >= self._fewest_words:
             self._runs.update(_runs(words))
             self._lengths.add(_run_length(words))
-        for telling in {_informative_words(part) for part in [text, *_pieces(text)]}:
-            if len(telling) > 1:
-                for word in telling:
+        for informative in {_informative_words(part) for part in [text, *_pieces(text)]}:
+            if len(informative) > 1:
+                for word in informative:
                     self._holding[word].append(len(self._informative))
-                self._informative.append(telling)
+                self._informative.append(informative)
         return True
 
     def add_quoted(self, text: str) -> None:

@@ -59,8 +59,8 @@ def query_terms(text: str) -> list[QueryTerm]:
 
 def informative_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     """Return the words that can make a text a candidate; all words if none is informative."""
-    telling = [term for term in terms if term.kind not in _TELL_LITTLE]
-    return telling or list(terms)
+    informative = [term for term in terms if term.kind not in _TELL_LITTLE]
+    return informative or list(terms)
 
 
 def text_without(text: str, words: Collection[str]) -> str:

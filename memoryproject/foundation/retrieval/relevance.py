@@ -169,7 +169,7 @@ def weigh_query(
         raise ValueError("a scope needs one frequency for each query term")
     weighed = []
     total = information = 0.0
-    telling = []
+    informative = []
     for term, frequency in zip(terms, scope.frequencies, strict=True):
         prior = constants.priors[term.kind]
         weight = prior.gain * _surprise(frequency, scope.texts, prior.share, constants.prior_texts)
@@ -177,15 +177,15 @@ def weigh_query(
         expected = weight if frequency else weight * prior.unknown
         total += expected
         if term.kind in INFORMATIVE:
-            telling.append(expected)
+            informative.append(expected)
         weighed.append((weight, term.alternatives))
-    if len(telling) == 1 and not any(_asks_something(term) for term in terms):
+    if len(informative) == 1 and not any(_asks_something(term) for term in terms):
         # The question is about this one word and asks nothing about it.
-        telling = []
+        informative = []
     return LexicalQuery(
         terms=weighed,
         kinds=[term.kind for term in terms],
-        specific=sum(telling),
+        specific=sum(informative),
         total=total,
         substance=1 - math.exp(-information / constants.enough_information),
         average_length=_smoothed_length(scope),

@@ -171,13 +171,13 @@ def _hebrew_forms(word: str) -> WordForms:
     sounds: dict[str, None] = {}
     if concept is None:
         sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
-    telling = kind_of(Token(word, "hebrew")) not in (Kind.FUNCTION, Kind.VAGUE)
+    informative = kind_of(Token(word, "hebrew")) not in (Kind.FUNCTION, Kind.VAGUE)
     return WordForms(
         word,
         bare=bare,
         sounds=tuple(sounds),
         concept=concept,
-        root=root(word) if telling else None,
+        root=root(word) if informative else None,
     )
 
 

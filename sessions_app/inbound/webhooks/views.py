@@ -82,7 +82,7 @@ def receive(events: Sequence[Event]) -> HttpResponse:
         if is_caused_by_full_disk(error, settings.DATA_DIR):
             logger.critical("The disk is full: a webhook was not stored; it will be repeated.")
             for event in events:
-                notices.tell_sender(event)
+                notices.notify_sender(event)
         else:
             logger.critical(
                 "A webhook could not be stored; the provider will repeat it.", exc_info=True

@@ -58,9 +58,9 @@ class Panel:
 
     ``closes``: until when staff may write to the chat. ``held``: how many messages came in
     meanwhile and got no answer; ``waits``: whether the last of them can still be answered.
-    ``goes_by``: the provider that sends a reply to a chat that came by no provider, empty where a
-    reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused text, and
-    the reason.
+    ``reply_provider``: the provider that sends a reply to a chat that came by no provider, empty
+    where a reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused
+    text, and the reason.
     """
 
     chat: Chat
@@ -72,7 +72,7 @@ class Panel:
     key: UUID
     may_act: bool
     morning: datetime
-    goes_by: str | None = None
+    reply_provider: str | None = None
     text: str = ""
     problem: str = ""
 
@@ -119,14 +119,14 @@ def takeover_paths(wrap: Callable[..., Any]) -> list[Any]:
     return [
         path(
             f"takeover/<uuid:chat_id>/{rest}",
-            wrap(_found_or_gone(view)),
+            wrap(_not_found_if_forgotten(view)),
             name="_".join(["sessions_app_chat_takeover", *rest.strip("/").split()]),
         )
         for rest, view in views.items()
     ]
 
 
-def _found_or_gone(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def _not_found_if_forgotten(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer 404 for a chat that is forgotten during the request, as for one forgotten before."""
 
     def found(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -307,11 +307,11 @@ def _panel(request: HttpRequest, chat: Chat) -> Panel:
         key=uuid.uuid4(),
         may_act=may_act,
         morning=_next_morning(now),
-        goes_by=_goes_by(chat),
+        reply_provider=_reply_provider(chat),
     )
 
 
-def _goes_by(chat: Chat) -> str | None:
+def _reply_provider(chat: Chat) -> str | None:
     if chat.provider != str(Provider.CONSOLE):
         return None
     by = number_of(chat, default_number()).provider

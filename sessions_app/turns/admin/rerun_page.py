@@ -90,7 +90,7 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
 
 def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
     try:
-        what = turn_rerun(
+        action = turn_rerun(
             turn_id=turn.pk,
             actor=staff_actor(request),
             max_age=max_age(),
@@ -103,7 +103,9 @@ def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
     except (Turn.DoesNotExist, Chat.DoesNotExist) as gone:
         raise Http404("It was erased at this moment.") from gone
     else:
-        message = _("It is being sent again.") if what == SEND else _("It is being answered again.")
+        message = (
+            _("It is being sent again.") if action == SEND else _("It is being answered again.")
+        )
         messages.success(request, message)
     return redirect("admin:sessions_app_turn_change", turn.pk)
 

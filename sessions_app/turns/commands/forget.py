@@ -42,22 +42,22 @@ def forget_reply(*, turn: Turn, which: str, dependencies: Dependencies) -> Draft
         return _done(turn.context[FORGOTTEN], language)
     if not which:
         return say("forget_usage", language)
-    seen = _meant(visible_to(turn), which)
-    own = _meant(may_forget(turn), which)
+    seen = _matching(visible_to(turn), which)
+    own = _matching(may_forget(turn), which)
     if not own:
         public = any(memory.visibility == str(Visibility.PUBLIC) for memory in seen)
         return say("forget_public" if public else "forget_none", language)
     if len(own) > 1:
-        return _which(own, turn)
+        return _ask_which(own, turn)
     (memory,) = own
     shown = short_ids([memory.pk])[memory.pk]
 
-    def still_may() -> None:
+    def check_permission() -> None:
         if not may_forget(turn).filter(pk=memory.pk).exists():
             raise NothingToForgetError("Staff took it away from this chat meanwhile.")
 
     try:
-        _forget(memory, shown, turn, dependencies, still_may)
+        _forget(memory, shown, turn, dependencies, check_permission)
     except NothingToForgetError:
         return say("forget_none", language)
     except StillFoundError as error:
@@ -88,7 +88,7 @@ def _forget(
 
 def _done(shown: str, language: str) -> Draft:
     draft = say("forgotten", language, id=shown)
-    draft.tells_of_memory = False
+    draft.uses_memory = False
     return draft
 
 
@@ -103,7 +103,7 @@ def may_forget(turn: Turn) -> QuerySet[Memory]:
     return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
 
 
-def _meant(memories: QuerySet[Memory], which: str) -> list[Memory]:
+def _matching(memories: QuerySet[Memory], which: str) -> list[Memory]:
     """Return the matching memories, at most one more than are listed.
 
     They match by the beginning of the id; else by exactly this text; else by all of the words.
@@ -127,7 +127,7 @@ def _with_id(memories: QuerySet[Memory], which: str) -> list[Memory]:
     return list(memories_list(memories.filter(of_range))[: MAX_COUNT + 1])
 
 
-def _which(memories: list[Memory], turn: Turn) -> Draft:
+def _ask_which(memories: list[Memory], turn: Turn) -> Draft:
     language = turn.chat.language
     listed = memories[:MAX_COUNT]
     lines = lines_of(listed, turn)
