@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, Error, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -51,6 +52,8 @@ MAX_ATTEMPTS = 3
 STORAGE_PAUSE = timedelta(minutes=1)
 # How often an answer is made again immediately because something was forgotten meanwhile.
 DRAFTS = 3
+# After a lost connection: half a minute in all.
+RECONNECT_DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
@@ -79,6 +82,9 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             _storage_full(lease, dependencies)
             return
         logger.exception("A turn failed.")
+        if isinstance(error, Error) and not connection.is_usable():
+            _put_back_after_outage(lease, error, dependencies.sleep)
+            return
         _fault(lease, error)
     finally:
         _release(lease)
@@ -88,9 +94,31 @@ def _release(lease: TurnLease) -> None:
     """Release the lease; where the release can't be written, the lease expires by itself."""
     try:
         lease.release()
-    except DatabaseError as error:
-        if not is_disk_full(error):
+    except Error as error:
+        if connection.is_usable() and not is_disk_full(error):
             raise
+
+
+def _put_back_after_outage(
+    lease: TurnLease, error: Exception, sleep: Callable[[float], None]
+) -> None:
+    """Leave the turn for a retry as soon as the database is there again.
+
+    Without this its chat waits until the lease expires. The retry isn't delayed. It counts as an
+    attempt: the turn itself may be what ended the connection.
+    """
+    for delay in RECONNECT_DELAYS:
+        connection.close()
+        try:
+            held = lease.held()
+            turn = held.first()
+            if turn is not None:
+                _retry_later(turn, held, error=named_error_text(error))
+        except Error:
+            sleep(delay)
+        else:
+            return
+    logger.warning("The database is out of reach: turn %s waits for its lease.", lease.turn_id)
 
 
 def _storage_full(lease: TurnLease, dependencies: Dependencies) -> None:
