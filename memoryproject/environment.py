@@ -67,7 +67,7 @@ class Environment:
 
     config: settings found in the config file, by setting name, in JSON types.
 
-    asked: the names that were read, in that order.
+    requested: the names that were read, in that order.
     """
 
     values: Mapping[str, str]
@@ -215,7 +215,8 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
     Returns {} and adds an ERROR note if the file is broken.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        # Windows' Notepad begins a file with a byte order mark.
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(document, dict):
             raise ValueError("the file must hold a JSON object")
     except (OSError, ValueError) as error:

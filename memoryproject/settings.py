@@ -26,7 +26,8 @@ from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 _environment = frozenset(os.environ)
-environ.Env.read_env(BASE_DIR / ".env")  # the environment wins over the file
+# The environment wins over the file, which Notepad begins with a byte order mark.
+environ.Env.read_env(BASE_DIR / ".env", encoding="utf-8-sig")
 
 env = Environment(values=os.environ)
 MEMORY_CONFIG = env.text("MEMORY_CONFIG")

@@ -41,7 +41,11 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     found = COMMAND.fullmatch(text)
     if found is None:
         return None
-    return Command(name=found[1].lower(), argument=(found[2] or "").strip())
+    name, argument = found[1].lower(), (found[2] or "").strip()
+    if name == "reset" and argument:
+        # It ends the session, so nothing but exactly this word is taken for it.
+        return None
+    return Command(name, argument)
 
 
 WITH_TEXT_ALONE = ("text", "interactive", "button")

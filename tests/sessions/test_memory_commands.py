@@ -293,6 +293,15 @@ def test_help_lists_every_command(world: World) -> None:
         assert f"/{name}" in seen
 
 
+def test_reset_alone_ends_the_session(world: World) -> None:
+    one(world, CLIENT, "Hello")
+    first = world.session(CLIENT).pk
+    assert one(world, CLIENT, "/reset please don't") == "answer to: /reset please don't"
+    assert world.session(CLIENT).pk == first
+    one(world, CLIENT, " /Reset\n")
+    assert world.session(CLIENT).pk != first
+
+
 def test_ids_are_longer_where_eight_digits_are_not_enough() -> None:
     ids = [uuid.UUID(int=1 << 64), uuid.UUID(int=2 << 64), uuid.uuid4()]
     assert len(set(short_ids(ids).values())) == len(ids)

@@ -87,10 +87,11 @@ def test_no_value_raises(word: str) -> None:
         read(Environment(values={"X": word}))
 
 
-def test_the_specifications_own_example_file_is_read(tmp_path: Path) -> None:
-    """REQ-CONFIG-001."""
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_the_specifications_own_example_file_is_read(tmp_path: Path, encoding: str) -> None:
+    """REQ-CONFIG-001, also with the byte order mark of Windows' Notepad."""
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(EXAMPLE))
+    path.write_text(json.dumps(EXAMPLE), encoding=encoding)
     notes: list[Note] = []
     env = Environment(values={}, config=read_config_file(path, notes))
     assert env.boolean("ENABLE_MEMORY_SYSTEM", True) is False
