@@ -81,6 +81,7 @@ class Installation:
             *("-m", "gunicorn", "memoryproject.wsgi", "--bind", f"127.0.0.1:{self.port}"),
             *("--workers", "2", "--worker-class", "gthread", "--threads", "8"),
             *("--timeout", "120", "--graceful-timeout", "10", "--no-control-socket"),
+            "--preload",
         )
 
     def start_workers(self) -> None:
