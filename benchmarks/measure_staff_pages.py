@@ -189,7 +189,7 @@ def server() -> Iterator[int]:
         port = int(probe.getsockname()[1])
     command = (
         f"-m gunicorn memoryproject.wsgi --bind 127.0.0.1:{port} --workers 2 --threads 8 "
-        "--worker-class gthread --timeout 300 --no-control-socket --log-level error"
+        "--worker-class gthread --timeout 300 --no-control-socket --preload --log-level error"
     )
     process = subprocess.Popen([sys.executable, *command.split()], cwd=settings.BASE_DIR)
     try:

@@ -38,7 +38,7 @@ loglevel=error
 [program:web]
 command={python} -m gunicorn memoryproject.wsgi --bind 127.0.0.1:{port}
   --workers 2 --worker-class gthread --threads 8 --timeout 120 --graceful-timeout 10
-  --worker-tmp-dir {run_dir} --no-control-socket --limit-request-line 8190
+  --worker-tmp-dir {run_dir} --no-control-socket --limit-request-line 8190 --preload
 stdout_logfile={log_dir}/web.log
 {common}
 

@@ -135,7 +135,7 @@ def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
         "scope": Memory.objects.all(),
         "key": "memory",
         "model": model.model_id,
-        "asked": [vector],
+        "queries": [vector],
         "limit": 2,
     }
     truth = nearest_exactly(vectors=MemoryEmbedding, **everywhere)

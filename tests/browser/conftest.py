@@ -38,7 +38,9 @@ def chromium() -> str:
 def browser(chromium: str) -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        # A graphics card would be imitated.
+        args = ["--no-sandbox", "--disable-gpu"]
+        started = playwright.chromium.launch(executable_path=chromium, args=args)
         yield started
         started.close()
 

@@ -76,10 +76,9 @@ class Switching:
 
     def run(self, *arguments: str) -> str:
         """A command of manage.py, however long it takes; what it printed."""
-        running = self.start("manage.py", *arguments)
-        printed, error = running.communicate(timeout=3_600)
-        assert running.returncode == 0, error
-        return printed
+        ended = self.installation.attempt(*arguments, seconds=3_600)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
 
     def stop(self) -> None:
         self._postgres.release()

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -78,7 +77,7 @@ def test_a_bound_token_never_sees_another_chat(
     own, other = new_chat(), new_chat()
 
     async def visit() -> None:
-        async with doorway.client(transport, secret()) as client:
+        async with doorway.client("http", secret()) as client:
             secrets = {"content": "The gate code is zebra17zebra", "whatsapp_chat": other}
             hidden = told(await client.call_tool("remember", secrets))
         async with doorway.client(transport, secret("--chat", own)) as client:
@@ -129,20 +128,6 @@ def flattened(error: BaseException) -> list[BaseException]:
     return [error] if inner is None else [each for one in inner for each in flattened(one)]
 
 
-def run(doorway: Doorway, *arguments: str, **environment: str) -> Any:
-    """The command to its end, with nothing on stdin."""
-    command = doorway.command(*arguments, **environment)
-    return subprocess.run(
-        [command.command, *command.args],
-        env={**os.environ, **(command.env or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "environment", "code", "says"),
     [
@@ -155,7 +140,7 @@ def run(doorway: Doorway, *arguments: str, **environment: str) -> Any:
 def test_the_command_says_what_is_wrong_and_nothing_on_stdout(
     arguments: list[str], environment: dict[str, str], code: int, says: str, doorway: Doorway
 ) -> None:
-    ended = run(doorway, *arguments, **environment)
+    ended = doorway.installation.attempt("mcp_server", *arguments, **environment)
     assert (ended.returncode, ended.stdout) == (code, "")
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -206,10 +191,7 @@ def test_stdout_holds_nothing_but_the_protocol_whatever_comes_in(
     assert by_id[3]["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_the_command_dies_with_its_client(
-    how: signal.Signals, doorway: Doorway, secret: Callable[..., str]
-) -> None:
+def test_the_command_dies_with_its_client(doorway: Doorway, secret: Callable[..., str]) -> None:
     command = doorway.command(MCP_TOKEN=secret())
     # A client of which nothing remains but that its ends of the pipes are closed.
     starter = (
@@ -228,7 +210,7 @@ def test_the_command_dies_with_its_client(
     assert client.stdout is not None
     server = psutil.Process(int(client.stdout.readline()))
     wait_until(lambda: b"mcp_server" in " ".join(server.cmdline()).encode(), "it has started")
-    client.send_signal(how)
+    client.kill()
     client.wait()
     client.stdout.close()
     wait_until(lambda: not server.is_running(), "the server has ended, too")
@@ -287,11 +269,11 @@ def configurations(document: str) -> list[dict[str, Any]]:
     return [block["mcpServers"]["whatsapp-memory"] for block in found]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/mcp.md"])
 def test_the_configurations_that_the_documents_show_work(
-    document: str, doorway: Doorway, secret: Callable[..., str]
+    doorway: Doorway, secret: Callable[..., str]
 ) -> None:
-    stdio, http = configurations(document)
+    stdio, http = configurations("docs/mcp.md")
+    assert configurations("README.md") == [stdio, http], "both documents show the same"
     key = secret()
 
     def here(text: str) -> str:

@@ -2,7 +2,8 @@
 process needs two seconds for that.
 
 Run as ``python -m tests.processes.command_server``; reads a line of JSON for each command: its
-arguments, and the files for what it prints on stdout and stderr. Prints its exit code.
+seconds, arguments, environment, and the files for what it prints on stdout and stderr. Prints its
+exit code.
 """
 
 from __future__ import annotations
@@ -13,12 +14,21 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND_SECONDS = 120
 FORK = multiprocessing.get_context("fork")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that came to its end, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class CommandServer:
@@ -34,19 +44,21 @@ class CommandServer:
             text=True,
         )
 
-    def run(self, *arguments: str) -> str:
-        """Run a command to its end; returns what it printed. Raises AssertionError if it fails."""
+    def run(
+        self, arguments: Sequence[str], environment: Mapping[str, str], seconds: float
+    ) -> Ended:
+        """Run a command to its end, or kill it after so many seconds.
+
+        ``environment`` is on top of the server's. It isn't seen by what is read at imports.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with tempfile.TemporaryDirectory(prefix="command-") as folder:
             out, error = Path(folder) / "out", Path(folder) / "error"
-            print(
-                json.dumps([arguments, str(out), str(error)]), file=self._process.stdin, flush=True
-            )
-            exit_code = self._process.stdout.readline().strip()
-            printed = out.read_text(encoding="utf-8")
-            assert exit_code == "0", f"{error.read_text(encoding='utf-8')}\n{printed}"
-            return printed
+            asked = [seconds, arguments, environment, str(out), str(error)]
+            print(json.dumps(asked), file=self._process.stdin, flush=True)
+            code = int(self._process.stdout.readline())
+            return Ended(code, out.read_text(encoding="utf-8"), error.read_text(encoding="utf-8"))
 
     def stop(self) -> None:
         self._process.communicate()
@@ -63,17 +75,19 @@ def main() -> None:
     # Every command's checks look at them.
     assert get_resolver().url_patterns
     for line in sys.stdin:
-        process = FORK.Process(target=_run, args=json.loads(line))
+        seconds, *command = json.loads(line)
+        process = FORK.Process(target=_run, args=command)
         process.start()
-        process.join(COMMAND_SECONDS)
+        process.join(seconds)
         process.kill()
         process.join()
         print(process.exitcode, flush=True)  # noqa: T201
 
 
-def _run(arguments: list[str], out: str, error: str) -> None:
+def _run(arguments: list[str], environment: dict[str, str], out: str, error: str) -> None:
     import manage  # noqa: PLC0415
 
+    os.environ.update(environment)
     for stream, path in ((sys.stdout, out), (sys.stderr, error)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), stream.fileno())
     sys.argv = ["manage.py", *arguments]

@@ -24,9 +24,10 @@ from memoryproject.foundation.embedded_postgres.processes import (
     stop_postmaster,
 )
 from tests.processes import plain_http
-from tests.processes.command_server import REPOSITORY, CommandServer
+from tests.processes.command_server import REPOSITORY, CommandServer, Ended
 from tests.processes.waiting import wait_until
 
+COMMAND_SECONDS = 120
 PREPARE = """
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
@@ -66,9 +67,17 @@ class Installation:
 
     def manage(self, *arguments: str) -> str:
         """Run a command of manage.py to its end; returns what it printed."""
+        ended = self.attempt(*arguments)
+        assert ended.returncode == 0, f"{ended.stderr}\n{ended.stdout}"
+        return ended.stdout
+
+    def attempt(
+        self, *arguments: str, seconds: float = COMMAND_SECONDS, **environment: str
+    ) -> Ended:
+        """Run a command of manage.py that may fail, or take longer than usual."""
         if self._commands is None:
             self._commands = CommandServer(self.environment)
-        return self._commands.run(*arguments)
+        return self._commands.run(arguments, environment, seconds)
 
     def start(self) -> None:
         """Web server and workers, up when this returns."""
@@ -81,6 +90,7 @@ class Installation:
             *("-m", "gunicorn", "memoryproject.wsgi", "--bind", f"127.0.0.1:{self.port}"),
             *("--workers", "2", "--worker-class", "gthread", "--threads", "8"),
             *("--timeout", "120", "--graceful-timeout", "10", "--no-control-socket"),
+            "--preload",
         )
 
     def start_workers(self) -> None:

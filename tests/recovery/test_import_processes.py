@@ -175,14 +175,7 @@ def test_what_goes_wrong_is_told_without_a_traceback(
     installation: Installation, database: Database, tmp_path: Path
 ) -> None:
     for arguments, code in ((["nowhere"], 2), ([str(tmp_path)], 1), (["--orphans", "x"], 2)):
-        ended = subprocess.run(
-            [sys.executable, "manage.py", "sessions_import", *arguments],
-            cwd=REPOSITORY,
-            env={**os.environ, **installation.environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ended = installation.attempt("sessions_import", *arguments)
         assert ended.returncode == code
         assert ended.stderr
         assert "Traceback" not in ended.stderr
