@@ -137,7 +137,7 @@ class TestVerifying:
         self, log: AuditLog, admin_client: Client
     ) -> None:
         log.record(2)
-        assert "never verified" in admin_client.get(LIST).content.decode()
+        assert "Not verified yet" in admin_client.get(LIST).content.decode()
         assert admin_client.post(VERIFY).url == VERIFY
         (job,) = [job.task for job in OrmQ.objects.all() if job.func().endswith("tasks.verify")]
         assert "as soon as a worker is free" in admin_client.get(VERIFY).content.decode()

@@ -99,7 +99,7 @@ def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world
     Label.objects.create(name="Urgent", colour="red")
     open_conversation(staff)
     press(staff, "?")
-    help_of_keys = staff.get_by_role("dialog", name="Keys")
+    help_of_keys = staff.get_by_role("dialog", name="Shortcuts")
     expect(help_of_keys).to_be_visible()
     press(staff, "Escape")
     expect(help_of_keys).to_be_hidden()
@@ -165,7 +165,7 @@ def test_many_are_reviewed_in_the_inbox(staff: Page, world: World) -> None:
     staff.goto(CHATS)
     staff.get_by_label("all on this page").check()
     with staff.expect_navigation():
-        staff.get_by_role("button", name="Do it").click()
+        staff.get_by_role("button", name="Apply").click()
     expect(staff.get_by_text("2 conversations are marked as reviewed.")).to_be_visible()
     expect(staff.locator(".chat .state.good")).to_have_count(2)
 

@@ -108,5 +108,5 @@ def test_a_contradiction_is_decided_in_the_list(staff: Page, memories: Memory) -
     staff.goto(PROPOSALS)
     with staff.expect_navigation():
         staff.get_by_role("button", name="Keep the older").click()
-    expect(staff.get_by_text("The older memory stays")).to_be_visible()
+    expect(staff.get_by_text("The older memory is kept")).to_be_visible()
     assert Memory.objects.get(content="Shop 7 opens at 10").status == "superseded"

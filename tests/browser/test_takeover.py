@@ -51,7 +51,7 @@ def test_paused_and_handed_back_by_keyboard_on_any_screen(
     expect(conversation.locator("#takeover")).to_contain_text("1 message came in meanwhile")
     assert looked_at(conversation) == []
     with conversation.expect_navigation():
-        conversation.get_by_role("button", name="Hand back, and answer").press("Enter")
+        conversation.get_by_role("button", name="Turn assistant back on, and answer").press("Enter")
     expect(conversation.get_by_text("answers the last message now")).to_be_visible()
     world.work()
     assert world.provider.sent[-1].text == "answer to: Hello?"
