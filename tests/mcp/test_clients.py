@@ -100,7 +100,7 @@ def test_two_clients_at_once_do_not_disturb_each_other(
     key = secret()
 
     async def visit(client: Client, chat: str) -> None:
-        for _ in range(3):
+        for _ in range(2):
             await remember_recall_forget(client, chat)
 
     async def both() -> None:

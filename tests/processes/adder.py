@@ -1,8 +1,8 @@
-"""One of several processes that add to a session and read from it, all at once.
+"""Several processes that add to a session and read from it, all at once.
 
-Run as ``python -m tests.processes.adder SESSION_ID TIMES NAME``: waits for a line on stdin, adds
-one to three messages so many times, and prints how many messages that were. Ends with 1 and the
-reason where something was wrong.
+Run as ``python -m tests.processes.adder SESSION_ID TIMES NAME…``: waits for a line on stdin, forks
+a process for each name, lets all go at one moment, and prints how many messages they added. Each
+adds one to three messages so many times. Ends with 1 and the reason where something was wrong.
 """
 
 from __future__ import annotations
@@ -14,39 +14,45 @@ from uuid import UUID
 
 import django
 
+from tests.processes.forks import run_at_once
 
-def main(session_id: UUID, times: int, name: str) -> int:
+
+def main(session_id: UUID, times: int, names: list[str]) -> int:
     """The number of messages added."""
     from sessions_app.conversations.conversation_message import ConversationMessage  # noqa: PLC0415
     from sessions_app.history.dependencies import build_chat_memory  # noqa: PLC0415 imports models
 
     service = build_chat_memory()
-    added = 0
+
+    def add(name: str) -> int:
+        added = 0
+        for _ in range(times):
+            count = added % 3 + 1
+            messages = [
+                ConversationMessage(
+                    "user" if place % 2 == 0 else "assistant",
+                    f"{name} says {added + place} ".ljust(120, "."),
+                    datetime.now(timezone.utc),
+                )
+                for place in range(count)
+            ]
+            stored = service.add_messages(conversation_id=session_id, messages=messages)
+            first = stored[0].order_num
+            assert first is not None
+            # What is added at once stands together, whoever else adds.
+            assert [each.order_num for each in stored] == list(range(first, first + count))
+            added += count
+            newest = service.get_messages(conversation_id=session_id, limit=20)
+            numbers = [each.order_num for each in newest]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
+        return added
+
     print("ready", flush=True)  # noqa: T201
     sys.stdin.readline()
-    for _ in range(times):
-        count = added % 3 + 1
-        messages = [
-            ConversationMessage(
-                "user" if place % 2 == 0 else "assistant",
-                f"{name} says {added + place} ".ljust(120, "."),
-                datetime.now(timezone.utc),
-            )
-            for place in range(count)
-        ]
-        stored = service.add_messages(conversation_id=session_id, messages=messages)
-        first = stored[0].order_num
-        assert first is not None
-        # What is added at once stands together, whoever else adds.
-        assert [each.order_num for each in stored] == list(range(first, first + count))
-        added += count
-        newest = service.get_messages(conversation_id=session_id, limit=20)
-        numbers = [each.order_num for each in newest]
-        assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
-    return added
+    return sum(run_at_once(add, names))
 
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     django.setup()
-    print(main(UUID(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))  # noqa: T201
+    print(main(UUID(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]))  # noqa: T201

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.processes.database import Database
-from tests.processes.installation import REPOSITORY, Installation
+from tests.processes.installation import REPOSITORY, Installation, family, kill
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -94,24 +96,22 @@ def backups_while_writing(full: Installation) -> list[Path]:
     session_id = full.manage("shell", "-v", "0", "-c", SHOW_SESSION).strip()
     archives = [full.folder / "first.zip", full.folder / "second.zip"]
     with up(full) as database:
-        writers = [
-            start(full, "-m", "tests.processes.adder", session_id, OFTEN_ENOUGH, name)
-            for name in ("first", "second")
-        ]
+        adder = start(
+            full, "-m", "tests.processes.adder", session_id, OFTEN_ENOUGH, "first", "second"
+        )
+        writers = psutil.Process(adder.pid)
         try:
-            for writer in writers:
-                assert writer.stdin is not None
-                writer.stdin.write("go\n")
-                writer.stdin.flush()
+            assert adder.stdin is not None
+            adder.stdin.write("go\n")
+            adder.stdin.flush()
             for archive in archives:
                 goal = numbers_in(database)["messages"] + 100
                 wait_until(partial(_has, database, goal), "messages come in")
                 full.manage("backup", str(archive))
-            assert [writer.poll() for writer in writers] == [None, None]
+            assert [is_alive(each) for each in writers.children()] == [True, True]
         finally:
-            for writer in writers:
-                writer.kill()
-                writer.communicate()
+            kill(family(writers))
+            adder.communicate()
     return archives
 
 

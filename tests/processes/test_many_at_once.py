@@ -70,29 +70,27 @@ def test_eight_processes_at_one_session(live: Stage) -> None:
     live.wait_for_answers(phone, 1)
     session_id = session_of(live, phone)["session_id"]
 
-    adders = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.adder", str(session_id), str(TIMES), name],
-            cwd=REPOSITORY,
-            env=live.installation.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for name in "abcdefgh"[:PROCESSES]
-    ]
-    for adder in adders:
-        assert adder.stdout is not None
-        assert adder.stdout.readline() == "ready\n"
-    for adder in adders:
-        assert adder.stdin is not None
-        adder.stdin.write("go\n")
-        adder.stdin.flush()
+    adders = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tests.processes.adder"),
+            *(str(session_id), str(TIMES), *"abcdefgh"[:PROCESSES]),
+        ],
+        cwd=REPOSITORY,
+        env=live.installation.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert adders.stdin is not None
+    assert adders.stdout is not None
+    assert adders.stdout.readline() == "ready\n"
+    adders.stdin.write("go\n")
+    adders.stdin.flush()
     live.post.say(phone, "and answered meanwhile")
-    ended = [(*adder.communicate(timeout=120), adder.returncode) for adder in adders]
-    assert [code for *_, code in ended] == [0] * PROCESSES, [error for _, error, _ in ended]
-    added = sum(int(printed) for printed, *_ in ended)
+    printed, error = adders.communicate(timeout=120)
+    assert adders.returncode == 0, error
+    added = int(printed)
     assert added > PROCESSES * EVERY
 
     live.wait_for_answers(phone, 2)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,29 +78,40 @@ ALL = [message for number, count in EXCHANGES.items() for message in messages_of
 
 
 class Saver:
-    """A save that is halted at a step."""
+    """Saves that are halted at a step, one at a time: see tests/processes/saver.py."""
 
-    def __init__(self, installation: Installation, folder: Path, step: str, at: int) -> None:
-        self.process = psutil.Popen(
-            [sys.executable, "-m", "tests.processes.saver", str(folder), step, str(at)],
+    def __init__(self, installation: Installation) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.processes.saver"],
             cwd=REPOSITORY,
             env=installation.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             text=True,
         )
-        line = self.process.stdout.readline()
-        assert line == "halted\n", self.process.stderr.read()
 
-    def kill(self) -> None:
-        kill([self.process])
-        self.process.communicate()
+    def start(self, folder: Path, step: str, at: int) -> psutil.Process:
+        """A save that has come to this step."""
+        assert self._server.stdin is not None
+        print(json.dumps([str(folder), step, at]), file=self._server.stdin, flush=True)
+        halted = re.fullmatch(r"halted (\d+)", self.said())
+        assert halted, "it came to its end before that step"
+        return psutil.Process(int(halted[1]))
 
-    def go_on(self) -> str:
-        out, errors = self.process.communicate("go\n", timeout=120)
-        assert self.process.returncode == 0, errors
-        return str(out)
+    def said(self) -> str:
+        """The next line that is printed."""
+        assert self._server.stdout is not None
+        return self._server.stdout.readline().strip()
+
+    def stop(self) -> None:
+        self._server.communicate()
+
+
+@pytest.fixture(scope="module")
+def saver(installation: Installation) -> Iterator[Saver]:
+    started = Saver(installation)
+    yield started
+    started.stop()
 
 
 def backed_up(installation: Installation) -> dict[str, str]:
@@ -120,10 +133,16 @@ def stored(database: Database) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("step", "at"), STEPS)
 def test_killed_at_any_step_nothing_is_lost_or_doubled(
-    installation: Installation, database: Database, folder: Path, step: str, at: int
+    installation: Installation,
+    database: Database,
+    saver: Saver,
+    folder: Path,
+    step: str,
+    at: int,
 ) -> None:
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    Saver(installation, folder, step, at).kill()
+    kill([saver.start(folder, step, at)])
+    assert saver.said() == f"ended {-signal.SIGKILL}"
     wait_until(
         lambda: not database.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"),
         "the killed one's connection is gone",
@@ -144,24 +163,18 @@ def test_killed_at_any_step_nothing_is_lost_or_doubled(
 
 
 def test_two_saves_at_once_one_works_and_the_other_says_so(
-    installation: Installation, database: Database, folder: Path, tmp_path: Path
+    installation: Installation, database: Database, saver: Saver, folder: Path, tmp_path: Path
 ) -> None:
-    working = Saver(installation, folder, "Storing", 0)
+    working = saver.start(folder, "Storing", 0)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / batch_name(1)).write_bytes(write(messages_of(9, 1)))
     for place, said in ((folder, "is at work in"), (elsewhere, "into the same chat")):
-        refused = subprocess.run(
-            [sys.executable, "manage.py", "chat_memory", "save", "--dir", str(place)],
-            cwd=REPOSITORY,
-            env=installation.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        refused = installation.attempt("chat_memory", "save", "--dir", str(place))
         assert refused.returncode == 1
         assert said in refused.stderr
         assert "Traceback" not in refused.stderr
-    assert working.go_on().split() == [str(MESSAGES)]
+    working.send_signal(signal.SIGUSR1)
+    assert [saver.said(), saver.said()] == [f"added {MESSAGES}", "ended 0"]
     assert stored(database) == ALL
     assert sorted(path.name for path in folder.iterdir()) == ["elsewhere"]

@@ -44,11 +44,20 @@ class Outcome:
 
 
 def fuzz(
-    world: World, caller: str, folder: Path, *, examples: int, phases: tuple[str, ...], seed: int
+    world: World,
+    caller: str,
+    folder: Path,
+    *,
+    examples: int,
+    phases: tuple[str, ...],
+    seed: int,
+    alike: int | None = None,
 ) -> Outcome:
-    """Hold the schema against the server, as this caller."""
+    """Hold the schema against the server, as this caller. alike: how many values are tried that
+    are wrong in one way at one place, such as of another type; None: all."""
     config, tally = folder / f"{caller}.toml", folder / f"{caller}.json"
     config.write_text(toml_of(world, caller), encoding="utf-8")
+    limit = {} if alike is None else {"CONTRACT_ALIKE": str(alike)}
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"),
@@ -56,7 +65,7 @@ def fuzz(
             *("--max-examples", str(examples), "--seed", str(seed), "--no-color"),
         ],
         cwd=folder,
-        env={**os.environ, "CONTRACT_TALLY": str(tally)},
+        env={**os.environ, "CONTRACT_TALLY": str(tally), **limit},
         capture_output=True,
         text=True,
         check=False,
@@ -77,6 +86,10 @@ def toml_of(world: World, caller: str) -> str:
         # NUL is refused everywhere, which tests/api/test_bad_input.py shows.
         "allow-x00 = false",
         "no-shrink = true",
+        "",
+        # tests/api/test_scopes.py tries them all.
+        "[phases.coverage]",
+        "unexpected-methods = []",
         "",
         "[checks.positive_data_acceptance]",
         f"expected-statuses = {json.dumps(ACCEPTED)}",

@@ -10,6 +10,8 @@ from collections import Counter
 from typing import Any
 
 import schemathesis
+from schemathesis.generation import GenerationMode
+from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import RejectedPositiveData
 
 # What no schema can tell, by operation: the fields for which something may be refused that has
@@ -33,11 +35,13 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "memories_change": {"visibility"},
 }
 TALLY = "CONTRACT_TALLY"
+ALIKE = "CONTRACT_ALIKE"
 
 KEY = "Idempotency-Key"
 PRINTABLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 
 seen: Counter[str] = Counter()
+alike: Counter[tuple[Any, ...]] = Counter()
 calls = 0
 
 
@@ -47,6 +51,20 @@ def before_load_schema(context: Any, raw_schema: dict[str, Any]) -> None:
     for name, schema in raw_schema["components"]["schemas"].items():
         if "properties" in schema and not name.endswith("Request"):
             schema.setdefault("additionalProperties", False)
+
+
+@schemathesis.hook
+def filter_case(context: Any, case: Any) -> bool:
+    """Of the values that are wrong in one way at one place, keep the first ones."""
+    meta = case.meta
+    is_positive = meta.generation.mode is GenerationMode.POSITIVE
+    if ALIKE not in os.environ or is_positive or meta.phase.name is not TestPhase.COVERAGE:
+        return True
+    what = meta.phase.data
+    place = (case.operation.label, what.parameter, what.location)
+    wrong = (*place, what.scenario, what.description)
+    alike[wrong] += 1
+    return alike[wrong] <= int(os.environ[ALIKE])
 
 
 @schemathesis.serializer("application/x-ndjson")
