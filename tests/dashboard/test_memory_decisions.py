@@ -225,7 +225,7 @@ def test_the_older_one_comes_back_from_the_newers_page(
     admin_client: Client, decision: str, states: tuple[str, str]
 ) -> None:
     older, newer = remember("The price is 35"), remember("The price is 40")
-    assert "took the place of an older one" in shown(admin_client, f"{LIST}{newer.pk}/change/")
+    assert "This memory replaced an older one" in shown(admin_client, f"{LIST}{newer.pk}/change/")
     decide(admin_client, newer, decision, older)
     assert (now(older)[0], now(newer)[0]) == states
     assert "decided about these memories meanwhile" in said(
@@ -241,7 +241,7 @@ def test_the_older_one_comes_back_from_its_own_page(
     admin_client: Client, decision: str, states: tuple[str, str]
 ) -> None:
     older, newer = remember("The price is 35"), remember("The price is 40")
-    assert "gave way to a newer one" in shown(admin_client, f"{LIST}{older.pk}/change/")
+    assert "A newer memory replaced this one" in shown(admin_client, f"{LIST}{older.pk}/change/")
     decide(admin_client, older, decision, newer)
     assert (now(older)[0], now(newer)[0]) == states
 

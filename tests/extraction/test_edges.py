@@ -88,7 +88,7 @@ class TestStaff:
         self, admin_client: Client, learning: Learning
     ) -> None:
         learning.world.remember(CLIENT, "I own a boat")
-        assert "t to be learned from" in self.page(admin_client)
+        assert "Learning was off" in self.page(admin_client)
 
     def test_what_waits_can_be_approved(self, admin_client: Client, learning: Learning) -> None:
         learning.say("I own a boat", fact("I own a boat", confidence=0.2))

@@ -65,7 +65,7 @@ LISTS: Mapping[str, Rows] = {
     "sessions_app.messageembedding": Rows(READ),
     "sessions_app.turn": Rows(READ, actions={"send_again": REVIEW}),
     "sessions_app.outboundpart": Rows(READ),
-    "sessions_app.inbounddelivery": Rows(READ),
+    "sessions_app.inbounddelivery": Rows(READ, actions={"process_again": REVIEW}),
     "sessions_app.summarizationmetadata": Rows(READ),
     "sessions_app.assistantprofile": Rows(READ, change=ADMINISTER),
     "cards_app.memorycard": Rows(READ, actions={"make_again": REVIEW}),
