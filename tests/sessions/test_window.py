@@ -158,6 +158,9 @@ def costs(count: int) -> dict[str, tuple[int, int]]:
     Chat.objects.all().delete()
     session = new_session()
     fill(session, count)
+    with connection.cursor() as cursor:
+        # Else the plans depend on what autovacuum saw last.
+        cursor.execute("ANALYZE sessions_app_message, sessions_app_turn")
     found = {}
     for operation in OPERATIONS:
         with CaptureQueriesContext(connection) as queries:
