@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,9 @@ def kill_all(server: EmbeddedPostgres) -> None:
     family = [process, *process.children(recursive=True)]
     process.suspend()
     for member in family:
-        os.kill(member.pid, signal.SIGKILL)
+        # A helper process of the server may have ended by itself since.
+        with suppress(ProcessLookupError):
+            os.kill(member.pid, signal.SIGKILL)
     wait_for(lambda: not any(is_alive(member) for member in family))
 
 
