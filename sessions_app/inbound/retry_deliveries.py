@@ -25,8 +25,8 @@ PARSERS: dict[str, Callable[[Any], list[Event]]] = {
     str(Provider.CLOUD): parse_cloud,
     str(Provider.GREEN): parse_green,
 }
-# After 2, 4, 8, … minutes: for about 17 hours. Then it is left to staff.
-MAX_ATTEMPTS = 9
+# After 1, 2, 4, … 512 minutes: for 17 hours. Then it is left to staff.
+MAX_ATTEMPTS = 10
 MAX_COUNT = 200
 MAX_COUNTED = 1_000
 

@@ -116,7 +116,7 @@ def recall(
     If the embedder fails, the search uses words only. A failing database query is retried once
     and then gives an empty result (ERR-MEMORY-003). Both set ``degraded``.
     """
-    from sessions_app.recall.message_ranking import MessageQuestion, topics_of  # noqa: PLC0415 numpy is slow
+    from sessions_app.recall.message_ranking import MessageQuestion  # noqa: PLC0415 numpy is slow
 
     subqueries = query_parts(query)
     messages = messages_visible(viewer, messages_where)
@@ -125,9 +125,7 @@ def recall(
     if MESSAGES in sources and viewer.chat_id is not None:
         found_messages = _try_twice(lambda: _search_messages(subqueries, messages))
         failed = found_messages is None
-    topics = (
-        topics_of(subqueries, found_messages) if found_messages and found_messages.texts else []
-    )
+    topics = _topics(subqueries, found_messages)
     question, topic_vectors, embedded = prepare_query(subqueries, embedder, topics=topics)
     searches: list[Callable[[], list[Hit]]] = []
     if MEMORIES in sources:
@@ -147,6 +145,12 @@ def recall(
     logger.debug("Recalled %d of %d candidates.", len(relevant), len(hits))
     degraded = failed or not embedded or None in [*found, complete]
     return RecallResult(relevant if complete is None else complete, degraded)
+
+
+def _topics(subqueries: Sequence[QueryPart], found: WordSearch | None) -> list[str]:
+    from sessions_app.recall.message_ranking import topics_of  # noqa: PLC0415 numpy is slow
+
+    return topics_of(subqueries, found) if found and found.texts else []
 
 
 def _search_messages(subqueries: Sequence[QueryPart], messages: QuerySet[Message]) -> WordSearch:

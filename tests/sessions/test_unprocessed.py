@@ -93,9 +93,14 @@ def test_after_the_last_retry_it_is_left_to_staff(
     cloud_text: dict[str, Any],  # noqa: F811
 ) -> None:
     post(client, "cloud", cloud_text)
+    hours = 0.0
     for _ in range(MAX_ATTEMPTS):
+        due = InboundDelivery.objects.get().retry_at
+        assert due is not None
+        hours += (due - timezone.now()).total_seconds() / 3600
         pass_time()
         sweep_work()
+    assert round(hours) == 17
     delivery = InboundDelivery.objects.get()
     assert (delivery.attempts, delivery.retry_at) == (MAX_ATTEMPTS, None)
     overview = admin_client.get("/admin/operations/").content.decode()
