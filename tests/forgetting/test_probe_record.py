@@ -124,7 +124,13 @@ def test_values_of_statistics_go_too(world: World) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE memories_app_memory, sessions_app_message")
     texts = Fragments([FACT])
-    kept = {(table, column) for table, column, value in statistics_values() if FACT in value}
+    # PostgreSQL may have analyzed other tables by itself, whose rows stay.
+    analyzed = {Memory._meta.db_table, Message._meta.db_table}
+    kept = {
+        (table, column)
+        for table, column, value in statistics_values()
+        if FACT in value and table in analyzed
+    }
     assert kept
     assert statistics_stale(statistics_values(), texts) == set()
     Memory.objects.all().delete()
