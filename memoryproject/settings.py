@@ -108,6 +108,9 @@ CHAT_MODEL = env.choice("CHAT_MODEL", "offline", ["offline", "openai"])
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.url("OPENAI_BASE_URL", "https://api.openai.com/v1")
 OPENAI_MODEL = env.text("OPENAI_MODEL", "gpt-4o-mini")
+# Seconds for one answer over all its calls of models, and for one attempt.
+ANSWER_DEADLINE_SECONDS = env.integer("ANSWER_DEADLINE_SECONDS", 60, minimum=1, maximum=600)
+MODEL_TIMEOUT_SECONDS = env.integer("MODEL_TIMEOUT_SECONDS", 30, minimum=1, maximum=150)
 # Prices of a million input and output tokens, by model.
 MODEL_PRICES = env.prices("MODEL_PRICES")
 EMBEDDER = env.choice("EMBEDDER", "wordllama", ["wordllama", "openai", "model2vec"])
@@ -193,6 +196,7 @@ Q_CLUSTER: dict[str, Any] = {
 # --- Django -------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "memoryproject.apps.MemoryProjectConfig",
+    "memoryproject.foundation.outside_services.apps.OutsideServicesConfig",
     "memoryproject.foundation.audit.apps.AuditConfig",
     "memoryproject.foundation.rest_kit.apps.ApiConfig",
     "memoryproject.foundation.outgoing_webhooks.apps.HooksConfig",

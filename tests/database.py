@@ -19,7 +19,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     """Let nothing wait for the disk, and replace Django's flush, which takes half a second."""
     with django_db_blocker.unblock():
         if not settings.DATABASE_URL:
-            _do_not_wait_for_the_disk()
+            _for_tests_only()
         emptier = Emptier()
     # A function, unlike a method that is bound already, is given the test case.
     TransactionTestCase._fixture_teardown = lambda case: emptier.empty(case)
@@ -27,10 +27,11 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     TransactionTestCase._fixture_teardown = flush_of_django
 
 
-def _do_not_wait_for_the_disk() -> None:
-    """The data of the tests' own server need not outlive a power cut."""
+def _for_tests_only() -> None:
+    """The data of the tests' own server need not outlive a power cut, and its plans must not
+    depend on whether a table was analyzed in the background."""
     with connection.cursor() as cursor:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
             cursor.execute(f"ALTER SYSTEM SET {setting} = off")
         cursor.execute("SELECT pg_reload_conf()")
 

@@ -19,12 +19,14 @@ from django.conf import settings
 from memories_app.embedding_models.facade import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.configured import service_guard
 from memoryproject.foundation.integrations.embedders import calibrations
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.registered import (
     AbsentEmbedder,
     RegisteredEmbedder,
 )
+from memoryproject.foundation.outside_services.models import ServiceName
 from sessions_app.embedding.reembed import Target
 
 logger = logging.getLogger(__name__)
@@ -168,7 +170,8 @@ def _openai(
     """Return one embedder for all requests: it keeps its connections open."""
     from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
 
-    return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep)
+    guard = service_guard(ServiceName.EMBEDDER, url, name)
+    return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep, guard=guard)
 
 
 @lru_cache(maxsize=2)

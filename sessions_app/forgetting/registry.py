@@ -225,6 +225,11 @@ _table(
     why="ids, times and words of ours; whose chat it was is cut loose when that is erased",
 )
 _table(
+    "outside_services_outsideservice",
+    safe="name target state error",
+    why="a model's name and host, and a status without the server's words",
+)
+_table(
     "dashboard_quarter",
     safe="answer_bins answer_counts model_names prompt_tokens completion_tokens",
     why="counts, and names of models",

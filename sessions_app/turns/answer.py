@@ -18,6 +18,7 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.outside_services.deadline import deadline
 from memoryproject.foundation.process.storage import is_disk_full
 from sessions_app.conversations.facade import (
     ANSWERING,
@@ -65,7 +66,8 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     try:
         turn = Turn.objects.select_related("chat", "session", "message").get(pk=lease.turn_id)
         if turn.state == TurnState.RUNNING:
-            _answer(turn, lease, dependencies)
+            with deadline(dependencies.rules.deadline.total_seconds()):
+                _answer(turn, lease, dependencies)
         if Turn.objects.filter(pk=turn.pk, state=TurnState.REPLIED).exists():
             reply_send(
                 lease=lease,

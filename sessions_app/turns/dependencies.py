@@ -34,6 +34,7 @@ def build_answer_rules() -> AnswerRules:
         history_max_messages=settings.HISTORY_MAX_MESSAGES,
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
         max_answer_age=timedelta(hours=settings.MAX_ANSWER_AGE_HOURS),
+        deadline=timedelta(seconds=settings.ANSWER_DEADLINE_SECONDS),
         time_zone=settings.BUSINESS_TIME_ZONE,
         cards_in_prompt=settings.CARDS_IN_PROMPT,
     )

@@ -99,7 +99,7 @@ def _send_part(
                 to=to, text=part.content, callback_id=str(part.id), reply_to=_quote(turn, to)
             )
         except SendError as error:
-            if error.permanent or error.outcome_unknown or delay is None:
+            if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
             _commit(lease, part, TurnState.REPLIED, PartState.WAITING)

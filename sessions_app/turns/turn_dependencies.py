@@ -29,6 +29,7 @@ class AnswerRules:
     history_max_messages: int | None = None
     max_context_tokens: int | None = None
     max_answer_age: timedelta = timedelta(hours=24)
+    deadline: timedelta = timedelta(seconds=60)
     time_zone: str = "UTC"
     cards_in_prompt: int = 0
 

@@ -1,8 +1,12 @@
-"""Choose the chat model, the transcriber and the WhatsApp providers from the settings."""
+"""Choose the chat model, the transcriber and the WhatsApp providers from the settings.
+
+Each is called through the circuit breaker of its service.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -13,6 +17,8 @@ from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
+from memoryproject.foundation.outside_services.guards import ServiceGuard
+from memoryproject.foundation.outside_services.models import ServiceName
 
 
 def configured_transcriber() -> Transcriber | None:
@@ -20,31 +26,39 @@ def configured_transcriber() -> Transcriber | None:
     if not settings.TRANSCRIPTION_MODEL:
         return None
     return _openai_transcriber(
-        settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.TRANSCRIPTION_MODEL
+        settings.OPENAI_API_KEY,
+        settings.OPENAI_BASE_URL,
+        settings.TRANSCRIPTION_MODEL,
+        settings.MODEL_TIMEOUT_SECONDS,
     )
 
 
 @lru_cache(maxsize=4)
-def _openai_transcriber(api_key: str, base_url: str, model: str) -> Transcriber:
+def _openai_transcriber(api_key: str, base_url: str, model: str, timeout: float) -> Transcriber:
     from memoryproject.foundation.integrations.speech.openai_transcriber import OpenAITranscriber  # noqa: PLC0415 slow
 
-    return OpenAITranscriber(api_key=api_key, base_url=base_url, model=model)
+    guard = service_guard(ServiceName.TRANSCRIBER, base_url, model)
+    return OpenAITranscriber(api_key, base_url, model, timeout=timeout, guard=guard)
 
 
 def configured_chat_model() -> ChatModel:
     if settings.CHAT_MODEL == "openai":
         return _openai_chat(
-            settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.OPENAI_MODEL
+            settings.OPENAI_API_KEY,
+            settings.OPENAI_BASE_URL,
+            settings.OPENAI_MODEL,
+            settings.MODEL_TIMEOUT_SECONDS,
         )
     return OfflineChatModel()
 
 
 @lru_cache(maxsize=4)
-def _openai_chat(api_key: str, base_url: str, model: str) -> ChatModel:
+def _openai_chat(api_key: str, base_url: str, model: str, timeout: float) -> ChatModel:
     """Return one instance for all turns: it keeps its connections open."""
     from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow
 
-    return OpenAIChatModel(api_key=api_key, base_url=base_url, model=model)
+    guard = service_guard(ServiceName.CHAT_MODEL, base_url, model)
+    return OpenAIChatModel(api_key, base_url, model, timeout=timeout, guard=guard)
 
 
 def configured_providers() -> dict[str, WhatsAppProvider]:
@@ -57,11 +71,20 @@ def configured_providers() -> dict[str, WhatsAppProvider]:
             api_url=settings.WHATSAPP_CLOUD_API_URL,
             phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
             access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+            guard=service_guard(ServiceName.WHATSAPP_CLOUD, settings.WHATSAPP_CLOUD_API_URL),
         ),
         "green": GreenProvider(
             api_url=settings.GREEN_API_URL,
             id_instance=settings.GREEN_API_ID_INSTANCE,
             token=settings.GREEN_API_TOKEN,
+            guard=service_guard(ServiceName.WHATSAPP_GREEN, settings.GREEN_API_URL),
         ),
         "console": ConsoleProvider(),
     }
+
+
+def service_guard(name: ServiceName, url: str, model: str = "") -> ServiceGuard:
+    """Return the breaker of a service, which is told apart by its model and host."""
+    parts = urlsplit(url)
+    host = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    return ServiceGuard(name, f"{model} at {host}" if model else host)

@@ -8,6 +8,9 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.outside_services.deadline import time_left
+
 DELAYS = (1.0, 2.0, 4.0)
 # A server may ask for minutes, but a person waits for the answer, and a lease must be renewed.
 MAX_WAIT = 30.0
@@ -22,6 +25,7 @@ class AttemptFailed(Exception):
     ``retry_after``: seconds that the server asked to wait, None if it asked for no wait.
     ``too_long``: the request is longer than the model reads.
     ``refused``: the server refuses the form of the request, so another form may succeed.
+    ``sickness``: the weight of the failure as a sign of a sick service (see outside_services).
     """
 
     def __init__(
@@ -32,12 +36,22 @@ class AttemptFailed(Exception):
         retry_after: float | None = None,
         too_long: bool = False,
         refused: bool = False,
+        sickness: int = 0,
     ) -> None:
         super().__init__(message)
         self.permanent = permanent
+        self.sickness = sickness
         self.too_long = too_long
         self.refused = refused
         self.retry_after = retry_after
+
+    @property
+    def sickness_text(self) -> str:
+        """The failure's text without the words of the server, which may repeat a person's."""
+        text = error_text(self)
+        if isinstance(text, ErrorText) and text.code == "model_refused":
+            return ErrorText("model_status", status=text.params["status"])
+        return text
 
 
 def nothing() -> None:
@@ -53,6 +67,8 @@ def call_with_retries(
 ) -> tuple[T, int]:
     """Call ``attempt`` until it succeeds, at most once more than there are delays.
 
+    Where a deadline is set, a retry that couldn't begin before it is not waited for.
+
     Returns its value and the number of attempts. Raises the last AttemptFailed, the first permanent
     one, or any exception of ``before_attempt``.
     """
@@ -64,6 +80,9 @@ def call_with_retries(
             if failure.permanent:
                 raise
             wait = wait_before_retry(delay, failure.retry_after)
+            left = time_left()
+            if left is not None and left <= wait:
+                raise
         sleep(wait)
     before_attempt()
     return attempt(), len(delays) + 1

@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.embedders.batching import group_texts
 from memoryproject.foundation.integrations.embedders.hashing import unit
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
+from memoryproject.foundation.outside_services.guards import Guard
 
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,
@@ -47,6 +48,7 @@ class OpenAIEmbedder:
         *,
         timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
+        guard: Guard | None = None,
     ) -> None:
         """Raises ValueError for invalid dimensions and for a URL that isn't http(s)."""
         known = KNOWN_DIMENSIONS.get(model)
@@ -55,7 +57,7 @@ class OpenAIEmbedder:
         self._requested = dimensions if shortened else None
         self._dimensions = dimensions or known
         self._model = model
-        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
         self._sleep = sleep
         self.model_id = f"openai:{model}:{dimensions}" if shortened else f"openai:{model}"
         self.calibration = calibrations.OPENAI.get(model, calibrations.OPENAI_DEFAULT)

@@ -20,6 +20,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
+from memoryproject.foundation.outside_services.guards import Guard
 
 
 class Form(IntEnum):
@@ -51,11 +52,12 @@ class OpenAIChatModel:
         base_url: str | None,
         model: str,
         *,
-        timeout: float = 60.0,
+        timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
+        guard: Guard | None = None,
     ) -> None:
         """Raises ValueError for a base URL that isn't http(s)."""
-        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
         self._model = model
         self._sleep = sleep
         self._form = Form.JSON_SCHEMA

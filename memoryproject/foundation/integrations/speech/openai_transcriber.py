@@ -11,6 +11,7 @@ from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries, nothing
 from memoryproject.foundation.integrations.speech.base import Transcript, TranscriptionError
+from memoryproject.foundation.outside_services.guards import Guard
 
 # The endpoint detects the format by the file's name.
 _ENDINGS = {
@@ -37,12 +38,13 @@ class OpenAITranscriber:
         base_url: str | None,
         model: str,
         *,
-        timeout: float = 60.0,
+        timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
+        guard: Guard | None = None,
     ) -> None:
         self.model = model
         self._sleep = sleep
-        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout)
+        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
 
     def close(self) -> None:
         self._connection.close()

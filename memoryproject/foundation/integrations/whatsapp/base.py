@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from memoryproject.foundation.errors.stored_errors import error_text
+
 
 @dataclass(frozen=True)
 class Recipient:
@@ -36,6 +38,8 @@ class SendError(Exception):
         them.
     alert: staff must act (token expired, account blocked, billing).
     code: the provider's own error code, where it gave one.
+    is_paused: the provider wasn't called: it has not answered lately.
+    sickness: the weight of the failure as a sign of a sick service (see outside_services).
     """
 
     def __init__(
@@ -47,13 +51,21 @@ class SendError(Exception):
         retry_after: float | None = None,
         alert: bool = False,
         code: int | None = None,
+        is_paused: bool = False,
+        sickness: int = 0,
     ) -> None:
         super().__init__(message)
+        self.is_paused = is_paused
+        self.sickness = sickness
         self.permanent = permanent
         self.outcome_unknown = outcome_unknown
         self.retry_after = retry_after
         self.alert = alert
         self.code = code
+
+    @property
+    def sickness_text(self) -> str:
+        return error_text(self)
 
 
 class WhatsAppProvider(Protocol):

@@ -10,9 +10,31 @@ from urllib.parse import urlsplit
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.outside_services.guards import (
+    PAUSE_SECONDS,
+    TIMEOUT_WEIGHT,
+    Guard,
+    ServicePausedError,
+    Unguarded,
+)
 
 if TYPE_CHECKING:
     import httpx
+
+
+class _SickAnswer(Exception):
+    """An answer that counts as a failure of the service; callers read it like any other."""
+
+    sickness = 1
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__()
+        self.response = response
+
+    @property
+    def sickness_text(self) -> str:
+        return ErrorText("service_status", status=self.response.status_code)
+
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN_OF_ANSWER = 300
@@ -25,19 +47,34 @@ def post_json(
     headers: Mapping[str, str] | None = None,
     timeout: float,
     transport: httpx.BaseTransport | None = None,
+    guard: Guard | None = None,
 ) -> httpx.Response:
     """Post the payload and return the response with its body, whatever its status is.
 
     Each call opens its own connection: one kept alive could be closed by the server just as we
     write, and then it would be unknown whether the message was sent. Raises SendError; its text
-    never holds the URL, which may hold a token.
+    never holds the URL, which may hold a token. A sick service isn't called (``guard``).
     """
-    return _ask(
-        url,
-        lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
-        timeout=timeout,
-        transport=transport,
-    )
+
+    def post() -> httpx.Response:
+        response = _ask(
+            url,
+            lambda client: client.post(url, json=dict(payload), headers=dict(headers or {})),
+            timeout=timeout,
+            transport=transport,
+        )
+        if response.status_code >= 500 or response.status_code == 401:
+            raise _SickAnswer(response)
+        return response
+
+    try:
+        return (guard or Unguarded()).call(post)
+    except _SickAnswer as sick:
+        return sick.response
+    except ServicePausedError:
+        raise SendError(
+            ErrorText("service_paused"), retry_after=PAUSE_SECONDS, is_paused=True
+        ) from None
 
 
 def get_json(
@@ -89,12 +126,21 @@ def _ask(
             ErrorText("send_unwritable", kind=type(error).__name__), permanent=True
         ) from None
     except not_sent as error:
-        raise SendError(ErrorText("send_unreachable", kind=type(error).__name__)) from None
+        raise SendError(
+            ErrorText("send_unreachable", kind=type(error).__name__), sickness=_weight(error)
+        ) from None
     except httpx.HTTPError as error:
         raise SendError(
             ErrorText("send_connection_broke", kind=type(error).__name__),
             outcome_unknown=True,
+            sickness=_weight(error),
         ) from None
+
+
+def _weight(error: httpx.HTTPError) -> int:
+    import httpx  # noqa: PLC0415 slow
+
+    return TIMEOUT_WEIGHT if isinstance(error, httpx.TimeoutException) else 1
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     post_json,
     retry_after,
 )
+from memoryproject.foundation.outside_services.guards import Guard
 
 if TYPE_CHECKING:
     import httpx
@@ -54,6 +55,7 @@ class CloudProvider:
         access_token: str,
         timeout: float = 15.0,
         transport: httpx.BaseTransport | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.phone_number_id = phone_number_id
         self._api_url = api_url.rstrip("/")
@@ -61,6 +63,7 @@ class CloudProvider:
         self._access_token = access_token
         self._timeout = timeout
         self._transport = transport
+        self._guard = guard
 
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
@@ -137,6 +140,7 @@ class CloudProvider:
             headers={"Authorization": f"Bearer {self._access_token}"},
             timeout=self._timeout,
             transport=self._transport,
+            guard=self._guard,
         )
         if not response.is_success:
             raise error_of(response)

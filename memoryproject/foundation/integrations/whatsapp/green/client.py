@@ -29,6 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     post_json,
     retry_after,
 )
+from memoryproject.foundation.outside_services.guards import Guard
 
 if TYPE_CHECKING:
     import httpx
@@ -56,6 +57,7 @@ class GreenProvider:
         token: str,
         timeout: float = 15.0,
         transport: httpx.BaseTransport | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.id_instance = id_instance
         self._api_url = api_url
@@ -63,6 +65,7 @@ class GreenProvider:
         self._token = token
         self._timeout = timeout
         self._transport = transport
+        self._guard = guard
         guard_http_logs()
 
     def send_text(
@@ -143,6 +146,7 @@ class GreenProvider:
             payload,
             timeout=self._timeout,
             transport=self._transport,
+            guard=self._guard,
         )
         if not response.is_success:
             raise self._error_of(response)

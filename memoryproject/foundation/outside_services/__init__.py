@@ -1,0 +1,1 @@
+"""The health of the services that this server calls: chat model, embedder, WhatsApp providers."""

@@ -1,0 +1,64 @@
+"""The state of each outside service's circuit breaker, shared by all processes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.errors.stored_errors import ErrorField
+
+
+class ServiceName(models.TextChoices):
+    CHAT_MODEL = "chat_model", _("Chat model")
+    EMBEDDER = "embedder", _("Embedder")
+    TRANSCRIBER = "transcriber", _("Transcription")
+    WHATSAPP_CLOUD = "whatsapp_cloud", _("WhatsApp Cloud API")
+    WHATSAPP_GREEN = "whatsapp_green", _("Green API")
+
+
+class BreakerState(models.TextChoices):
+    """The states of a circuit breaker, by the names of the pybreaker package."""
+
+    CLOSED = "closed", _("working")
+    OPEN = "open", _("not answering")
+    HALF_OPEN = "half-open", _("being tried again")
+
+
+class OutsideService(models.Model):
+    """A service at one address; another model or address is another service.
+
+    ``failures`` counts those since the last success. ``sick_since``: when the breaker opened after
+    the last success. ``opened_at``: when it was last opened. ``trial_until``: until then the one
+    process that tries the service again may take.
+    """
+
+    name = models.CharField(_("name"), max_length=32, choices=ServiceName.choices)
+    target = models.CharField(_("target"), max_length=300)
+    state = models.CharField(
+        _("state"), max_length=16, choices=BreakerState.choices, default=BreakerState.CLOSED
+    )
+    failures = models.PositiveIntegerField(_("failures"), default=0)
+    error = ErrorField(_("error"), blank=True)
+    sick_since = models.DateTimeField(_("sick since"), null=True, blank=True)
+    opened_at = models.DateTimeField(_("opened at"), null=True, blank=True)
+    trial_until = models.DateTimeField(_("trial until"), null=True, blank=True)
+    changed_at = models.DateTimeField(_("changed at"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("outside service")
+        verbose_name_plural = _("outside services")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["name", "target"], name="one_row_a_service"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_name_display()} ({self.target})"
+
+
+def services_sick() -> list[OutsideService]:
+    """Return the services that are paused or being tried again."""
+    sick = OutsideService.objects.exclude(state=BreakerState.CLOSED)
+    return list(sick.order_by("name", "target"))
