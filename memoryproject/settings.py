@@ -180,17 +180,36 @@ Q_BROKER = env.url("Q_BROKER", schemes=("redis", "rediss"))
 Q_CLUSTER: dict[str, Any] = {
     "name": "memory",
     "label": _("Background work"),
+    # The lanes (see foundation/process/lanes.py): this one answers, the others are below.
     "workers": 4,
+    # A worker takes the next job itself: one that waits for it could be done by another host.
+    "queue_limit": 4,
     "poll": 0.1,
     "bulk": 1,
-    # A turn may try the chat model four times, for up to a minute each.
+    # Longer than any answer, summary or document takes.
     "timeout": 600,
     "retry": 660,
+    "ALT_CLUSTERS": {
+        "commands": {"workers": 2, "queue_limit": 2},
+        "schedules": {"workers": 2, "queue_limit": 2},
+        "background": {"workers": 2, "queue_limit": 2},
+    },
     "max_attempts": 3,
     "ack_failures": True,
     "save_limit": 500,
     "catch_up": False,
-    **({"redis": Q_BROKER} if Q_BROKER else {"orm": "default"}),
+    "guard_cycle": 1,
+    **(
+        {
+            "broker_class": "memoryproject.foundation.process.redis_broker.RedisBroker",
+            "redis": Q_BROKER,
+        }
+        if Q_BROKER
+        else {
+            "broker_class": "memoryproject.foundation.process.brokers.DatabaseBroker",
+            "orm": "default",
+        }
+    ),
 }
 
 # --- Django -------------------------------------------------------------------------------

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from django.db import connection, transaction
 from django_q.models import Schedule
 
+from memoryproject.foundation.process.lanes import BACKGROUND, SCHEDULES
+
 
 @dataclass(frozen=True)
 class Planned:
-    """A task by its dotted name, with its interval in minutes."""
+    """A task by its dotted name, with its interval in minutes and the lane of its workers."""
 
     name: str
     task: str
     minutes: int
+    lane: str = SCHEDULES
 
 
 PLANNED = (
@@ -22,7 +25,7 @@ PLANNED = (
     Planned("Sweep cards", "sessions_app.tasks.sweep_cards", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
-    Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
+    Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5, BACKGROUND),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
     Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
     Planned("Tend memory documents", "sessions_app.tasks.tend_memory_documents", 60),
@@ -31,7 +34,7 @@ PLANNED = (
     Planned("Tidy the API", "memoryproject.foundation.rest_kit.tasks.tidy", 60),
     Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
     Planned("Count the dashboard's figures", "memoryproject.staff_site.tasks.recount", 1),
-    Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
+    Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60, BACKGROUND),
 )
 
 OURS = r"^(sessions_app|memoryproject(\.\w+)+)\.tasks\."
@@ -57,6 +60,7 @@ def schedules_install() -> dict[str, bool]:
                     "schedule_type": Schedule.MINUTES,
                     "minutes": planned.minutes,
                     "repeats": -1,
+                    "cluster": planned.lane,
                 },
             )
             made[planned.name] = fresh

@@ -18,6 +18,7 @@ from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from sessions_app.cards.dependencies import enqueue_cards
 from sessions_app.cards.facade import cards_make
 from sessions_app.conversations.facade import cards_sweep
+from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder, embeddings_tend, session_embed
 from sessions_app.extraction.dependencies import build_extractor
 from sessions_app.extraction.facade import chat_learn
@@ -36,9 +37,10 @@ from sessions_app.transcripts.facade import leftovers_remove
 from sessions_app.turns.dependencies import (
     build_file_dependencies,
     build_turn_dependencies,
+    enqueue_answers,
     enqueue_chat,
 )
-from sessions_app.turns.facade import chat_answer, pauses_end, turns_sweep
+from sessions_app.turns.facade import chat_answer, next_needs_model, pauses_end, turns_sweep
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 
 
@@ -49,6 +51,20 @@ def answer_chat(chat_id: str) -> int:
         dependencies=build_turn_dependencies(),
         debounce=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
     )
+
+
+def answer_commands(chat_id: str) -> int:
+    """Answer the waiting messages of a chat up to the first that needs a model."""
+    chat = UUID(chat_id)
+    answered = chat_answer(
+        chat_id=chat,
+        dependencies=build_turn_dependencies(),
+        may_ask_model=False,
+        embed=enqueue_vectors,
+    )
+    if next_needs_model(chat):
+        enqueue_answers(chat)
+    return answered
 
 
 def sweep_work() -> dict[str, int]:

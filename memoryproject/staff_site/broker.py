@@ -8,10 +8,10 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError
 from django.utils.translation import override
-from django_q.brokers import Broker
-from django_q.brokers.orm import ORM
+from django_q.brokers import Broker, get_broker
 from django_q.status import Stat
-from django_q.tasks import async_task
+
+from memoryproject.foundation.process import lanes
 
 WAIT_SECONDS = 2.0
 # The states in which a cluster takes jobs.
@@ -27,18 +27,19 @@ def is_redis() -> bool:
     return bool(settings.Q_BROKER)
 
 
-def broker_quick() -> Broker:
-    """Return the configured broker; a Redis with a connection that times out soon."""
-    return _redis_broker() if is_redis() else ORM()
+def broker_quick(lane: str = lanes.ANSWERS) -> Broker:
+    """Return the configured broker of a lane; a Redis with a connection that times out soon."""
+    return _redis_broker(lane) if is_redis() else get_broker(lane)
 
 
-def _redis_broker() -> Broker:
-    from django_q.brokers.redis_broker import Redis as RedisBroker  # noqa: PLC0415 slow to import
+def _redis_broker(lane: str) -> Broker:
     from redis import Redis  # noqa: PLC0415
     from redis.backoff import NoBackoff  # noqa: PLC0415
     from redis.retry import Retry  # noqa: PLC0415
 
-    broker = RedisBroker()
+    from memoryproject.foundation.process.redis_broker import RedisBroker  # noqa: PLC0415 slow
+
+    broker = RedisBroker(lane)
     broker.connection = Redis.from_url(
         settings.Q_BROKER,
         socket_connect_timeout=WAIT_SECONDS,
@@ -60,9 +61,12 @@ def _broker_errors() -> tuple[type[Exception], ...]:
 
 
 def queue_depth() -> int:
-    """Return the number of jobs that no worker has taken yet. Raises BrokerGoneError."""
+    """Return the number of jobs of all lanes that no worker has taken yet.
+
+    Raises BrokerGoneError.
+    """
     try:
-        return int(broker_quick().queue_size())
+        return sum(int(broker_quick(lane).queue_size()) for lane in lanes.LANES)
     except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None
 
@@ -91,9 +95,9 @@ def takes_jobs(cluster: Stat) -> bool:
     return state_of(cluster) in WORKING
 
 
-def enqueue(function: str, *args: Any, **options: Any) -> str:
-    """Put a job into the queue and return its id. Raises BrokerGoneError."""
+def enqueue(function: str, *args: Any, lane: str = lanes.BACKGROUND, **options: Any) -> str:
+    """Put a job into a lane's queue and return its id. Raises BrokerGoneError."""
     try:
-        return str(async_task(function, *args, broker=broker_quick(), **options))
+        return lanes.enqueue(function, *args, lane=lane, broker=broker_quick(lane), **options)
     except _broker_errors() as error:
         raise BrokerGoneError(type(error).__name__) from None

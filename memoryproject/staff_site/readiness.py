@@ -11,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.process.lanes import LANES, lane_of
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
 from memoryproject.staff_site.broker import BrokerGoneError, clusters, takes_jobs
 
@@ -72,7 +73,14 @@ def _storage() -> Part:
 
 def _workers() -> Part:
     try:
-        alive = any(takes_jobs(cluster) for cluster in clusters())
+        alive = {lane_of(each.cluster_id) for each in clusters() if takes_jobs(each)}
     except BrokerGoneError:
         return Part("workers", False, _("The broker doesn't answer: see Q_BROKER."))
-    return Part("workers", alive, "" if alive else _("Run `python manage.py qcluster`."))
+    missing = [lane for lane in LANES if lane not in alive]
+    if not missing:
+        return Part("workers", True)
+    hint = _("Run `python manage.py qcluster`.")
+    if len(missing) < len(LANES):
+        lanes = _("No workers run for: %(lanes)s.") % {"lanes": ", ".join(missing)}
+        hint = f"{lanes} {hint}"
+    return Part("workers", False, hint)

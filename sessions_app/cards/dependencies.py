@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from django_q.tasks import async_task
+from memoryproject.foundation.process.lanes import enqueue
 
 
 def enqueue_cards(session_ids: Sequence[UUID]) -> None:
     """Enqueue these sessions."""
     keys = [str(key) for key in session_ids]
-    async_task("sessions_app.tasks.make_cards", keys, task_name=f"cards of {len(keys)} sessions")
+    enqueue("sessions_app.tasks.make_cards", keys, task_name=f"cards of {len(keys)} sessions")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django_q.tasks import async_task
+from memoryproject.foundation.process.lanes import enqueue
 
 
 def enqueue_document(document_id: UUID) -> None:
     """Queue this document for a worker."""
     name = f"read {document_id}"
-    async_task("sessions_app.tasks.read_document", str(document_id), task_name=name)
+    enqueue("sessions_app.tasks.read_document", str(document_id), task_name=name)

@@ -170,7 +170,7 @@ def _openai(
     """Return one embedder for all requests: it keeps its connections open."""
     from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
 
-    guard = service_guard(ServiceName.EMBEDDER, url, name)
+    guard = service_guard(str(ServiceName.EMBEDDER), url, name)
     return OpenAIEmbedder(key, url, name, dimensions, timeout=timeout, sleep=sleep, guard=guard)
 
 

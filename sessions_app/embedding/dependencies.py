@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django_q.tasks import async_task
+from memoryproject.foundation.process.lanes import enqueue
 
 
 def enqueue_vectors(session_id: UUID) -> None:
     """Queue a task that makes the missing vectors of this session's messages."""
     name = f"vectors {session_id}"
-    async_task("sessions_app.tasks.embed_session", str(session_id), task_name=name)
+    enqueue("sessions_app.tasks.embed_session", str(session_id), task_name=name)

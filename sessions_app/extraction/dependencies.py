@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.conf import settings
-from django_q.tasks import async_task
 
 from memories_app.store.facade import is_forgotten
 from memoryproject.foundation.integrations.configured import configured_chat_model
+from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.extract import Extractor
 
@@ -41,4 +41,4 @@ def _is_forgotten(content: str, scope: str) -> bool:
 def enqueue_learning(chat_id: UUID) -> None:
     """Enqueue a chat whose turns should be learned from."""
     name = f"learn from {chat_id}"
-    async_task("sessions_app.tasks.learn_from_chat", str(chat_id), task_name=name)
+    enqueue("sessions_app.tasks.learn_from_chat", str(chat_id), task_name=name)

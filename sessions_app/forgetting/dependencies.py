@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django_q.tasks import async_task
-
 from memories_app.documents.dependencies import documents_folder
+from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.history.dependencies import build_chat_memory
@@ -25,4 +24,4 @@ def build_forget_dependencies() -> ForgetDependencies:
 
 def enqueue_forgetting(run_id: UUID) -> None:
     """Enqueue a run of forgetting for a worker."""
-    async_task("sessions_app.tasks.run_forgetting", str(run_id), task_name=f"forget {run_id}")
+    enqueue("sessions_app.tasks.run_forgetting", str(run_id), task_name=f"forget {run_id}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django_q.tasks import async_task
+from memoryproject.foundation.process.lanes import enqueue
 
 
 def enqueue_summary(session_id: UUID) -> None:
     """Enqueue a session whose summaries are due."""
     name = f"sum up {session_id}"
-    async_task("sessions_app.tasks.summarize_session", str(session_id), task_name=name)
+    enqueue("sessions_app.tasks.summarize_session", str(session_id), task_name=name)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from uuid import UUID
 
 from django.conf import settings
-from django_q.tasks import async_task
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder
 from memoryproject.foundation.integrations.configured import (
@@ -17,11 +16,13 @@ from memoryproject.foundation.integrations.configured import (
     configured_transcriber,
 )
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
+from memoryproject.foundation.process.lanes import ANSWERS, COMMANDS, enqueue
 from memoryproject.foundation.process.shared_times import SharedTimes
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.transcript_files.dependencies import build_transcript_backups
+from sessions_app.turns.queue import next_needs_model
 from sessions_app.turns.storage_notices import StorageNotices
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies, FileDependencies
 
@@ -77,5 +78,18 @@ def build_storage_notices() -> StorageNotices:
 
 
 def enqueue_chat(chat_id: UUID) -> None:
-    """Enqueue the chat so that a worker answers its waiting turns."""
-    async_task("sessions_app.tasks.answer_chat", str(chat_id), task_name=f"answer {chat_id}"[:100])
+    """Enqueue the chat so that a worker answers its waiting turns.
+
+    A turn that needs no model doesn't queue behind those that wait for one.
+    """
+    if next_needs_model(chat_id):
+        enqueue_answers(chat_id)
+    else:
+        name = f"command {chat_id}"
+        enqueue("sessions_app.tasks.answer_commands", str(chat_id), lane=COMMANDS, task_name=name)
+
+
+def enqueue_answers(chat_id: UUID) -> None:
+    """Enqueue the chat for the workers that may ask the chat model."""
+    name = f"answer {chat_id}"
+    enqueue("sessions_app.tasks.answer_chat", str(chat_id), lane=ANSWERS, task_name=name)

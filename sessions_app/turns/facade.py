@@ -11,7 +11,7 @@ from sessions_app.turns.pauses import (
     pauses_merge,
 )
 from sessions_app.turns.prompt import Line, PromptParts, Recalled, build_prompt
-from sessions_app.turns.queue import chat_answer
+from sessions_app.turns.queue import chat_answer, next_needs_model
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.statuses import own_send_confirm, status_apply
 from sessions_app.turns.turn_claims import (
@@ -33,6 +33,7 @@ __all__ = [
     "chat_pause",
     "chat_resume",
     "last_held",
+    "next_needs_model",
     "own_send_confirm",
     "parts_store",
     "pause_in_force",

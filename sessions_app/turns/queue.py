@@ -19,7 +19,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.answer import turn_run
-from sessions_app.turns.turn_claims import TurnLease, turn_claim
+from sessions_app.turns.turn_claims import TurnLease, turn_claim, turn_next
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -28,16 +28,27 @@ OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
 
 def chat_answer(
-    *, chat_id: UUID, dependencies: Dependencies, debounce: timedelta = timedelta(0)
+    *,
+    chat_id: UUID,
+    dependencies: Dependencies,
+    debounce: timedelta = timedelta(0),
+    may_ask_model: bool = True,
+    embed: Callable[[UUID], object] | None = None,
 ) -> int:
     """Answer every turn that waits in the chat; return how many were worked on.
 
     A worker that finds another worker in the chat leaves immediately. The other worker looks for
-    more work before it leaves, so no turn is left behind.
+    more work before it leaves, so no turn is left behind. Without ``may_ask_model`` the worker
+    leaves at the first turn that needs a model.
+
+    ``embed`` makes the vectors of a session's messages; by default the worker does, at the end.
     """
     worked = 0
     sessions: set[UUID | None] = set()
-    while lease := turn_claim(chat_id=chat_id):
+    while may_ask_model or not next_needs_model(chat_id):
+        lease = turn_claim(chat_id=chat_id)
+        if lease is None:
+            break
         worked += 1
         try:
             if debounce:
@@ -50,8 +61,25 @@ def chat_answer(
         sessions |= set(turns.values_list("session_id", flat=True))
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
-        messages_embed(session_id=session_id, embedder=dependencies.embedder)
+        if embed is None or session_id is None:
+            messages_embed(session_id=session_id, embedder=dependencies.embedder)
+        else:
+            embed(session_id)
     return worked
+
+
+def next_needs_model(chat_id: UUID) -> bool:
+    """Return whether the chat's next turn may ask a model, or read a file, which takes as long.
+
+    A command needs none, and an answer that is stored is only sent. False without a turn.
+    """
+    turn = turn_next(chat_id)
+    if turn is None or turn.state not in OPEN_STATES:
+        return False
+    if _has_file(turn):
+        return True
+    text = turn.message.content if turn.message else turn.unstored_text
+    return bool(text.strip()) and parse_command(text, in_group=turn.chat.is_group) is None
 
 
 def burst_wait(

@@ -116,6 +116,7 @@ def turn_next(chat_id: UUID) -> Turn | None:
     After a merge of two chats, an older turn may stand behind the one that was begun.
     """
     waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
+    waiting = waiting.select_related("chat", "message")
     begun = waiting.filter(state=TurnState.RUNNING)
     return begun.first() or waiting.order_by("id").first()
 

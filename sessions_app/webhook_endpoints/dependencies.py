@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.conf import settings
-from django_q.tasks import async_task
 
 from memoryproject.foundation.integrations.hooks.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
+from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.conversations.facade import chat_name
 
 
 def enqueue_webhooks(endpoint_id: int) -> None:
     """Queue the due deliveries of this endpoint for a worker."""
     name = f"webhooks to endpoint {endpoint_id}"
-    async_task("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
+    enqueue("sessions_app.tasks.send_webhooks", endpoint_id, task_name=name)
 
 
 def build_address_rules() -> AddressRules:

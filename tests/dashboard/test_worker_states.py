@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from multiprocessing import Queue
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -13,13 +15,21 @@ from django_q.conf import Conf
 from django_q.signing import SignedPackage
 from django_q.status import Stat
 
+from memoryproject.foundation.process.lanes import LANES, cluster_id
 
-def beat(state: str) -> None:
-    """Store the heartbeat of a cluster in this state, as its sentinel does, but for a minute."""
+
+def beat(state: str, lanes: Sequence[str] = LANES) -> None:
+    """Store the heartbeats of the lanes' clusters in this state, but for a minute."""
+    for lane in lanes:
+        _beat(state, cluster_id(lane))
+
+
+def _beat(state: str, cluster: UUID) -> None:
+    """Store one as its sentinel does."""
     sentinel = SimpleNamespace(
         parent_pid=1,
         pid=2,
-        cluster_id="a-cluster",
+        cluster_id=cluster,
         broker=ORM(),
         tob=timezone.now(),
         reincarnations=0,
@@ -48,6 +58,14 @@ def test_readiness_does_not_depend_on_the_language(
     assert (answer.json()["parts"]["workers"] == "ready") is ready
     page = client.get("/", headers={"accept-language": language})
     assert page.context["ready"] is ready
+
+
+@pytest.mark.django_db
+def test_a_lane_without_workers_is_named(client: Client) -> None:
+    beat(Conf.IDLE, [lane for lane in LANES if lane != "schedules"])
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["parts"]["workers"].startswith("No workers run for: schedules.")
 
 
 @pytest.mark.parametrize(

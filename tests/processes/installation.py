@@ -119,9 +119,10 @@ class Installation:
             return 0
 
     def sentinel(self) -> psutil.Process:
-        """The cluster's process that spawns the workers and spawns them again."""
+        """The process that spawns the answering workers and spawns them again."""
         assert self.workers is not None
-        return wait_until(self.workers.children, "the cluster has started")[0]
+        answers = wait_until(self.workers.children, "the lanes have started")[0]
+        return wait_until(answers.children, "the cluster has started")[0]
 
     def kill_workers(self) -> None:
         """kill -9 of the whole cluster."""

@@ -81,6 +81,9 @@ def stage(
             "EMBEDDER": "openai",
             "TRANSCRIPTION_MODEL": "whisper-1",
             "OPENAI_BASE_URL": openai.base_url,
+            # Tests hold requests back for as long as they need.
+            "MODEL_TIMEOUT_SECONDS": "120",
+            "ANSWER_DEADLINE_SECONDS": "300",
             "WHATSAPP_CLOUD_API_URL": f"{graph.url}/v24.0",
             "WHATSAPP_CLOUD_PHONE_NUMBER_ID": NUMBER_ID,
             "WHATSAPP_CLOUD_APP_SECRET": APP_SECRET,

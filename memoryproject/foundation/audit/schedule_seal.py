@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from django.db import connection
-from django_q.tasks import async_task
+
+from memoryproject.foundation.process.lanes import SCHEDULES, enqueue
 
 TASK = "memoryproject.foundation.audit.tasks.seal"
 
@@ -16,7 +17,7 @@ def schedule_seal() -> None:
     once a minute while it is down. Runs after a commit: an error here affects no transaction.
     """
     if _mark_taken():
-        async_task(TASK, task_name="seal audit events", save=False)
+        enqueue(TASK, lane=SCHEDULES, task_name="seal audit events", save=False)
 
 
 def _mark_taken() -> bool:

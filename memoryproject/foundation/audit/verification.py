@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
-from django_q.tasks import async_task
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditHead, AuditVerification
 from memoryproject.foundation.audit.rows import waiting
 from memoryproject.foundation.audit.verify.report import AuditReport
 from memoryproject.foundation.audit.verify.service import audit_verify
+from memoryproject.foundation.process.lanes import enqueue
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
         old = AuditVerification.objects.order_by("-id").values_list("pk", flat=True)[KEPT:]
         AuditVerification.objects.filter(pk__in=list(old)).delete()
         transaction.on_commit(
-            lambda: async_task(TASK, verification.pk, task_name="verify the audit log", save=False)
+            lambda: enqueue(TASK, verification.pk, task_name="verify the audit log", save=False)
         )
     return verification
 

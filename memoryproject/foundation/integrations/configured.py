@@ -17,8 +17,8 @@ from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.console import ConsoleProvider
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
-from memoryproject.foundation.outside_services.guards import ServiceGuard
 from memoryproject.foundation.outside_services.models import ServiceName
+from memoryproject.foundation.outside_services.service_guard import ServiceGuard
 
 
 def configured_transcriber() -> Transcriber | None:
@@ -37,7 +37,7 @@ def configured_transcriber() -> Transcriber | None:
 def _openai_transcriber(api_key: str, base_url: str, model: str, timeout: float) -> Transcriber:
     from memoryproject.foundation.integrations.speech.openai_transcriber import OpenAITranscriber  # noqa: PLC0415 slow
 
-    guard = service_guard(ServiceName.TRANSCRIBER, base_url, model)
+    guard = service_guard(str(ServiceName.TRANSCRIBER), base_url, model)
     return OpenAITranscriber(api_key, base_url, model, timeout=timeout, guard=guard)
 
 
@@ -57,7 +57,7 @@ def _openai_chat(api_key: str, base_url: str, model: str, timeout: float) -> Cha
     """Return one instance for all turns: it keeps its connections open."""
     from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow
 
-    guard = service_guard(ServiceName.CHAT_MODEL, base_url, model)
+    guard = service_guard(str(ServiceName.CHAT_MODEL), base_url, model)
     return OpenAIChatModel(api_key, base_url, model, timeout=timeout, guard=guard)
 
 
@@ -71,19 +71,19 @@ def configured_providers() -> dict[str, WhatsAppProvider]:
             api_url=settings.WHATSAPP_CLOUD_API_URL,
             phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
             access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
-            guard=service_guard(ServiceName.WHATSAPP_CLOUD, settings.WHATSAPP_CLOUD_API_URL),
+            guard=service_guard(str(ServiceName.WHATSAPP_CLOUD), settings.WHATSAPP_CLOUD_API_URL),
         ),
         "green": GreenProvider(
             api_url=settings.GREEN_API_URL,
             id_instance=settings.GREEN_API_ID_INSTANCE,
             token=settings.GREEN_API_TOKEN,
-            guard=service_guard(ServiceName.WHATSAPP_GREEN, settings.GREEN_API_URL),
+            guard=service_guard(str(ServiceName.WHATSAPP_GREEN), settings.GREEN_API_URL),
         ),
         "console": ConsoleProvider(),
     }
 
 
-def service_guard(name: ServiceName, url: str, model: str = "") -> ServiceGuard:
+def service_guard(name: str, url: str, model: str = "") -> ServiceGuard:
     """Return the breaker of a service, which is told apart by its model and host."""
     parts = urlsplit(url)
     host = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)

@@ -27,7 +27,7 @@ from pybreaker import (
 
 from memoryproject.foundation.outside_services.guards import SICK_AT, ServicePausedError
 from memoryproject.foundation.outside_services.models import OutsideService
-from memoryproject.foundation.outside_services.signals import service_changed
+from memoryproject.foundation.outside_services.service_signals import service_changed
 
 logger = logging.getLogger(__name__)
 

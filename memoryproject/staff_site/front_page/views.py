@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
 
+from memoryproject.foundation.outside_services.models import services_sick
 from memoryproject.staff_site.dashboard.metrics import metrics_registry
 from memoryproject.staff_site.front_page.first_steps import first_steps
 from memoryproject.staff_site.readiness import parts
@@ -27,14 +28,30 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Return 200 if everything is up, else 503 with the parts that aren't."""
+    """Return 200 if everything is up, else 503 with the parts that aren't.
+
+    Outside services that don't answer are named. The server is ready without them.
+    """
     found = parts()
     ready = all(part.ready for part in found)
     body = {
         "status": "ready" if ready else "not ready",
         "parts": {part.name: "ready" if part.ready else part.hint for part in found},
+        "services": _services(),
     }
     return JsonResponse(body, status=200 if ready else 503)
+
+
+def _services() -> dict[str, str]:
+    """Return the sick services by name, with the time since which they don't answer."""
+    try:
+        sick = services_sick()
+    except DatabaseError:
+        return {}
+    return {
+        each.name: f"not answering since {each.sick_since or each.changed_at:%Y-%m-%dT%H:%M:%SZ}"
+        for each in sick
+    }
 
 
 @require_safe

@@ -13,6 +13,13 @@ from django_q.models import OrmQ, Success, Task
 from django_q.signing import SignedPackage
 from django_q.status import Stat
 
+from memoryproject.foundation.process.lanes import (
+    ANSWERS,
+    BACKGROUND,
+    COMMANDS,
+    SCHEDULES,
+    lane_of,
+)
 from memoryproject.staff_site.broker import (
     BrokerGoneError,
     clusters,
@@ -36,6 +43,13 @@ WORKER_STATES = {
     "Stopped": gettext_lazy("stopped"),
 }
 
+LANE_TITLES = {
+    ANSWERS: gettext_lazy("Answers"),
+    COMMANDS: gettext_lazy("Commands"),
+    SCHEDULES: gettext_lazy("Schedules"),
+    BACKGROUND: gettext_lazy("Background work"),
+}
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -48,8 +62,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A group of worker processes, from its last heartbeat. ``working``: it takes jobs."""
+    """A group of worker processes, from its last heartbeat.
 
+    ``lane``: the title of its kind of work. ``working``: it takes jobs.
+    """
+
+    lane: str
     host: str
     pid: int
     status: str
@@ -116,7 +134,7 @@ def queue_state(*, now: datetime | None = None) -> QueueState:
         running=_by_kind(running),
         unpacked=len(waiting),
         oldest=min((since for _kind, since in waiting), default=None),
-        clusters=working,
+        clusters=sorted(working, key=lambda each: (each.host, each.lane)),
         finished=_finished(),
     )
 
@@ -172,7 +190,9 @@ def _finished() -> list[Kind]:
 
 def _cluster(stat: Stat) -> Cluster:
     state = state_of(stat)
+    lane = lane_of(stat.cluster_id) or ""
     return Cluster(
+        lane=str(LANE_TITLES.get(lane, lane)),
         host=stat.host,
         pid=int(stat.pid),
         status=str(WORKER_STATES.get(state, state)),

@@ -12,6 +12,7 @@ from django.db import transaction
 from django_q.models import Failure, Schedule
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.process.lanes import BACKGROUND
 from memoryproject.staff_site.broker import enqueue
 
 
@@ -35,7 +36,8 @@ def job_retry(*, key: str, actor: Actor) -> bool:
         )
         options = {"hook": task.hook, "group": task.group, "task_name": task.name}
         given = {name: value for name, value in options.items() if value}
-        enqueue(task.func, *(task.args or ()), q_options=given, **(task.kwargs or {}))
+        lane = task.cluster or BACKGROUND
+        enqueue(task.func, *(task.args or ()), lane=lane, q_options=given, **(task.kwargs or {}))
     return True
 
 
@@ -72,7 +74,8 @@ def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
             object_id=schedule.name or schedule.pk,
             details={"task": schedule.func},
         )
-        task_id = enqueue(schedule.func, q_options={"group": schedule.name or str(schedule.pk)})
+        group = {"group": schedule.name or str(schedule.pk)}
+        task_id = enqueue(schedule.func, lane=schedule.cluster or BACKGROUND, q_options=group)
         # The job's id is known only now. The row is already locked by us, so this doesn't wait.
         Schedule.objects.filter(pk=schedule.pk).update(task=task_id)
     return schedule

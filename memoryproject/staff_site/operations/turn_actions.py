@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.process.lanes import ANSWERS
 from memoryproject.staff_site.broker import enqueue
 from memoryproject.staff_site.operations.dead_turns import OPEN
 from sessions_app.models import Turn
@@ -28,6 +29,6 @@ def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
             details={"state": turn.state},
             chat_id=turn.chat_id,
         )
-        name = f"answer {turn.chat_id}"
-        enqueue("sessions_app.tasks.answer_chat", str(turn.chat_id), task_name=name)
+        task, name = "sessions_app.tasks.answer_chat", f"answer {turn.chat_id}"
+        enqueue(task, str(turn.chat_id), lane=ANSWERS, task_name=name)
     return True
