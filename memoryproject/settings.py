@@ -191,8 +191,8 @@ Q_CLUSTER: dict[str, Any] = {
     "retry": 660,
     "ALT_CLUSTERS": {
         "commands": {"workers": 2, "queue_limit": 2},
-        "schedules": {"workers": 2, "queue_limit": 2},
-        "background": {"workers": 2, "queue_limit": 2},
+        "schedules": {"workers": 2, "queue_limit": 2, "poll": 0.5},
+        "background": {"workers": 2, "queue_limit": 2, "poll": 0.5},
     },
     "max_attempts": 3,
     "ack_failures": True,

@@ -132,3 +132,4 @@ def use_lane(name: str) -> None:
     Conf.QUEUE_LIMIT = chosen["queue_limit"]
     Conf.TIMEOUT = chosen["timeout"]
     Conf.RETRY = chosen["retry"]
+    Conf.POLL = chosen["poll"]

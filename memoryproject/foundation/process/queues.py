@@ -17,7 +17,9 @@ from typing import Any
 from django_q import cluster
 from django_q.queues import Queue
 
-LOOK_AGAIN_SECONDS = 0.02
+# The longer nothing came, the longer are the pauses: waiting workers must not use a CPU.
+FIRST_PAUSE = 0.01
+LONGEST_PAUSE = 0.06
 
 
 @lru_cache(maxsize=4)
@@ -30,6 +32,7 @@ class RecoveringQueue(Queue):  # type: ignore[misc]
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         parent = _parent_at_first(os.getpid())
+        pause = FIRST_PAUSE
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
@@ -39,7 +42,8 @@ class RecoveringQueue(Queue):  # type: ignore[misc]
                     raise
             if os.getppid() != parent:
                 raise SystemExit("The cluster is gone.")
-            time.sleep(LOOK_AGAIN_SECONDS)
+            time.sleep(pause)
+            pause = min(pause * 1.1, LONGEST_PAUSE)
 
 
 def use_recovering_queues() -> None:
