@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast coverage test-scale bench fuzz-api client lint demo screenshots lock messages help
+.PHONY: install install-dev run test test-fast coverage test-scale chaos bench fuzz-api client lint demo screenshots lock messages help
 
 help:
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-fast  the quick ones, for daily work"
 	@echo "make coverage  which lines the tests run; fails below 90%"
 	@echo "make test-scale  tests at a million rows"
+	@echo "make chaos  10,000 messages under random kills: is each stored and answered once?"
 	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
 	@echo "make screenshots  the pictures of the docs, anew, by a headless Chromium"
@@ -61,6 +62,10 @@ coverage: install-dev
 
 test-scale: install-dev
 	@$(BIN)/python -m pytest -m scale $(ARGS)
+
+# ARGS="--messages 500" for a short run.
+chaos: install-dev
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 # What recall finds in conversations is measured where their file is named: CONVERSATIONS=FILE.
 MEASURED := $(filter-out %/measure_conversations.py,$(wildcard benchmarks/measure_*.py))

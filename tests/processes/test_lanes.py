@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -90,6 +91,22 @@ def test_the_lanes_end_with_the_process_that_started_them(live: Stage) -> None:
     wait_until(lambda: not any(is_alive(member) for member in members), "the lanes have ended")
     live.installation.start_workers()
     live.installation.wait_until_ready()
+
+
+def test_a_lane_ends_whose_parent_ended_before_it_looked(live: Stage) -> None:
+    """A kill at the moment of the fork."""
+    gone = psutil.Popen(["true"])
+    gone.wait()
+    live.installation.manage(
+        "shell",
+        "-c",
+        "from memoryproject.foundation.process.lane_processes import run_lane\n"
+        "import os\n"
+        "if os.fork() == 0:\n"
+        f"    run_lane('schedules', {gone.pid})\n"
+        "    os._exit(0)\n"
+        "os.wait()",
+    )
 
 
 def test_a_restart_of_the_database_delays_an_answer_only_shortly(live: Stage) -> None:

@@ -79,7 +79,9 @@ class LaneProcesses:
         if now < lane.due_at or self._stopping:
             return
         context = multiprocessing.get_context("fork")
-        lane.process = context.Process(target=run_lane, args=(lane.name,), name=f"lane {lane.name}")
+        lane.process = context.Process(
+            target=run_lane, args=(lane.name, os.getpid()), name=f"lane {lane.name}"
+        )
         lane.process.start()
         lane.started_at = now
         if self._stopping:
@@ -103,12 +105,12 @@ class LaneProcesses:
         lane.due_at = now + lane.wait
 
 
-def run_lane(name: str) -> None:
-    """Run one lane's cluster in this process until it is stopped or the parent process ends.
+def run_lane(name: str, parent: int) -> None:
+    """Run one lane's cluster in this process until it is stopped or its parent process ends.
 
-    Its processes are a group of their own, so that all of them can be ended together.
+    ``parent``: the parent's process id, which may have ended before this process looks. The
+    processes of a lane are a group of their own, so that all of them can be ended together.
     """
-    parent = os.getppid()
     os.setsid()
     use_lane(name)
     cluster = Cluster()

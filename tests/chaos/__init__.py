@@ -1,0 +1,1 @@
+"""Deliveries under random kills: `make chaos`."""

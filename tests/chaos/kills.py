@@ -1,0 +1,81 @@
+"""Kill processes of one installation at random, until told to stop."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+
+import psutil
+
+from memoryproject.foundation.embedded_postgres.places import places_for
+from memoryproject.foundation.embedded_postgres.processes import postmaster_of
+from tests.processes.installation import Installation, family
+
+# A backend is killed less often: PostgreSQL then ends all connections and recovers.
+WEIGHTS = {"web": 1.0, "workers": 1.0, "postgres": 0.15}
+
+
+class Killer(threading.Thread):
+    """Sends SIGKILL to a random web server, worker process or PostgreSQL backend."""
+
+    def __init__(
+        self,
+        installation: Installation,
+        root: psutil.Process,
+        *,
+        every: float,
+        chance: random.Random,
+    ) -> None:
+        super().__init__(daemon=True)
+        self._installation = installation
+        self._root = root
+        self._every = every
+        self._chance = chance
+        self._over = threading.Event()
+        self.kills: Counter[str] = Counter()
+
+    def run(self) -> None:
+        while not self._over.wait(self._chance.expovariate(1 / self._every)):
+            self._kill_one()
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+    def _kill_one(self) -> None:
+        found = self._victims()
+        if not found:
+            return
+        kinds = sorted(found)
+        (kind,) = self._chance.choices(kinds, [WEIGHTS[kind] for kind in kinds])
+        try:
+            self._chance.choice(found[kind]).kill()
+        except psutil.NoSuchProcess:
+            return
+        self.kills[kind] += 1
+
+    def _victims(self) -> dict[str, list[psutil.Process]]:
+        found: dict[str, list[psutil.Process]] = {}
+        for process in family(self._root)[1:]:
+            try:
+                command = " ".join(process.cmdline())
+            except psutil.Error:
+                continue
+            for kind, mark in (("web", "gunicorn"), ("workers", "qcluster")):
+                if mark in command:
+                    found.setdefault(kind, []).append(process)
+        postmaster = postmaster_of(places_for(self._installation.data_dir))
+        if postmaster is not None:
+            backends = [each for each in family(postmaster)[1:] if _is_backend(each)]
+            if backends:
+                found["postgres"] = backends
+        return found
+
+
+def _is_backend(process: psutil.Process) -> bool:
+    """Whether it serves a client: its title names the database and where the client is."""
+    try:
+        return "[local]" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
