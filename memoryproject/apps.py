@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
 
+from memoryproject.foundation.process.log_context import log_context_set
+
 logger = logging.getLogger(__name__)
+
+
+def note_job(sender: object, task: dict[str, Any], **_: object) -> None:
+    """Add the id of the job to the log's lines of this worker, until its next job."""
+    log_context_set(job=task["id"])
 
 
 class MemoryProjectConfig(AppConfig):
     name = "memoryproject"
 
     def ready(self) -> None:
+        from django_q.signals import pre_execute  # noqa: PLC0415 needs the apps
+
         from memoryproject import checks  # noqa: F401, PLC0415 registers the checks
         from memoryproject.foundation.process.queues import use_recovering_queues  # noqa: PLC0415 needs the apps
 
         use_recovering_queues()
+        pre_execute.connect(note_job)
         for note in settings.CONFIG_NOTES:
             logger.log(logging.getLevelName(note.level), "%s", note.text)

@@ -53,6 +53,7 @@ CSRF_TRUSTED_ORIGINS = [
     f"https://{host.lstrip('.')}" for host in ALLOWED_HOSTS if host not in ("*", "[::1]")
 ]
 ADMIN_PASSWORD = env.text("ADMIN_PASSWORD")
+LOG_FORMAT = env.choice("LOG_FORMAT", "line", ["line", "json"])
 PORT = env.integer("PORT", 8000, minimum=1, maximum=65535)
 BUSINESS_TIME_ZONE = env.time_zone("BUSINESS_TIME_ZONE", "UTC")
 
@@ -245,6 +246,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
 ]
 MIDDLEWARE = [
+    "memoryproject.staff_site.middleware.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -387,8 +389,16 @@ LOGGING: dict[str, Any] = {
             "()": "memoryproject.foundation.process.logfile.ContentlessFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
+        "json": {
+            "()": "memoryproject.foundation.process.json_lines.ContentlessJsonFormatter",
+            "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s",
+            "datefmt": "%Y-%m-%dT%H:%M:%S%z",
+            "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
+        },
     },
     "filters": {
+        # The ids of the request, chat, turn and job.
+        "context": {"()": "memoryproject.foundation.process.log_context.ContextFilter"},
         # A load balancer that polls before everything is up is not an error.
         "not_readiness": {
             "()": "django.utils.log.CallbackFilter",
@@ -398,15 +408,17 @@ LOGGING: dict[str, Any] = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "formatter": "line",
+            "filters": ["context"],
+            "formatter": LOG_FORMAT,
             "level": "WARNING",
         },
         "file": {
             "class": "memoryproject.foundation.process.logfile.PrivateFileHandler",
             "filename": str(LOG_DIR / "memory.log"),
+            "filters": ["context"],
             "delay": True,
             "encoding": "utf-8",
-            "formatter": "line",
+            "formatter": LOG_FORMAT,
         },
     },
     "root": {"handlers": ["console", "file"], "level": "INFO"},

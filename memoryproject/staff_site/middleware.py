@@ -1,8 +1,10 @@
-"""Middleware for staff pages: language, time zone, readable addresses, and a full disk."""
+"""Middleware: request ids, and for staff pages language, time zone, addresses, a full disk."""
 
 from __future__ import annotations
 
 import logging
+import re
+import uuid
 from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,9 +16,29 @@ from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
 
 logger = logging.getLogger(__name__)
+
+REQUEST_ID = "X-Request-ID"
+# What proxies and load balancers send; anything else is replaced.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+
+
+class RequestIds:
+    """Takes the id that a proxy sent, or makes one, and returns it with the answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        sent = request.headers.get(REQUEST_ID, "")
+        request_id = sent if _REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
+        with log_context(request=request_id):
+            response = self.get_response(request)
+        response[REQUEST_ID] = request_id
+        return response
 
 
 class StaffLanguage(LocaleMiddleware):

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.process.log_context import log_context
 from sessions_app.conversations.facade import parse_command
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.models import Turn
@@ -56,7 +57,8 @@ def chat_answer(
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
-        turn_run(lease=lease, dependencies=dependencies)
+        with log_context(chat=chat_id, turn=lease.row.turn_id):
+            turn_run(lease=lease, dependencies=dependencies)
         turns = Turn.objects.filter(pk=lease.turn_id)
         sessions |= set(turns.values_list("session_id", flat=True))
     # After the answers: an embedder that is slow or down must not hold them up.

@@ -15,11 +15,16 @@ _ADDED = re.compile(
 )
 
 
+def without_quotes(text: str) -> str:
+    """Return the text without the values that the database quotes in its errors."""
+    return _ADDED.sub("\n(what the database quoted is left out)", text)
+
+
 class ContentlessFormatter(logging.Formatter):
     """Removes the values that the database quotes in its errors."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _ADDED.sub("\n(what the database quoted is left out)", super().format(record))
+        return without_quotes(super().format(record))
 
 
 class PrivateFileHandler(logging.handlers.WatchedFileHandler):

@@ -42,6 +42,7 @@ SERVER: Meanings = {
     "LOG_DIR": _("The folder of the logs."),
     "DATABASE_URL": _("The PostgreSQL server. Not set: the embedded one in DATA_DIR."),
     "Q_BROKER": _("The queue of background jobs. Not set: in the database."),
+    "LOG_FORMAT": _("The form of the log's lines."),
     "PORT": _("The port of the web server."),
     "ALLOWED_HOSTS": _("Host names under which the server is reached."),
     "DEBUG": _("Shows errors in full. Never on where others can reach the server."),
