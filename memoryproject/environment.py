@@ -137,7 +137,7 @@ class Environment:
 
     def url(self, name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
         word = self.text(name, default)
-        if not word or re.match(rf"({'|'.join(schemes)})://\S+", word):
+        if not word or re.match(rf"({'|'.join(map(re.escape, schemes))})://\S+", word):
             return word.rstrip("/")
         self._refuse(name, word, "setting_url", schemes=f"{' or '.join(schemes)}://")
         return default

@@ -147,6 +147,18 @@ API_RATE_FORGET = env.integer("API_RATE_FORGET", 1_200)
 API_RATE_CHAT = env.integer("API_RATE_CHAT", 600)
 API_RATE_BULK = env.integer("API_RATE_BULK", 120)
 
+# --- alerts -------------------------------------------------------------------------------
+ALERT_WEBHOOK_URL = env.url("ALERT_WEBHOOK_URL")
+ALERT_EMAILS = env.names("ALERT_EMAILS", [])
+ALERT_FROM = env.text("ALERT_FROM", "memory@localhost")
+EMAIL_URL = env.url(
+    "EMAIL_URL", schemes=("smtp", "smtp+tls", "smtp+ssl", "smtps", "consolemail", "filemail")
+)
+if EMAIL_URL:
+    vars().update(environ.Env.email_url_config(EMAIL_URL))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = ALERT_FROM
+
 # --- outgoing webhooks --------------------------------------------------------------------
 WEBHOOKS_ALLOW_HTTP = env.boolean("WEBHOOKS_ALLOW_HTTP", False)
 WEBHOOKS_PRIVATE_NETWORKS = env.networks("WEBHOOKS_PRIVATE_NETWORKS")

@@ -7,7 +7,10 @@ from typing import ClassVar
 from axes.models import AccessAttempt
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from memoryproject.foundation.errors.stored_errors import ErrorField
 
 
 class Operations(models.Model):
@@ -141,3 +144,32 @@ class Mark(models.Model):
 
     def __str__(self) -> str:
         return f"{self.quarter:%Y-%m-%d %H:%M} UTC"
+
+
+class Alert(models.Model):
+    """Something that needed attention, from when it was noticed until it was over.
+
+    ``key`` names the condition. ``told_at`` and ``told_over_at``: when every channel had been told
+    that it began and that it was over.
+    """
+
+    key = models.CharField(_("key"), max_length=400)
+    text = ErrorField(_("text"))
+    since = models.DateTimeField(_("since"), default=timezone.now)
+    over_at = models.DateTimeField(_("over at"), null=True, blank=True)
+    told_at = models.DateTimeField(_("told at"), null=True, blank=True)
+    told_over_at = models.DateTimeField(_("told over at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("alert")
+        verbose_name_plural = _("alerts")
+        default_permissions = ()
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["key"], condition=models.Q(over_at=None), name="one_open_alert_a_key"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.text)

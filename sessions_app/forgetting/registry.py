@@ -224,6 +224,7 @@ _table(
     safe="event_type data state error",
     why="ids, times and words of ours; whose chat it was is cut loose when that is erased",
 )
+_table("dashboard_alert", safe="key text", why="names of services, lanes and schedules")
 _table(
     "outside_services_outsideservice",
     safe="name target state error",

@@ -61,6 +61,23 @@ FORGETTING = {
     "kind_answer": _("answer to an API call"),
 }
 
+ALERTS = {
+    "alert_service": _("%(service)s doesn't answer: %(why)s"),
+    "alert_disk": _(
+        "The disk of DATA_DIR has only %(free)s MB left. See docs/operations.md, “When the disk is "
+        "full”."
+    ),
+    "alert_answers": _(
+        "%(number)s messages have waited for an answer for more than 10 minutes. See Operations."
+    ),
+    "alert_broker": _("The broker of background jobs doesn't answer: see Q_BROKER."),
+    "alert_lane": _("No workers run for %(lane)s. Start them: manage.py qcluster."),
+    "alert_queue": _("Jobs of %(lane)s have waited for more than 10 minutes. See Operations."),
+    "alert_schedule": _("The schedule “%(name)s” is more than 10 minutes late."),
+    "alert_audit": _("The audit log was found to be changed: see its last verification."),
+    "alert_test": _("This is a test of the alerts. Nothing is wrong."),
+}
+
 DOCUMENTS = {
     "document_unknown_type": _("It is no PDF, Word (.docx), text or Markdown file."),
     "document_empty": _("The file is empty."),
@@ -269,6 +286,7 @@ CATALOGUE: dict[str, str] = {
     **ANY,
     **WEBHOOKS,
     **FORGETTING,
+    **ALERTS,
     **DOCUMENTS,
     **MODELS,
     **SENDING,

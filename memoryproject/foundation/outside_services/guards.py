@@ -12,6 +12,8 @@ T = TypeVar("T")
 
 # The weight of a timeout; a failure that is answered at once weighs 1.
 TIMEOUT_WEIGHT = 4
+# A refused token or account: the second in a row is no accident.
+REFUSED_WEIGHT = 10
 # Five timeouts, or twenty other failures (a call makes up to four attempts).
 SICK_AT = 20
 PAUSE_SECONDS = 30.0

@@ -14,6 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.periods import period_named, span_key
+from memoryproject.foundation.errors.translate_error import translate_error
+from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.dashboard import figure_links, health
 from memoryproject.staff_site.dashboard.figure_links import Places
 from memoryproject.staff_site.dashboard.figures import Figures, PeriodFigures, figures_of
@@ -286,7 +288,16 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
         number = count_shown(failed)
         yield Tile("unprocessed", _("Events not processed"), number, address, hint, "bad")
     if to.may("dashboard.operate_server"):
+        yield from _alerts(to, now)
         yield from _machine(health.machine(now=now), to, now)
+
+
+def _alerts(to: Places, now: datetime) -> Iterator[Tile]:
+    """One tile for all open alerts; none where nothing is wrong."""
+    if alerts := alerts_open():
+        notes = [Note(translate_error(alert.text)) for alert in alerts[:3]]
+        number = count_shown(len(alerts))
+        yield Tile("alerts", _("Alerts"), number, to.operations(), notes, "bad")
 
 
 def _machine(found: health.Machine, to: Places, now: datetime) -> Iterator[Tile]:

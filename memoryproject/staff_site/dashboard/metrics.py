@@ -26,7 +26,9 @@ from prometheus_client.registry import Collector
 from memories_app.models import Memory
 from memoryproject import __version__
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.broker import BrokerGoneError, queue_depth
 from memoryproject.staff_site.readiness import Part, parts
 from sessions_app.models import Chat, ChatSession, Message, Turn
@@ -66,7 +68,7 @@ class ServerCollector(Collector):
             "memory_data_dir_free_bytes", "Room left for DATA_DIR.", free_bytes(settings.DATA_DIR)
         )
         if any(part.name == "migrations" and part.ready for part in found):
-            for made in (_waiting, _recent, _rows, _jobs):
+            for made in (_waiting, _recent, _rows, _attention, _jobs):
                 yield from _of_database(made)
 
 
@@ -156,6 +158,19 @@ def _rows() -> Iterator[Metric]:
     yield there
     yield stored
     yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", size)
+
+
+def _attention() -> Iterator[Metric]:
+    yield GaugeMetricFamily("memory_alerts_open", "What needs attention now.", len(alerts_open()))
+    sick = GaugeMetricFamily(
+        "memory_service_sick",
+        "1 while an outside service doesn't answer and is left alone.",
+        labels=["service"],
+    )
+    now_sick = {service.name for service in services_sick()}
+    for name in ServiceName.values:
+        sick.add_metric([name], float(name in now_sick))
+    yield sick
 
 
 def _jobs() -> Iterator[Metric]:

@@ -20,6 +20,7 @@ SECRET = frozenset(
         "WHATSAPP_CLOUD_ACCESS_TOKEN",
         "GREEN_API_TOKEN",
         "GREEN_API_WEBHOOK_TOKEN",
+        "ALERT_WEBHOOK_URL",
     }
 )
 # These may contain a password in the middle.
@@ -30,6 +31,7 @@ ADDRESSES = frozenset(
         "OPENAI_BASE_URL",
         "WHATSAPP_CLOUD_API_URL",
         "GREEN_API_URL",
+        "EMAIL_URL",
     }
 )
 # Stored in DATA_DIR if the environment doesn't set them.
@@ -118,6 +120,10 @@ INTEGRATIONS: Meanings = {
     "API_RATE_FORGET": _("Calls a minute that erase."),
     "API_RATE_CHAT": _("Calls a minute that ask the chat model."),
     "API_RATE_BULK": _("Calls a minute that move many rows."),
+    "ALERT_WEBHOOK_URL": _("Where alerts are posted as JSON."),
+    "ALERT_EMAILS": _("Who gets alerts by e-mail."),
+    "ALERT_FROM": _("The sender of e-mails."),
+    "EMAIL_URL": _("The mail server."),
     "WEBHOOKS_ALLOW_HTTP": _("Lets webhooks go to addresses without TLS."),
     "WEBHOOKS_PRIVATE_NETWORKS": _("Private networks that webhooks may be posted to."),
     "WEBHOOKS_DISABLE_AFTER_DAYS": _(

@@ -16,6 +16,7 @@ from django_q.models import Failure
 
 from memoryproject.foundation.admin_kit.bounded_pages import BoundedPaginator
 from memoryproject.foundation.audit.staff import staff_actor
+from memoryproject.staff_site.alerts.rounds import alerts_open
 from memoryproject.staff_site.broker import BrokerGoneError
 from memoryproject.staff_site.operations import dead_turns
 from memoryproject.staff_site.operations.operations_page import operations_page
@@ -39,6 +40,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
     schedules, providers = schedules_shown(), providers_there()
     context = {
         "parts": parts(),
+        "alerts": alerts_open(),
         "problems": settings_in_force().count,
         "queue": queue_state(),
         "failed": Failure.objects.count(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.outside_services.guards import (
     PAUSE_SECONDS,
+    REFUSED_WEIGHT,
     TIMEOUT_WEIGHT,
     Guard,
     ServicePausedError,
@@ -25,11 +27,10 @@ if TYPE_CHECKING:
 class _SickAnswer(Exception):
     """An answer that counts as a failure of the service; callers read it like any other."""
 
-    sickness = 1
-
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, sickness: int) -> None:
         super().__init__()
         self.response = response
+        self.sickness = sickness
 
     @property
     def sickness_text(self) -> str:
@@ -48,12 +49,14 @@ def post_json(
     timeout: float,
     transport: httpx.BaseTransport | None = None,
     guard: Guard | None = None,
+    refuses_account: Callable[[httpx.Response], bool] = lambda _response: False,
 ) -> httpx.Response:
     """Post the payload and return the response with its body, whatever its status is.
 
     Each call opens its own connection: one kept alive could be closed by the server just as we
     write, and then it would be unknown whether the message was sent. Raises SendError; its text
     never holds the URL, which may hold a token. A sick service isn't called (``guard``).
+    ``refuses_account``: the answer says that our token or account isn't accepted any more.
     """
 
     def post() -> httpx.Response:
@@ -63,8 +66,10 @@ def post_json(
             timeout=timeout,
             transport=transport,
         )
-        if response.status_code >= 500 or response.status_code == 401:
-            raise _SickAnswer(response)
+        if response.status_code == HTTPStatus.UNAUTHORIZED or refuses_account(response):
+            raise _SickAnswer(response, REFUSED_WEIGHT)
+        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise _SickAnswer(response, 1)
         return response
 
     try:

@@ -141,6 +141,7 @@ class CloudProvider:
             timeout=self._timeout,
             transport=self._transport,
             guard=self._guard,
+            refuses_account=_refuses_account,
         )
         if not response.is_success:
             raise error_of(response)
@@ -155,6 +156,10 @@ def _addressed(to: Recipient) -> dict[str, str]:
     if to.bsuid:
         return {"recipient_type": "individual", "recipient": to.bsuid}
     raise SendError(ErrorText("send_no_cloud_address"), permanent=True)
+
+
+def _refuses_account(response: httpx.Response) -> bool:
+    return not response.is_success and error_of(response).alert
 
 
 def _media_error_of(response: httpx.Response) -> MediaError:

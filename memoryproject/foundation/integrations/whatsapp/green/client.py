@@ -147,6 +147,7 @@ class GreenProvider:
             timeout=self._timeout,
             transport=self._transport,
             guard=self._guard,
+            refuses_account=lambda response: response.status_code in _STAFF_STATUSES,
         )
         if not response.is_success:
             raise self._error_of(response)

@@ -1,0 +1,32 @@
+"""Send a test through every channel of alerts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.staff_site.alerts.channels import ChannelError, Notice, configured_channels
+
+
+class Command(BaseCommand):
+    help = "Send a test alert to ALERT_WEBHOOK_URL and ALERT_EMAILS."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        notice = Notice(
+            "test", str(ErrorText("alert_test")), f"{timezone.now():%Y-%m-%d %H:%M}", False
+        )
+        told, failed = 0, []
+        for channel in configured_channels():
+            try:
+                channel.tell(notice)
+                told += 1
+            except ChannelError as error:
+                failed.append(str(error))
+        if failed:
+            raise CommandError(f"Not every channel could be told. {'; '.join(failed)}.")
+        if not told:
+            raise CommandError("No channel is set: set ALERT_WEBHOOK_URL or ALERT_EMAILS.")
+        self.stdout.write(f"{told} channel(s) were told.")

@@ -1,0 +1,1 @@
+"""Alerts: tell the operator once when something needs attention, and once when it is over."""

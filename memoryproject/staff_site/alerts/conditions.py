@@ -1,0 +1,100 @@
+"""The conditions that need somebody's attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Min
+from django_q.models import OrmQ, Schedule
+
+from memoryproject.foundation.audit.models import AuditVerification
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.outside_services.models import services_sick
+from memoryproject.foundation.process.lanes import LANES, lane_of
+from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.staff_site.broker import BrokerGoneError, clusters, is_redis, takes_jobs
+from sessions_app.models import Turn
+from sessions_app.models.turns import TurnState
+
+# Longer than an answer, its retries and the sweep that takes it up again.
+ANSWER_DELAY = timedelta(minutes=10)
+JOB_DELAY = timedelta(minutes=10)
+SCHEDULE_DELAY = timedelta(minutes=10)
+# So much is left when the alert comes that there is time to act.
+LOW_DISK_BYTES = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that is wrong now. ``key`` stays the same as long as it is."""
+
+    key: str
+    text: ErrorText
+
+
+def conditions(now: datetime) -> Iterator[Condition]:
+    """Find what is wrong now."""
+    yield from _services()
+    yield from _disk()
+    yield from _answers(now)
+    yield from _jobs(now)
+    yield from _schedules(now)
+    yield from _audit_log()
+
+
+def _services() -> Iterator[Condition]:
+    for service in services_sick():
+        why = service.error or ErrorText("service_paused")
+        text = ErrorText("alert_service", service=str(service), why=why)
+        yield Condition(f"service:{service.name}:{service.target}", text)
+
+
+def _disk() -> Iterator[Condition]:
+    free = free_bytes(settings.DATA_DIR)
+    if free < LOW_DISK_BYTES:
+        yield Condition("disk", ErrorText("alert_disk", free=free >> 20))
+
+
+def _answers(now: datetime) -> Iterator[Condition]:
+    """Turns that wait too long. Those that wait for a known time, or for staff, aren't late."""
+    waiting = Turn.objects.filter(
+        state__in=[TurnState.PENDING, TurnState.RUNNING, TurnState.REPLIED],
+        created_at__lt=now - ANSWER_DELAY,
+        not_before__isnull=True,
+    )
+    if number := waiting.count():
+        yield Condition("answers", ErrorText("alert_answers", number=number))
+
+
+def _jobs(now: datetime) -> Iterator[Condition]:
+    """Jobs that no worker takes, and lanes without workers. Redis doesn't tell when a job came."""
+    try:
+        alive = {lane_of(each.cluster_id) for each in clusters() if takes_jobs(each)}
+    except BrokerGoneError:
+        yield Condition("broker", ErrorText("alert_broker"))
+        return
+    for lane in LANES:
+        if lane not in alive:
+            yield Condition(f"lane:{lane}", ErrorText("alert_lane", lane=lane))
+    if is_redis():
+        return
+    waiting = OrmQ.objects.filter(lock__lt=now - JOB_DELAY).values("key")
+    for row in waiting.annotate(since=Min("lock")).order_by("key"):
+        yield Condition(f"queue:{row['key']}", ErrorText("alert_queue", lane=row["key"]))
+
+
+def _schedules(now: datetime) -> Iterator[Condition]:
+    late = Schedule.objects.exclude(repeats=0).filter(next_run__lt=now - SCHEDULE_DELAY)
+    for name in late.order_by("name").values_list("name", flat=True):
+        yield Condition(f"schedule:{name}", ErrorText("alert_schedule", name=name or ""))
+
+
+def _audit_log() -> Iterator[Condition]:
+    """The last verification that came to an end found something."""
+    ended = AuditVerification.objects.filter(state=AuditVerification.State.DONE)
+    last = ended.order_by("-id").first()
+    if last is not None and not (last.report or {}).get("verified", True):
+        yield Condition("audit", ErrorText("alert_audit"))
