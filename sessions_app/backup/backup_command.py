@@ -15,8 +15,15 @@ from django.utils import timezone
 
 from memoryproject import __version__
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.backup.archive import ArchiveError, verify
+from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.dependencies import (
+    access_of,
+    add_access_arguments,
+    archive_access,
+)
+from sessions_app.backup.encryption import EncryptionError, identity_create, recipients_parsed
 from sessions_app.backup.keys import keys_read
+from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.write import Report, backup_write, report_of
 
 
@@ -25,45 +32,73 @@ class Command(BaseCommand):
 
     help = (
         "Write all of the database, as it is at this moment, into one archive (a zip file of "
-        "mode 600 with a checksum for each table), and read it back. The server may go on "
-        "meanwhile. A file that exists is never replaced."
+        "mode 600 with a checksum for each table), sign it, and read it back. The server may go "
+        "on meanwhile. A file that exists is never replaced."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
         parser.add_argument(
-            "--verify", action="store_true", help="Only check FILE, without a database."
+            "--verify",
+            action="store_true",
+            help="Only check FILE and its signature, without a database.",
         )
         parser.add_argument(
             "--without-keys",
             action="store_true",
             help="Leave out secret.key and audit.key of DATA_DIR.",
         )
+        parser.add_argument(
+            "--recipient",
+            action="append",
+            default=[],
+            metavar="PUBLIC_KEY",
+            help="Encrypt the archive with age for the holder of this key (age1…). Can be repeated.",
+        )
+        parser.add_argument(
+            "--new-identity",
+            action="store_true",
+            help="Write no archive: create a private key in FILE, and print its public key.",
+        )
+        add_access_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         try:
-            if options["verify"]:
-                report = report_of(path, verify(path))
-            else:
-                report = self._write(path, with_keys=not options["without_keys"])
-        except ArchiveError as error:
+            if options["new_identity"]:
+                self.stdout.write(identity_create(path))
+                return
+            self._run(path, options)
+        except (ArchiveError, EncryptionError) as error:
             raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be read: {error}".strip()) from error
+        except (DatabaseError, OSError) as error:
+            raise CommandError(f"No backup was written: {error}".strip()) from error
+
+    def _run(self, path: Path, options: dict[str, Any]) -> None:
+        recipients_parsed(options["recipient"])
+        report = self._verify(path, options) if options["verify"] else self._write(path, options)
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict()))
             return
         verb = "is whole" if options["verify"] else "was written and read back"
         self.stdout.write(_render_report(report, verb))
 
-    def _write(self, path: Path, *, with_keys: bool) -> Report:
+    def _verify(self, path: Path, options: dict[str, Any]) -> Report:
+        with ArchiveReader(path, access=access_of(options)) as archive:
+            archive.check_all()
+            if not archive.is_signed:
+                self.stderr.write("WARNING: it is not signed with this installation's BACKUP_KEY.")
+            return report_of(path, archive.manifest)
+
+    def _write(self, path: Path, options: dict[str, Any]) -> Report:
         return backup_write(
             path=path,
-            keys=keys_read(settings.DATA_DIR) if with_keys else {},
+            keys={} if options["without_keys"] else keys_read(settings.DATA_DIR),
             product_version=__version__,
             now=timezone.now(),
+            access=archive_access(),
+            recipients=options["recipient"],
             progress=ProgressBar(sys.stderr),
         )
 

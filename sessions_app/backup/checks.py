@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
-from sessions_app.backup.archive import Manifest
+from sessions_app.backup.manifest import Manifest
 from sessions_app.backup.tables import Table, all_tables, sequences
 
 # Rows that `migrate` and `make run` create in a new database. The backup's rows replace them.
@@ -20,9 +20,6 @@ OF_A_FRESH_DATABASE = {
     "auth_group_permissions",
     "axes_accessattempt",
     "dashboard_defaultgrant",
-    "django_q_schedule",
-    "django_q_task",
-    "django_q_ormq",
     "memories_app_embeddingmodel",
     "audit_audithead",
     "audit_auditsetting",
@@ -36,6 +33,10 @@ DATA_WHERE = {
     "auth_user": "username <> 'admin' OR last_login IS NOT NULL",
     "audit_auditevent": "action NOT IN ('setting.change', 'login.failed')",
 }
+
+
+# The tables of django-q2. A row of theirs names a function, or is a pickle.
+JOBS = "django_q_"
 
 
 class RestoreError(Exception):
@@ -64,6 +65,15 @@ def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
         f"The backup was made by version {manifest.product_version}, whose tables differ "
         f"(migrations {'; '.join(differing)}). Restore it with that version, then upgrade."
     )
+
+
+def check_no_jobs(manifest: Manifest) -> None:
+    """Raises RestoreError if the backup holds jobs, which a worker would run."""
+    if jobs := sorted(name for name in manifest.tables if name.startswith(JOBS)):
+        raise RestoreError(
+            f"The backup holds {', '.join(jobs)}. Rows of these tables are run as code, so no "
+            "backup of this program has them: somebody put them there. Nothing was restored."
+        )
 
 
 def check_form(manifest: Manifest, tables: list[Table]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
 )
 from memoryproject.foundation.audit.chain import removal_allowed
-from sessions_app.backup.archive import ArchiveReader, Manifest
+from sessions_app.backup.archive import ArchiveReader
 from sessions_app.backup.checks import (
     DATA_WHERE,
     OF_A_FRESH_DATABASE,
@@ -29,8 +30,10 @@ from sessions_app.backup.checks import (
     check_empty,
     check_form,
     check_migrations,
+    check_no_jobs,
     migrations_of_this_version,
 )
+from sessions_app.backup.manifest import ArchiveAccess, Manifest
 from sessions_app.backup.tables import Table, all_tables, rows_of, use_fixed_form
 from sessions_app.backup.write import Report, RowCount, migrations_applied, report_of
 
@@ -43,14 +46,23 @@ LOCK_TIMEOUT = "10s"
 WriteKeys = Callable[[Mapping[str, bytes]], None]
 
 
+@dataclass(frozen=True)
+class Restored:
+    """A finished restore. ``is_signed``: the archive had a valid signature."""
+
+    report: Report
+    is_signed: bool
+
+
 def backup_restore(
     *,
     path: Path,
+    access: ArchiveAccess,
     make_tables: Callable[[], None],
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
     actor: Actor = COMMAND_LINE,
-) -> Report:
+) -> Restored:
     """Verify the whole archive, then restore it into the database, which must be empty.
 
     ``make_tables`` is called after all checks have passed. The rows are written in one
@@ -58,9 +70,10 @@ def backup_restore(
     read back and compared with the archive, and ``write_keys`` gets the archive's keys. Raises
     ArchiveError, RestoreError and DatabaseError; then nothing was restored.
     """
-    with ArchiveReader(path) as archive:
+    with ArchiveReader(path, access=access) as archive:
         archive.check_all()
         manifest = archive.manifest
+        check_no_jobs(manifest)
         with _alone():
             check_migrations(manifest, migrations_of_this_version())
             with connection.cursor() as cursor:
@@ -70,7 +83,7 @@ def backup_restore(
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
-    return report
+    return Restored(report, is_signed=archive.is_signed)
 
 
 @contextmanager

@@ -17,19 +17,27 @@ from django.db import DatabaseError
 from memoryproject.foundation.audit.rewriting import log_set_aside, log_write
 from memoryproject.foundation.audit.wiring import log_path
 from memoryproject.foundation.process.progress import ProgressBar
-from sessions_app.backup.archive import ArchiveError
 from sessions_app.backup.checks import RestoreError, others_connected
+from sessions_app.backup.dependencies import access_of, add_access_arguments
 from sessions_app.backup.keys import keys_write
+from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore import backup_restore
+
+
+NOT_SIGNED = (
+    "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you start the "
+    "server, make sure that you know its accounts, API tokens, webhook endpoints and keys: somebody "
+    "may have added their own."
+)
 
 
 class Command(BaseCommand):
     """All or nothing: a restore that fails or is killed leaves the database as it was."""
 
     help = (
-        "Check a backup, then put all of it into the database, which must be empty (what "
-        "`make run` puts into a fresh one gives way). Stop the server first. Every table is "
-        "read back and compared before anything counts."
+        "Check a backup and its signature, then put all of it into the database, which must be "
+        "empty (what `make run` puts into a fresh one gives way). Stop the server first. Every "
+        "table is read back and compared before anything counts."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,6 +47,7 @@ class Command(BaseCommand):
             action="store_true",
             help="Keep the keys in DATA_DIR instead of the backup's.",
         )
+        add_access_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,8 +58,9 @@ class Command(BaseCommand):
                 keys_write(settings.DATA_DIR, keys)
 
         try:
-            report = backup_restore(
+            restored = backup_restore(
                 path=path,
+                access=access_of(options),
                 make_tables=self._make_tables,
                 write_keys=write_keys,
                 progress=ProgressBar(sys.stderr),
@@ -60,6 +70,9 @@ class Command(BaseCommand):
         except (DatabaseError, OSError) as error:
             raise CommandError(f"Nothing was restored: {error}".strip()) from error
         self._write_log()
+        report = restored.report
+        if not restored.is_signed:
+            self.stderr.write(NOT_SIGNED)
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict()))
             return

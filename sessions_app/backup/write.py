@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +14,10 @@ from django.db import DatabaseError, connection, transaction
 from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
-from sessions_app.backup.archive import (
+from sessions_app.backup.archive_writer import ArchiveWriter
+from sessions_app.backup.manifest import (
     BLOCK,
-    ArchiveWriter,
+    ArchiveAccess,
     Manifest,
     Member,
     key_member,
@@ -47,16 +48,19 @@ def backup_write(
     keys: Mapping[str, bytes],
     product_version: str,
     now: datetime,
+    access: ArchiveAccess,
     progress: Callable[[int, int], None],
+    recipients: Sequence[str] = (),
     actor: Actor = COMMAND_LINE,
 ) -> Report:
-    """Write a snapshot of the whole database into an archive at ``path``.
+    """Write a snapshot of the whole database into an archive at ``path``, signed.
 
-    Web server and workers may continue meanwhile. ``progress`` is called with the number of
+    ``recipients``: the public keys for which it is encrypted; none: it isn't. Web server and
+    workers may continue meanwhile. ``progress`` is called with the number of
     finished tables and their total. Raises ArchiveError and DatabaseError; then there is no
     file at ``path``.
     """
-    with ArchiveWriter(path) as archive:
+    with ArchiveWriter(path, access=access, recipients=recipients) as archive:
         with transaction.atomic(durable=True), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             use_fixed_form(cursor)

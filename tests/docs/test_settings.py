@@ -68,7 +68,7 @@ def real_defaults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-MADE_ONCE = {"SECRET_KEY", "AUDIT_KEY"}
+MADE_ONCE = {"SECRET_KEY", "AUDIT_KEY", "BACKUP_KEY"}
 
 
 @pytest.mark.processes

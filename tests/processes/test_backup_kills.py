@@ -56,7 +56,8 @@ class Recovered:
 
 @pytest.fixture
 def recovered(tmp_path: Path) -> Iterator[Recovered]:
-    with prepared(tmp_path / "full") as full, prepared(tmp_path / "empty") as empty:
+    key = {"BACKUP_KEY": "of both"}
+    with prepared(tmp_path / "full", **key) as full, prepared(tmp_path / "empty", **key) as empty:
         yield Recovered(full, empty, tmp_path / "all.zip")
 
 

@@ -34,7 +34,7 @@ GROUP BY session.session_id
 
 def installation_in(folder: Path) -> Iterator[Installation]:
     """An installation in which nothing has run yet; everything ends with it."""
-    installation = Installation(folder, GODFATHER_PHONE=GODFATHER)
+    installation = Installation(folder, GODFATHER_PHONE=GODFATHER, BACKUP_KEY="of both")
     installation.folder.mkdir()
     try:
         yield installation

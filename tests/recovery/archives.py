@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.restore import backup_restore
 from tests.recovery.contents import everything, fill, wipe
 from tests.world import World
@@ -66,6 +68,18 @@ def full(archive: Path) -> Path:
     return archive
 
 
+def tampered(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """The archive with other files in it, each with a valid CRC of its own."""
+    with zipfile.ZipFile(path) as opened:
+        files = {name: opened.read(name) for name in opened.namelist()}
+    change(files)
+    other = path.with_name("tampered.zip")
+    with zipfile.ZipFile(other, "w") as written:
+        for name, content in files.items():
+            written.writestr(name, content)
+    return other
+
+
 def no_keys(_: Any) -> None:
     """The tests' own keys stay."""
 
@@ -74,7 +88,11 @@ def no_tables() -> None:
     """They are there."""
 
 
-def restore(path: Path) -> None:
+def restore(path: Path, *, trust: bool = False) -> None:
     backup_restore(
-        path=path, make_tables=no_tables, write_keys=no_keys, progress=lambda _done, _total: None
+        path=path,
+        access=archive_access(trust=trust),
+        make_tables=no_tables,
+        write_keys=no_keys,
+        progress=lambda _done, _total: None,
     )

@@ -20,8 +20,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryproject import __version__
-from sessions_app.backup.archive import ArchiveWriter, Manifest, verify
+from sessions_app.backup.archive import verify
+from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.checks import RestoreError
+from sessions_app.backup.dependencies import archive_access
+from sessions_app.backup.manifest import Manifest
 from sessions_app.backup.restore import backup_restore
 from sessions_app.backup.tables import all_tables
 from sessions_app.models import Chat, Message, Turn
@@ -86,7 +89,7 @@ def test_the_archive_is_for_its_owner_alone_and_holds_the_keys(tmp_path: Path) -
     archive = tmp_path / "new.zip"
     call_command("backup", str(archive), verbosity=0)
     assert stat.S_IMODE(archive.stat().st_mode) == 0o600
-    keys = verify(archive).keys
+    keys = verify(archive, access=archive_access()).keys
     assert sorted(keys) == ["audit.key", "secret.key"]
     with zipfile.ZipFile(archive) as opened:
         kept = (settings.DATA_DIR / "audit.key").read_bytes()
@@ -97,6 +100,7 @@ def test_keys_come_back_where_they_are_wanted(archive: Path, tmp_path: Path) -> 
     found: dict[str, bytes] = {}
     backup_restore(
         path=archive,
+        access=archive_access(),
         make_tables=no_tables,
         write_keys=found.update,
         progress=lambda _done, _total: None,
@@ -222,13 +226,13 @@ def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[bytes]]
 ) -> None:
     path = tmp_path_factory.mktemp("archive") / "a.zip"
-    with ArchiveWriter(path) as writer:
+    with ArchiveWriter(path, access=archive_access()) as writer:
         tables = {
             f"t{place}": writer.add(f"tables/t{place}.copy", blocks, columns=["c"])
             for place, blocks in enumerate(files)
         }
         writer.publish(Manifest("1", "2026", "18", ["a.1"], tables, {"s": (5, True)}))
-    found = verify(path)
+    found = verify(path, access=archive_access())
     assert found.tables == tables
     assert found.sequences == {"s": (5, True)}
     assert [table.rows for table in found.tables.values()] == [

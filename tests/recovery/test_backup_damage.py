@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from sessions_app.backup.archive import ArchiveError, verify
+from sessions_app.backup.archive import verify
 from sessions_app.backup.checks import RestoreError
-from tests.recovery.archives import (
-    restore,
-)
+from sessions_app.backup.dependencies import archive_access
+from sessions_app.backup.manifest import ArchiveError
+from tests.recovery.archives import restore, tampered
 from tests.recovery.contents import everything
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("as_after_migrate"),
 ]
-
-
-def tampered(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """The archive with other files in it, each with a valid CRC of its own."""
-    with zipfile.ZipFile(path) as opened:
-        files = {name: opened.read(name) for name in opened.namelist()}
-    change(files)
-    other = path.with_name("tampered.zip")
-    with zipfile.ZipFile(other, "w") as written:
-        for name, content in files.items():
-            written.writestr(name, content)
-    return other
 
 
 MESSAGES = "tables/sessions_app_message.copy"
@@ -62,11 +49,11 @@ def a_broken_manifest(files: dict[str, bytes]) -> None:
 
 
 def a_manifest_of_another_form(files: dict[str, bytes]) -> None:
-    files["manifest.json"] = b'{"format": 1, "tables": []}'
+    files["manifest.json"] = b'{"format": 2, "tables": []}'
 
 
 def another_format(files: dict[str, bytes]) -> None:
-    files["manifest.json"] = files["manifest.json"].replace(b'"format": 1', b'"format": 9')
+    files["manifest.json"] = files["manifest.json"].replace(b'"format": 2', b'"format": 9')
 
 
 def another_key(files: dict[str, bytes]) -> None:
@@ -81,9 +68,9 @@ def another_key(files: dict[str, bytes]) -> None:
         (a_table_less, "sessions_app_message.copy is damaged"),
         (a_stranger, "holds what no backup does"),
         (no_manifest, "is no backup"),
-        (a_broken_manifest, "manifest is damaged"),
-        (a_manifest_of_another_form, "manifest is damaged"),
-        (another_format, "made by another version"),
+        (a_broken_manifest, "was changed, or signed with another key"),
+        (a_manifest_of_another_form, "was changed, or signed with another key"),
+        (another_format, "was changed, or signed with another key"),
         (another_key, "audit.key has another checksum"),
     ],
 )
@@ -98,6 +85,26 @@ def test_a_changed_archive_is_refused_and_changes_nothing(
     assert everything() == before
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (a_broken_manifest, "manifest is damaged"),
+        (a_manifest_of_another_form, "manifest is damaged"),
+        (another_format, "made by another version"),
+        (one_byte_other, "sessions_app_message.copy has another checksum"),
+    ],
+)
+def test_trust_is_no_reason_to_take_what_is_damaged(
+    archive: Path, change: Callable[[dict[str, bytes]], None], says: str
+) -> None:
+    other = tampered(archive, change)
+    before = everything()
+    for arguments in (("backup", str(other), "--verify"), ("restore", str(other))):
+        with pytest.raises(CommandError, match=says):
+            call_command(*arguments, "--trust")
+    assert everything() == before
+
+
 @pytest.mark.parametrize("part", [0, 0.3, 0.9, 0.999])
 def test_a_truncated_archive_is_refused(archive: Path, part: float) -> None:
     whole = archive.read_bytes()
@@ -109,13 +116,13 @@ def test_a_truncated_archive_is_refused(archive: Path, part: float) -> None:
 def test_any_flipped_byte_is_found_or_harmless(archive: Path) -> None:
     """Every place that the archive's content depends on is covered by a checksum."""
     whole = archive.read_bytes()
-    good = verify(archive)
+    good = verify(archive, access=archive_access())
     for place in range(0, len(whole), max(len(whole) // 300, 1)):
         changed = bytearray(whole)
         changed[place] ^= 0x20
         archive.write_bytes(changed)
         try:
-            found = verify(archive)
+            found = verify(archive, access=archive_access())
         except ArchiveError:
             continue
         # The zip's own times and attributes say nothing about the content.
@@ -144,4 +151,4 @@ def test_a_backup_of_other_migrations_is_refused_with_their_names(archive: Path)
 
     other = tampered(archive, another_migration)
     with pytest.raises(RestoreError, match="only in the backup: sessions_app.0009_later"):
-        restore(other)
+        restore(other, trust=True)

@@ -16,8 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
-from sessions_app.backup.archive import ArchiveReader, ArchiveWriter, Member
+from sessions_app.backup.archive import ArchiveReader
+from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.checks import RestoreError
+from sessions_app.backup.dependencies import archive_access
+from sessions_app.backup.manifest import Member
 from sessions_app.backup.restore import backup_restore
 from tests.processes.waiting import wait_until
 from tests.recovery.contents import everything, wipe
@@ -68,7 +71,11 @@ def restore(
     write_keys: Callable[[Mapping[str, bytes]], Any] = len,
 ) -> None:
     backup_restore(
-        path=path, make_tables=make_tables, write_keys=write_keys, progress=lambda *_: None
+        path=path,
+        access=archive_access(),
+        make_tables=make_tables,
+        write_keys=write_keys,
+        progress=lambda *_: None,
     )
 
 
@@ -78,10 +85,14 @@ def execute(statement: str, *values: Any) -> list[Any]:
         return list(cursor.fetchall()) if cursor.description else []
 
 
+def opened(path: Path) -> ArchiveReader:
+    return ArchiveReader(path, access=archive_access())
+
+
 def forged(path: Path, table: str, change: Callable[[bytes], bytes]) -> Path:
     """The archive with other rows in one table and checksums that fit them."""
     other = path.with_name("forged.zip")
-    with ArchiveReader(path) as old, ArchiveWriter(other) as new:
+    with opened(path) as old, ArchiveWriter(other, access=archive_access()) as new:
         members = {}
         for name, member in old.manifest.tables.items():
             rows = b"".join(old.blocks(member))
@@ -101,7 +112,7 @@ def not_of_backups(archive: ArchiveReader) -> dict[str, Member]:
 def of_another_version(path: Path) -> Path:
     """The archive as a version with another migration would have made it."""
     other = path.with_name("other.zip")
-    with ArchiveReader(path) as old, ArchiveWriter(other) as new:
+    with opened(path) as old, ArchiveWriter(other, access=archive_access()) as new:
         members = {
             name: new.add(member.name, old.blocks(member), columns=member.columns)
             for name, member in old.manifest.tables.items()
@@ -132,7 +143,7 @@ def test_how_a_server_likes_to_write_values_is_not_in_the_archive(
         other = backed_up(tmp_path / "taste.zip")
     finally:
         connection.close()
-    with ArchiveReader(archive) as plain, ArchiveReader(other) as tasted:
+    with opened(archive) as plain, opened(other) as tasted:
         assert not_of_backups(plain) == not_of_backups(tasted)
     wipe()
     execute(taste)

@@ -13,6 +13,7 @@ SECRET = frozenset(
     {
         "SECRET_KEY",
         "AUDIT_KEY",
+        "BACKUP_KEY",
         "ADMIN_PASSWORD",
         "OPENAI_API_KEY",
         "WHATSAPP_CLOUD_APP_SECRET",
@@ -35,7 +36,7 @@ ADDRESSES = frozenset(
     }
 )
 # Stored in DATA_DIR if the environment doesn't set them.
-MADE_HERE = frozenset({"SECRET_KEY", "AUDIT_KEY"})
+MADE_HERE = frozenset({"SECRET_KEY", "AUDIT_KEY", "BACKUP_KEY"})
 
 Meanings: TypeAlias = "dict[str, _StrPromise]"
 
@@ -50,6 +51,7 @@ SERVER: Meanings = {
     "DEBUG": _("Shows errors in full. Never on where others can reach the server."),
     "SECRET_KEY": _("Signs logins, forms and jobs."),
     "AUDIT_KEY": _("Seals the audit log and makes pseudonyms."),
+    "BACKUP_KEY": _("Signs backups. It is in none of them."),
     "ADMIN_PASSWORD": _("The password that the user “admin” is given at the start."),
     "BUSINESS_TIME_ZONE": _("Of dates in prompts and of times on these pages."),
     "MEMORY_CONFIG": _("A config.json of the old form; the environment wins over it."),

@@ -1,0 +1,37 @@
+"""Build from the settings what archives are signed and read with."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from sessions_app.backup.manifest import ArchiveAccess
+
+
+def archive_access(*, trust: bool = False, identity: Path | None = None) -> ArchiveAccess:
+    return ArchiveAccess(
+        key=settings.BACKUP_KEY, scratch=settings.DATA_DIR, trust=trust, identity=identity
+    )
+
+
+def add_access_arguments(parser: ArgumentParser) -> None:
+    """Add the options of commands that read an archive."""
+    parser.add_argument(
+        "--identity",
+        type=Path,
+        metavar="KEYFILE",
+        help="The file with the private key of an encrypted archive.",
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="Accept an archive that isn't signed by this installation's BACKUP_KEY.",
+    )
+
+
+def access_of(options: dict[str, Any]) -> ArchiveAccess:
+    """Return the access by the options of ``add_access_arguments``."""
+    return archive_access(trust=options["trust"], identity=options["identity"])
