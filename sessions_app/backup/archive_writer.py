@@ -54,7 +54,11 @@ class ArchiveWriter:
             raise ArchiveError(f"{path} can't be written: {error.strerror}.") from error
         self._file: IO[bytes] = os.fdopen(descriptor, "w+b")
         # The plain form of an encrypted archive has no name, and is never where backups are kept.
-        self._plain = tempfile.TemporaryFile(dir=access.scratch) if recipients else self._file
+        self._plain = (
+            tempfile.TemporaryFile(dir=access.scratch)  # noqa: SIM115 closed in __exit__
+            if recipients
+            else self._file
+        )
         self._zip = zipfile.ZipFile(self._plain, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
 
     def __enter__(self) -> ArchiveWriter:

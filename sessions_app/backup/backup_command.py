@@ -53,7 +53,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="PUBLIC_KEY",
-            help="Encrypt the archive with age for the holder of this key (age1…). Can be repeated.",
+            help="Encrypt the archive with age for the owner of this key (age1…). May be repeated.",
         )
         parser.add_argument(
             "--new-identity",

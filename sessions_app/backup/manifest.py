@@ -1,7 +1,8 @@
 """The manifest of an archive, independent of Django.
 
 An archive is a zip file with the rows of each table in the format of PostgreSQL's COPY, the keys, a
-manifest with a checksum for each file, and the manifest's signature. It can be encrypted as a whole.
+manifest with a checksum for each file, and the manifest's signature. It may be encrypted as a
+whole.
 """
 
 from __future__ import annotations

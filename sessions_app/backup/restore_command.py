@@ -23,11 +23,10 @@ from sessions_app.backup.keys import keys_write
 from sessions_app.backup.manifest import ArchiveError
 from sessions_app.backup.restore import backup_restore
 
-
 NOT_SIGNED = (
-    "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you start the "
-    "server, make sure that you know its accounts, API tokens, webhook endpoints and keys: somebody "
-    "may have added their own."
+    "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you let "
+    "others reach the server, check its accounts, API tokens and webhook endpoints: somebody may "
+    "have added their own."
 )
 
 

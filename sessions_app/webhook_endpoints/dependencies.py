@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.hooks.addresses import AddressRules
+from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
 from memoryproject.foundation.process.lanes import enqueue
 from sessions_app.conversations.facade import chat_name

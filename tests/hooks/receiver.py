@@ -16,10 +16,10 @@ from standardwebhooks import Webhook
 from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.integrations.embedders.hashing import HashingEmbedder
-from memoryproject.foundation.integrations.hooks.addresses import AddressRules
 from memoryproject.foundation.integrations.hooks.base import Poster
 from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from memoryproject.foundation.integrations.loopback.httpd import Answer, LoopbackServer, Request
+from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies, endpoint_send

@@ -19,7 +19,9 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.hooks.addresses import (
+from memoryproject.foundation.integrations.hooks.base import PostError
+from memoryproject.foundation.integrations.hooks.http import HttpPoster
+from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
     address_checked,
@@ -28,8 +30,6 @@ from memoryproject.foundation.integrations.hooks.addresses import (
     url_checked,
     url_parsed,
 )
-from memoryproject.foundation.integrations.hooks.base import PostError
-from memoryproject.foundation.integrations.hooks.http import HttpPoster
 from tests.hooks.receiver import Receiver
 
 STRICT = AddressRules()

@@ -7,12 +7,14 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 
 from memoryproject.foundation.integrations.loopback.graph import GraphServer, graph_error
 from memoryproject.foundation.integrations.loopback.green import GreenServer
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Fault
+from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.integrations.whatsapp.base import Recipient
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.downloading import Source, download
@@ -200,21 +202,63 @@ def public(api_url: str = "https://graph.facebook.com/v24.0", *answers: httpx.Re
     return Source(api_url, transport=answering(*answers))
 
 
+class Recorder(httpcore.MockBackend):
+    """A network in which everyone serves the same file, and which records who was asked."""
+
+    def __init__(self) -> None:
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+        super().__init__([answer])
+        self.asked: list[tuple[str, int]] = []
+
+    def connect_tcp(self, host: str, port: int, **options: Any) -> httpcore.NetworkStream:
+        self.asked.append((host, port))
+        return super().connect_tcp(host, port, **options)
+
+
+class Resolver:
+    """Each look-up gets the next of these answers; the last one stays."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+
+    def __call__(self, host: str, port: int) -> list[str]:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def in_the_open(network: Recorder, rules: AddressRules | None = None) -> Source:
+    return Source("https://api.green-api.com", network=network, rules=rules or AddressRules())
+
+
 @pytest.mark.parametrize(
     "url",
     [
         "http://192.0.2.1/file",
+        "http://8.8.8.8/file",
         "http://files.example/file",
         "https://127.0.0.1/file",
+        "https://127.1/file",
+        "https://localhost/admin",
         "https://localhost:8000/admin",
         "https://10.0.0.5/file",
+        "https://100.64.0.1/file",
         "https://169.254.169.254/latest/meta-data",
+        "https://168.63.129.16/file",
         "https://[::1]/file",
+        "https://[::127.0.0.1]/file",
         "https://[::ffff:127.0.0.1]/file",
+        "https://[::ffff:8.8.8.8]/file",
+        "https://[64:ff9b::a9fe:a9fe]/file",
+        "https://[2002:7f00:1::]/file",
         "https://0.0.0.0/file",
         "https://224.0.0.1/file",
         "https://[fd00::1]/file",
         "https://2130706433/file",
+        "https://0x7f000001/file",
+        "https://8.8.8.8:22/file",
+        "https://8.8.8.8:80/file",
+        "https://8.8.8.8:99999/file",
+        "https://8.8.8.8:port/file",
+        "https://[8.8.8.8/file",
         "ftp://files.example/file",
         "file:///etc/passwd",
         "",
@@ -222,16 +266,61 @@ def public(api_url: str = "https://graph.facebook.com/v24.0", *answers: httpx.Re
     ],
 )
 def test_no_address_behind_our_own_walls_is_asked(url: str) -> None:
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(200, content=b"harm")
-
-    source = Source("https://api.green-api.com", transport=httpx.MockTransport(answer))
-    error = error_of(lambda: download(source, url, into=Kept(), max_bytes=100))
+    network = Recorder()
+    error = error_of(lambda: download(in_the_open(network), url, into=Kept(), max_bytes=100))
     assert (error.code, error.permanent) == ("refused", True)
-    assert asked == []
+    assert network.asked == []
+
+
+def test_a_file_is_fetched_from_the_address_that_was_checked() -> None:
+    """Review L2: a name that was public when it was checked led to this machine afterwards."""
+    network, kept = Recorder(), Kept()
+    rules = AddressRules(resolve=Resolver(["8.8.8.8"], ["127.0.0.1"]))
+    source = in_the_open(network, rules)
+    download(source, "https://files.example/file", into=kept, max_bytes=100)
+    assert (kept.content, network.asked) == (b"hello", [("8.8.8.8", 443)])
+
+    error = error_of(lambda: download(source, "https://files.example/2", into=kept, max_bytes=100))
+    assert (error.code, error.permanent) == ("refused", True)
+    assert network.asked == [("8.8.8.8", 443)]
+
+
+def test_one_private_address_of_a_name_is_enough_to_refuse_it() -> None:
+    network = Recorder()
+    rules = AddressRules(resolve=Resolver(["8.8.8.8", "127.0.0.1"]))
+    source = in_the_open(network, rules)
+    error = error_of(
+        lambda: download(source, "https://files.example/file", into=Kept(), max_bytes=100)
+    )
+    assert error.code == "refused"
+    assert network.asked == []
+
+
+def test_a_name_without_an_address_may_have_one_later() -> None:
+    network = Recorder()
+
+    def fails(host: str, port: int) -> list[str]:
+        raise OSError("no name server")
+
+    for resolve in (fails, Resolver([])):
+        source = in_the_open(network, AddressRules(resolve=resolve))
+        error = error_of(
+            lambda: download(source, "https://files.example/file", into=Kept(), max_bytes=100)  # noqa: B023
+        )
+        assert (error.code, error.permanent) == ("unavailable", False)
+
+
+def test_a_server_that_fails_in_the_open_is_asked_again_later() -> None:
+    class Cut(Recorder):
+        def connect_tcp(self, host: str, port: int, **options: Any) -> httpcore.NetworkStream:
+            raise httpcore.ConnectError("refused")
+
+    source = in_the_open(Cut(), AddressRules(resolve=Resolver(["8.8.8.8"])))
+    error = error_of(
+        lambda: download(source, "https://files.example/file", into=Kept(), max_bytes=100)
+    )
+    assert "could not be fetched (ConnectError)" in str(error)
+    assert not error.permanent
 
 
 def test_a_stand_in_leads_nowhere_else() -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import ipaddress
 import re
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
+from memoryproject.foundation.integrations.network.addresses import (
+    AddressError,
+    AddressRules,
+    UnresolvedError,
+)
 from memoryproject.foundation.integrations.whatsapp.media import MediaError, MediaSink
 from memoryproject.foundation.integrations.whatsapp.posting import (
     LOOPBACK,
@@ -24,6 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
 )
 
 if TYPE_CHECKING:
+    import httpcore
     import httpx
 
 MAX_REDIRECTS = 3
@@ -39,13 +43,21 @@ class Source:
 
     ``api_url`` is the configured address of its API. If that is on this machine, the files must be,
     too; otherwise they must not be. ``timeout`` is for connecting and between two blocks,
-    ``longest`` for the whole file, in seconds. ``transport`` replaces the network.
+    ``longest`` for the whole file, in seconds. ``rules`` are those for the addresses of files.
+    ``network`` makes the connections to them, and ``transport`` replaces all of the network.
     """
 
     api_url: str
     timeout: float = 15.0
     longest: float = MAX_SECONDS
     transport: httpx.BaseTransport | None = None
+    rules: AddressRules = field(default_factory=AddressRules)
+    network: httpcore.NetworkBackend | None = None
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the provider is a stand-in on this machine."""
+        return urlsplit(self.api_url).hostname in LOOPBACK
 
 
 def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Response:
@@ -75,13 +87,12 @@ def download(
     host only. The error's text never holds the URL, which may hold a token.
     """
     deadline = time.monotonic() + source.longest
-    host = urlsplit(url).hostname
+    first_host = _checked_host(url, source)
     for _ in range(MAX_REDIRECTS + 1):
-        _check_address(url, source.api_url)
-        own = headers if urlsplit(url).hostname == host else None
+        own = headers if _checked_host(url, source) == first_host else None
         with (
             _as_media_error(),
-            _client(source, url) as client,
+            _file_client(source, url, deadline) as client,
             client.stream(
                 "GET", url, headers={**(own or {}), "Accept-Encoding": "identity"}
             ) as answer,
@@ -89,7 +100,7 @@ def download(
             if not answer.is_redirect:
                 _take(answer, into, max_bytes, sha256_hex(sha256), deadline)
                 return
-            url = urljoin(url, answer.headers.get("location", ""))
+            url = _joined(url, answer.headers.get("location", ""))
     raise MediaError("the file is redirected too often", code="refused", permanent=True)
 
 
@@ -150,33 +161,53 @@ def too_large() -> MediaError:
     return MediaError("the file is larger than the limit", code="too_large", permanent=True)
 
 
-def _check_address(url: str, api_url: str) -> None:
-    """Refuse addresses that could lead to our own network (SSRF). Raises MediaError."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if urlsplit(api_url).hostname in LOOPBACK:
-        # A stand-in for the provider: all its addresses are on this machine, too.
-        if host in LOOPBACK and parts.scheme in ("http", "https"):
-            return
-    elif parts.scheme == "https" and host and not any(map(_is_inside, _addresses(host))):
-        return
-    raise MediaError("the file's address is not one to fetch from", code="refused", permanent=True)
+def _checked_host(url: str, source: Source) -> str:
+    """Return the URL's host. Raises MediaError for URLs that no provider's file has.
 
-
-def _addresses(host: str) -> list[str]:
+    The address itself is checked as it is connected to: see ``_file_client``.
+    """
     try:
-        return [str(found[4][0]) for found in socket.getaddrinfo(host, 443)]
-    except (OSError, UnicodeError):
-        # Only a proxy may know the host. A direct connection won't be made.
-        return []
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise _refused() from None
+    if source.is_stand_in:
+        # All its addresses are on this machine, too.
+        if host in LOOPBACK and parts.scheme in ("http", "https"):
+            return host
+    elif host and parts.scheme == "https" and port in (None, 443):
+        return host
+    raise _refused()
 
 
-def _is_inside(address: str) -> bool:
-    """Return whether an address is in a private, local or special network."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped is not None and not mapped.is_global) or (
-        not found.is_global or found.is_multicast
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        raise _refused() from None
+
+
+def _refused() -> MediaError:
+    return MediaError("the file's address is not one to fetch from", code="refused", permanent=True)
+
+
+def _file_client(source: Source, url: str, deadline: float) -> httpx.Client:
+    """Return a client that connects to a provider's stand-in, or else to public addresses only.
+
+    A name is resolved once, and the connection goes to the address that was checked.
+    """
+    if source.is_stand_in or source.transport:
+        return _client(source, url)
+    from memoryproject.foundation.integrations.network.checked_transport import (  # noqa: PLC0415 slow
+        checked_client,
+    )
+
+    return checked_client(
+        source.rules,
+        deadline=deadline,
+        timeout=source.timeout,
+        trusted=trusted(),
+        plain=source.network,
     )
 
 
@@ -198,6 +229,10 @@ def _as_media_error() -> Iterator[None]:
 
     try:
         yield
+    except UnresolvedError:
+        raise MediaError("the host of the file's address has no address") from None
+    except AddressError:
+        raise _refused() from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
         raise MediaError(
             f"the file's address can't be used ({type(error).__name__})",

@@ -1,4 +1,4 @@
-"""Decide which addresses may be posted to: no private ones (SSRF), unless they are allowed."""
+"""Decide which addresses may be asked: no private ones (SSRF), unless they are allowed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ _REFUSED_V6 = [
 
 
 class AddressError(ValueError):
-    """The address must not be posted to; the text states the reason."""
+    """The address must not be asked; the text states the reason."""
+
+
+class UnresolvedError(AddressError):
+    """The host has no address, at least now."""
 
 
 def resolved(host: str, port: int) -> list[str]:
@@ -68,7 +72,7 @@ def resolved(host: str, port: int) -> list[str]:
 
 @dataclass(frozen=True)
 class AddressRules:
-    """The rules for addresses that may be posted to.
+    """The rules for addresses that may be asked.
 
     ``allowed``: private and special networks that are permitted. ``allow_http``: permit addresses
     without TLS. ``resolve``: returns the addresses of a host.
@@ -121,9 +125,9 @@ def addresses_checked(host: str, port: int, rules: AddressRules) -> list[str]:
     try:
         found = list(rules.resolve(host, port))
     except (OSError, UnicodeError) as error:
-        raise AddressError(ErrorText("host_unresolved")) from error
+        raise UnresolvedError(ErrorText("host_unresolved")) from error
     if not found:
-        raise AddressError(ErrorText("host_unresolved"))
+        raise UnresolvedError(ErrorText("host_unresolved"))
     for address in found:
         address_checked(address, rules)
     return found
