@@ -417,18 +417,19 @@ LOGGING: dict[str, Any] = {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: "/readyz" not in record.getMessage(),
         },
+        "refusals": {"()": "memoryproject.foundation.process.logfile.RefusalsInOneLine"},
     },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "filters": ["context"],
+            "filters": ["context", "refusals"],
             "formatter": LOG_FORMAT,
             "level": "WARNING",
         },
         "file": {
             "class": "memoryproject.foundation.process.logfile.PrivateFileHandler",
             "filename": str(LOG_DIR / "memory.log"),
-            "filters": ["context"],
+            "filters": ["context", "refusals"],
             "delay": True,
             "encoding": "utf-8",
             "formatter": LOG_FORMAT,

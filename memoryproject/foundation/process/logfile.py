@@ -14,6 +14,8 @@ _ADDED = re.compile(
     r"\n(?:DETAIL|CONTEXT|HINT|LINE \d+): .*?(?=\n\n(?:The above|During handling)|\Z)", re.DOTALL
 )
 
+SERVER_ERROR = 500
+
 
 def without_quotes(text: str) -> str:
     """Return the text without the values that the database quotes in its errors."""
@@ -25,6 +27,18 @@ class ContentlessFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return without_quotes(super().format(record))
+
+
+class RefusalsInOneLine(logging.Filter):
+    """Removes the traceback of a request that was refused, which is no fault of the server.
+
+    Django adds one where a view raises PermissionDenied or a request is malformed.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if getattr(record, "status_code", SERVER_ERROR) < SERVER_ERROR:
+            record.exc_info = record.exc_text = None
+        return True
 
 
 class PrivateFileHandler(logging.handlers.WatchedFileHandler):
