@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 MIN_PYTHON = (3, 10)
 MAX_PYTHON = (3, 13)
 ENOUGH_SPACE = 1024**3
+# Names that only a local network resolves.
+LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test")
 
 Probe = Callable[[Path], None]
 
@@ -156,3 +159,22 @@ def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
         return []
     text = ErrorText("godfather_group", groups=", ".join(groups))
     return [Warning(text, id="memory.W003")]
+
+
+@register(SETTINGS)
+def public_hosts_have_https(**_: Any) -> list[CheckMessage]:
+    """Warn if others can reach the server without TLS."""
+    public = [host for host in settings.ALLOWED_HOSTS if is_public(host)]
+    if settings.HTTPS_ONLY or not public:
+        return []
+    text = ErrorText("no_https", hosts=", ".join(public))
+    return [Warning(text, hint=ErrorText("no_https_hint"), id="memory.W020")]
+
+
+def is_public(host: str) -> bool:
+    """Return whether a name of ALLOWED_HOSTS may be reached from outside the local network."""
+    name = host.strip("[].").lower()
+    try:
+        return ip_address(name).is_global
+    except ValueError:
+        return "*" in name or ("." in name and not name.endswith(LOCAL_NAMES))

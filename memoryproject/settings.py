@@ -64,7 +64,8 @@ STAFF_SESSION_MINUTES = env.integer("STAFF_SESSION_MINUTES", 480, minimum=1, max
 LOGIN_FAILURES = env.integer("LOGIN_FAILURES", 5, minimum=1, maximum=1_000)
 LOGIN_LOCK_MINUTES = env.integer("LOGIN_LOCK_MINUTES", 15, minimum=1, maximum=43_200)
 TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, maximum=10)
-HTTPS_ONLY = env.boolean("HTTPS_ONLY", False)
+# A proxy in front of the server terminates TLS.
+HTTPS_ONLY = env.boolean("HTTPS_ONLY", TRUSTED_PROXIES > 0)
 
 # --- memory -------------------------------------------------------------------------------
 ENABLE_MEMORY_SYSTEM = env.boolean("ENABLE_MEMORY_SYSTEM", False)

@@ -61,6 +61,20 @@ def test_check_setup_fails_while_no_worker_runs() -> None:
 
 
 @pytest.mark.django_db
+def test_check_setup_warns_of_a_public_host_without_https(
+    settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for https in (True, False):
+        settings.ALLOWED_HOSTS = ["memory.example.com"]
+        settings.HTTPS_ONLY = https
+        with pytest.raises(CommandError):
+            call_command("check_setup", "--json")
+        shown = capsys.readouterr()
+        assert ("memory.example.com, but HTTPS_ONLY is off" in shown.err) is not https
+        assert "HTTPS_ONLY" not in shown.out
+
+
+@pytest.mark.django_db
 def test_the_admin_user_is_made_once_and_its_password_shown_once() -> None:
     shown = output_of("ensure_admin")
     password = shown.rsplit(" ", 1)[1].strip()

@@ -41,7 +41,7 @@ def api_without_a_token(client: Client) -> int:
 
 def api_without_the_scope(client: Client) -> int:
     secret = token_create(name="reader", scopes=["read"], actor=COMMAND_LINE).secret
-    headers = {"Authorization": f"Bearer {secret}"}
+    headers = {"Authorization": f"Token {secret}"}
     return client.post("/api/v1/memories/", {}, headers=headers).status_code
 
 

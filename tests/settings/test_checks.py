@@ -103,3 +103,62 @@ def test_err_integration_002_a_missing_flag_means_off_with_a_warning(tmp_path: P
     assert done.stdout.strip() == "False"
     assert "WARNING" in done.stderr
     assert "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "public"),
+    [
+        ("localhost", False),
+        ("127.0.0.1", False),
+        ("[::1]", False),
+        ("192.168.1.20", False),
+        ("10.0.0.5", False),
+        ("web", False),
+        ("memory.local", False),
+        ("8.8.8.8", True),
+        ("[2606:4700:4700::1111]", True),
+        ("memory.example.com", True),
+        (".example.com", True),
+        ("*", True),
+    ],
+)
+def test_a_public_host_without_https_is_warned_of(host: str, public: bool, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", host]
+    settings.HTTPS_ONLY = False
+    assert [found.id for found in checks.public_hosts_have_https()] == ["memory.W020"] * public
+    settings.HTTPS_ONLY = True
+    assert checks.public_hosts_have_https() == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "secure"),
+    [
+        ({}, False),
+        ({"TRUSTED_PROXIES": "1"}, True),
+        ({"TRUSTED_PROXIES": "1", "HTTPS_ONLY": "false"}, False),
+        ({"HTTPS_ONLY": "true"}, True),
+    ],
+)
+def test_cookies_are_secure_behind_a_proxy(
+    environment: dict[str, str], secure: bool, tmp_path: Path
+) -> None:
+    names = ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "LANGUAGE_COOKIE_SECURE")
+    shown = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"from django.conf import settings; print([getattr(settings, n) for n in {names}])",
+        ],
+        env={
+            **os.environ,
+            **environment,
+            "DATA_DIR": str(tmp_path / "data"),
+            "LOG_DIR": str(tmp_path / "logs"),
+            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
+        },
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.strip() == str([secure] * 3)

@@ -200,6 +200,12 @@ SETTINGS = {
         "EXTRACT_MEMORIES is on, but CHAT_MODEL is offline: nothing is learned by itself."
     ),
     "extraction_hint": _("Set CHAT_MODEL=openai."),
+    "no_https": _(
+        "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."
+    ),
+    "no_https_hint": _(
+        "Put a proxy with TLS in front and set TRUSTED_PROXIES=1, or set HTTPS_ONLY=true."
+    ),
     "godfather_group": _(
         "GODFATHER_PHONE holds a group (%(groups)s): in groups everyone is a client."
     ),

@@ -6,8 +6,10 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.checks import run_checks
 from django.core.management.base import BaseCommand, CommandError
 
+from memoryproject.checks import SETTINGS
 from memoryproject.staff_site.readiness import parts
 
 
@@ -19,6 +21,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = parts()
+        for warning in run_checks(tags=[SETTINGS]):
+            self.stderr.write(f"{warning.msg} {warning.hint or ''}".strip())
         if options["json"]:
             document = {part.name: "ready" if part.ready else part.hint for part in found}
             self.stdout.write(json.dumps(document))
