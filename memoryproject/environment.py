@@ -47,7 +47,7 @@ WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]
 
 _PRICE = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 MODEL_PRICE = re.compile(
-    rf"(?P<model>[^=\s][^=]*?)\s*=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
+    rf"(?P<model>[^=\s][^=]*)=\s*(?P<tokens_in>{_PRICE})\s*/\s*(?P<tokens_out>{_PRICE})"
 )
 
 
@@ -178,7 +178,8 @@ class Environment:
             if match is None:
                 self._refuse(name, word, "setting_prices")
             else:
-                found[match["model"]] = (float(match["tokens_in"]), float(match["tokens_out"]))
+                prices = float(match["tokens_in"]), float(match["tokens_out"])
+                found[match["model"].rstrip()] = prices
         return found
 
     def names(self, name: str, default: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ MAX_VALUE = 4
 NAMING_DIGITS = 6
 
 _BECAME = re.compile(
-    r"\b(?:(?:has|have|was|were|got|is|are|been)\s+)*"
+    r"\b(?:(?:has|have|was|were|got|is|are|been)\s+){0,4}"
     r"(?:changed|moved|raised|increased|lowered|reduced|rose|dropped|went up|went down|postponed|"
     r"rescheduled|updated)\s+to\b"
 )

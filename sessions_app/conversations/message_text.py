@@ -37,7 +37,8 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     addresses the assistant.
     """
     if in_group:
-        text = LEADING_MENTION.sub("", text, count=1) if LEADING_MENTION.match(text) else text
+        mention = LEADING_MENTION.match(text)
+        text = text[mention.end() :] if mention else text
     found = COMMAND.fullmatch(text)
     if found is None:
         return None

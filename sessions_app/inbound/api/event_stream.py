@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 10.0
 HEARTBEAT = ": still at work\n\n"
 # A piece has up to eight words, with the white space after them.
-PIECE = re.compile(r"\s*(?:\S+\s*){1,8}")
+# A text that ends in white space ends in a piece of it: without that, each place of it is tried.
+PIECE = re.compile(r"\s*(?:\S+\s*){1,8}|\s+")
 
 
 def answer_events(*, turn: Turn, dependencies: Dependencies, patience: timedelta) -> Iterator[str]:

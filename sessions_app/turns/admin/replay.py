@@ -21,7 +21,8 @@ from sessions_app.turns.admin.recalled import RecalledRow, message_address, reca
 from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, state_means, trouble_means
 from sessions_app.turns.admin.timing_bar import Span, duration, spans_of
 
-_FENCED = re.compile(r"(<memories-([0-9a-f]{6,64})>\n?)(.*?)(\n?</memories-\2>)", re.DOTALL)
+_OPENING = re.compile(r"<memories-([0-9a-f]{6,64})>\n?")
+_CLOSING = re.compile(r"</memories-([0-9a-f]{6,64})>")
 # Shown unfolded: the question with the messages just before it.
 UNFOLDED = 2
 
@@ -174,17 +175,33 @@ def prompt_lines(
 def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
     text = str(entry.get("content", ""))
     role = str(entry.get("role", ""))
-    found = _FENCED.search(text) if role == "system" else None
+    found = _fence(text) if role == "system" else None
     if found is None:
         return PromptLine(role, estimate_tokens(text), unfolded, text)
+    opening, closing = found
     return PromptLine(
         role,
         estimate_tokens(text),
         unfolded,
-        text[: found.start()].rstrip(),
-        found.group(3),
-        text[found.end() :].strip(),
+        text[: opening.start()].rstrip(),
+        text[opening.end() : closing.start()].removesuffix("\n"),
+        text[closing.end() :].strip(),
     )
+
+
+def _fence(text: str) -> tuple[re.Match[str], re.Match[str]] | None:
+    """Return the first mark that opens a fence, and the one that closes it.
+
+    A single expression for both would take quadratic time on a text full of opening marks.
+    """
+    closings: dict[str, list[re.Match[str]]] = {}
+    for closing in _CLOSING.finditer(text):
+        closings.setdefault(closing[1], []).append(closing)
+    for opening in _OPENING.finditer(text):
+        same = closings.get(opening[1])
+        if same and same[-1].start() >= opening.end():
+            return opening, next(each for each in same if each.start() >= opening.end())
+    return None
 
 
 def _left_out(record: dict[str, Any]) -> list[str]:

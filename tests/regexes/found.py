@@ -1,0 +1,146 @@
+"""Find every regular expression of the project, by its syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGES = ("memoryproject", "sessions_app", "memories_app", "cards_app")
+AT_THE_BEGINNING = {"match", "fullmatch"}
+# Those that take flags after the text.
+READING = AT_THE_BEGINNING | {"search", "findall", "finditer"}
+METHODS = READING | {"sub", "subn", "split"}
+FUNCTIONS = METHODS | {"compile"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """``pattern`` is None where it is made of values that only a call knows.
+
+    ``methods``: those that are called on it, by name; all of them where it has no name.
+    """
+
+    where: str
+    source: str
+    pattern: re.Pattern[str] | None
+    methods: frozenset[str]
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is searched for at each place of a text."""
+        return not self.methods <= AT_THE_BEGINNING
+
+
+@cache
+def parsed() -> dict[str, ast.Module]:
+    files = [
+        path
+        for package in PACKAGES
+        for path in sorted((PROJECT / package).rglob("*.py"))
+        if "migrations" not in path.parts
+    ]
+    return {
+        ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): (
+            ast.parse(path.read_text(encoding="utf-8"))
+        )
+        for path in files
+    }
+
+
+@cache
+def methods_by_name() -> dict[tuple[str, str], set[str]]:
+    """Return the methods of patterns that are called on each name.
+
+    A name that begins with an underscore is of its module; others are looked for everywhere, in
+    the module "".
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for module, tree in parsed().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in METHODS:
+                owner = node.value
+                name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+                own = module if name.startswith("_") else ""
+                found.setdefault((own, name), set()).add(node.attr)
+    return found
+
+
+@cache
+def all_found() -> list[Found]:
+    """Return the patterns that are written somewhere, and those that modules keep in a table."""
+    written = list(_written())
+    known = {each.pattern for each in written}
+    return written + [each for each in _kept() if each.pattern not in known]
+
+
+def _kept() -> Iterator[Found]:
+    for module in {each.where.partition(":")[0]: None for each in _written()}:
+        for name, value in vars(importlib.import_module(module)).items():
+            for pattern in _patterns_in(value, 3):
+                yield Found(f"{module}:{name}", pattern.pattern, pattern, frozenset(METHODS))
+
+
+def _patterns_in(value: Any, depth: int) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif depth and isinstance(value, dict):
+        for each in value.values():
+            yield from _patterns_in(each, depth - 1)
+    elif depth and isinstance(value, (list, tuple, set, frozenset)):
+        for each in value:
+            yield from _patterns_in(each, depth - 1)
+
+
+def _written() -> Iterator[Found]:
+    for module, tree in parsed().items():
+        names = {
+            id(node.value): node.targets[0].id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            owner = node.func.value
+            if not (isinstance(owner, ast.Name) and owner.id == "re" and node.args):
+                continue
+            if node.func.attr in FUNCTIONS:
+                yield _found(module, node, node.func.attr, names.get(id(node), ""))
+
+
+def _found(module: str, node: ast.Call, function: str, name: str) -> Found:
+    where = f"{module}:{name or ast.unparse(node.args[0])[:60]}"
+    if function == "compile":
+        # A pattern without a name of its own, or one that is handed on: any method may be called.
+        own = module if name.startswith("_") else ""
+        methods = methods_by_name().get((own, name)) or METHODS
+    else:
+        methods = {function}
+    pattern = _evaluated(module, node, function)
+    return Found(where, ast.unparse(node.args[0]), pattern, frozenset(methods))
+
+
+def _evaluated(module: str, node: ast.Call, function: str) -> re.Pattern[str] | None:
+    """Compile the pattern with the module's own names, if it is made of them alone."""
+    values = vars(importlib.import_module(module))
+    flags: Any = next((each.value for each in node.keywords if each.arg == "flags"), None)
+    if flags is None and function in READING | {"compile"}:
+        place = 1 if function == "compile" else 2
+        flags = node.args[place] if len(node.args) > place else None
+    try:
+        pattern = _value(node.args[0], values)
+        return re.compile(pattern, _value(flags, values) if flags is not None else 0)
+    except NameError:
+        return None
+
+
+def _value(expression: ast.expr, values: dict[str, Any]) -> Any:
+    code = compile(ast.Expression(expression), "pattern", "eval")
+    return eval(code, dict(values))  # the project's own source
