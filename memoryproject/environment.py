@@ -220,7 +220,7 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(document, dict):
             raise ValueError("the file must hold a JSON object")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         why = ErrorText("config_unusable", path=path, why=error)
         notes.append(Note("ERROR", ErrorText("of_kind", kind="MEMORY_CONFIG", why=why)))
         return {}
